@@ -4,7 +4,7 @@
 //! architecture checks.
 //!
 //! - [`http`]: routes, extraction, problems, the document, who may do what
-//! - [`live`]: what readers of a conversation get: feed, hub, tail, watcher, frames, timeline
+//! - [`live`]: what readers of a conversation get: feed, hub, tail, watcher, frames, timeline; and readers of a list
 //! - [`lost_workers`], [`reconciler`]: what is left of dead workers, and turns that have stalled
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - `limits`: what one tenant may use
@@ -12,6 +12,7 @@
 //! - [`listener`]: connections, and cutting readers that stall
 //! - `ports`: what the gateway is connected to
 //! - `deliveries`: what readers were shown, for traces
+//! - `listed`: conversations as answers and streams show them
 //! - `schema`, `fields`, `loopback`: small helpers
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
@@ -21,6 +22,7 @@ mod deliveries;
 mod fields;
 pub mod http;
 mod limits;
+mod listed;
 pub mod listener;
 pub mod live;
 mod loopback;

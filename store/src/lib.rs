@@ -67,6 +67,7 @@ pub mod hot {
         sql::context::CONTEXT: SqlText,
         sql::conversations::ADVANCE_CONVERSATION: &str,
         sql::conversations::CONVERSATIONS_BEFORE: &str,
+        sql::conversations::LAST_UPDATES: SqlText,
         sql::conversations::LOCK_CONVERSATION: SqlText,
         sql::conversations::LOCK_VISIBLE_CONVERSATION: SqlText,
         sql::conversations::OWN_CONVERSATIONS_BEFORE: &str,

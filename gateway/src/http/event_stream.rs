@@ -1,19 +1,17 @@
-//! Sends a feed as a response of server-sent events.
+//! Sends the chunks of a feed as a response of server-sent events.
 
 use std::convert::Infallible;
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     http::{HeaderName, HeaderValue, header},
     response::Response,
 };
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 
-use crate::live::Feed;
-
-/// Makes the response whose body is the feed.
-pub(crate) fn response(feed: Feed) -> Response {
-    let chunks = feed.into_chunks().map(Ok::<_, Infallible>);
+/// Makes the response whose body these chunks are.
+pub(crate) fn response(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let chunks = chunks.map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(chunks));
     let headers = response.headers_mut();
     headers.insert(

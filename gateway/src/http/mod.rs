@@ -6,6 +6,7 @@
 //! - [`extract`]: requests to checked values
 //! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
 //! - `event_stream`: a feed as a response
+//! - `range`: which part of a body a request asks for
 //! - [`problem`]: the one place that makes error responses
 //!
 //! Must not be here: the order of events and texts, which the live side decides.
@@ -15,5 +16,6 @@ mod event_stream;
 pub mod extract;
 pub mod openapi;
 pub mod problem;
+mod range;
 pub mod routes;
 pub mod state;

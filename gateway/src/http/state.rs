@@ -15,8 +15,12 @@ use crate::{
         extract::{Caller, ExecutionPath},
         problem::{Code, Problem},
     },
-    limits::TenantUsage,
-    live::{Cursor, Feed, LiveHub, sse},
+    limits::{StreamPermit, TenantUsage},
+    live::{
+        Cursor, Feed, LiveHub,
+        lists::{ListFeed, ListHub},
+        sse,
+    },
     ports::Ports,
 };
 
@@ -37,6 +41,8 @@ pub struct GatewayState {
     /// How many files may be in memory at once.
     pub(crate) files_in_memory: Arc<Semaphore>,
     hub: LiveHub,
+    /// The lists that readers follow. Whoever changes a row of a list tells it.
+    pub(crate) lists: ListHub,
 }
 
 /// Files that are uploaded or read at once: with ten megabytes each, some hundred megabytes. Others wait.
@@ -52,6 +58,7 @@ impl GatewayState {
             ports.deliveries.clone(),
             &config,
         );
+        let lists = ListHub::new(Arc::clone(&ports.conversations), config.poll_interval);
         let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
         Self {
@@ -63,6 +70,7 @@ impl GatewayState {
             limits,
             files_in_memory: Arc::new(Semaphore::new(FILES_IN_MEMORY)),
             hub,
+            lists,
         }
     }
 
@@ -153,14 +161,7 @@ impl GatewayState {
         conversation: &Conversation,
         cursor: Cursor,
     ) -> Result<Feed, Problem> {
-        if self.shutdown.is_cancelled() {
-            return Err(Problem::new(
-                Code::ShuttingDown,
-                "Connect again; another gateway will answer.",
-            )
-            .retry_after_s(1));
-        }
-        let permit = self.limits.open_stream(&caller.access)?;
+        let permit = self.stream_permit(caller)?;
         telemetry::connected(conversation.last_sequence.saturating_sub(cursor.sequence));
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
         let replay = sse::replay(
@@ -176,6 +177,30 @@ impl GatewayState {
             permit,
         );
         Ok(feed.until(self.auth.end_of(caller)))
+    }
+
+    /// Opens a stream of the caller's list, which ends when the caller's credential does.
+    pub fn list_feed(&self, caller: &Caller) -> Result<ListFeed, Problem> {
+        let permit = self.stream_permit(caller)?;
+        Ok(ListFeed::new(
+            self.lists.open(&caller.access),
+            Arc::clone(&self.config),
+            self.closing.clone(),
+            self.auth.end_of(caller),
+            permit,
+        ))
+    }
+
+    /// Counts one more stream of the caller, unless there are too many, or the gateway stops.
+    fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
+        if self.shutdown.is_cancelled() {
+            return Err(Problem::new(
+                Code::ShuttingDown,
+                "Connect again; another gateway will answer.",
+            )
+            .retry_after_s(1));
+        }
+        Ok(self.limits.open_stream(&caller.access)?)
     }
 
     /// Records how many streams are open now, and how many conversations are read.

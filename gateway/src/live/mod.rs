@@ -1,5 +1,5 @@
-//! The live side: what the readers of a conversation get, from the event log and from the stream. It does not know
-//! HTTP.
+//! The live side: what the readers of a conversation get, from the event log and from the stream, and what the readers of
+//! a list of conversations get. It does not know HTTP.
 //!
 //! From the top down:
 //!
@@ -16,6 +16,7 @@
 //! - `log`: the event log from a cursor, page by page
 //! - `sse`: frames as server-sent events
 //! - `frame`, `end`: what a reader receives, and why it gets no more
+//! - `lists`: the stream of a list of conversations
 //! - `timeline`: makes timeline items from events, without I/O
 //!
 //! Must not be here: requests and responses, and who may read what.
@@ -27,6 +28,7 @@ mod feed;
 mod frame;
 mod generations;
 mod hub;
+pub mod lists;
 mod log;
 mod open_texts;
 mod queue;

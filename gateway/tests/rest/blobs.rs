@@ -83,6 +83,44 @@ async fn an_image_is_stored_and_read() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_file_is_read() {
+    let gateway = TestGateway::start().await;
+    let blob = stored(&gateway, "/blobs", "text/plain", b"0123456789").await;
+    let tag = format!("\"{}\"", blob["sha256"].as_str().unwrap());
+    let path = format!("/blobs/{}", blob["blob_id"].as_str().unwrap());
+    let read = async |range: &str, if_range: &str| {
+        let request = gateway.request("GET", &path).header("range", range);
+        let answer = request.header("if-range", if_range).send().await.unwrap();
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        (status, headers, answer.text().await.unwrap())
+    };
+    for (range, place, text) in [
+        ("bytes=2-4", "bytes 2-4/10", "234"),
+        ("bytes=7-99", "bytes 7-9/10", "789"),
+        ("bytes=-1", "bytes 9-9/10", "9"),
+    ] {
+        let (status, headers, body) = read(range, &tag).await;
+        assert_eq!((status, body.as_str()), (206, text), "{range}");
+        assert_eq!(headers["content-range"], place, "{range}");
+        assert_eq!(headers["content-type"], "text/plain; charset=utf-8");
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+        assert_eq!(headers["etag"], tag.as_str());
+    }
+    for (range, if_range) in [("bytes=0-1,3-4", tag.as_str()), ("bytes=2-4", "\"other\"")] {
+        let (status, headers, body) = read(range, if_range).await;
+        assert_eq!((status, body.as_str()), (200, "0123456789"), "{range}");
+        assert_eq!(headers["accept-ranges"], "bytes");
+    }
+    let (status, headers, body) = read("bytes=10-", &tag).await;
+    assert_eq!(
+        (status, &headers["content-range"]),
+        (416, &"bytes */10".parse().unwrap())
+    );
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["code"], "range_not_satisfiable");
+}
+
+#[tokio::test]
 async fn nothing_that_a_browser_would_run_is_shown() {
     let gateway = TestGateway::start().await;
     let script = b"<script>alert(1)</script>";

@@ -1,6 +1,7 @@
 //! Conversations over HTTP: created, listed, renamed, deleted.
 
 use everturn_proto::ids;
+use everturn_store::Activity;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, TestGateway};
@@ -75,6 +76,46 @@ async fn conversations_are_listed_in_pages() {
             .await
             .assert_problem(400, "invalid_parameter");
     }
+}
+
+#[tokio::test]
+async fn a_list_says_what_goes_on_in_each_conversation() {
+    let gateway = TestGateway::start().await;
+    for id in ["idle", "asks"] {
+        gateway.store.add(id, "default");
+    }
+    let asks = Activity {
+        is_running: true,
+        waiting_approvals: 2,
+        waiting_client_tools: 1,
+        ..Activity::default()
+    };
+    gateway
+        .store
+        .lock()
+        .activities
+        .insert("asks".to_owned(), asks);
+    let page = gateway.get("/conversations").await.json();
+    let rows: Vec<_> = page["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            json!([
+                row["id"],
+                row["state"],
+                row["waiting_approvals"],
+                row["waiting_client_tools"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            json!(["asks", "waiting_for_approval", 2, 1]),
+            json!(["idle", "idle", 0, 0])
+        ]
+    );
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod chat;
 mod ends;
+mod lists;
 
 use everturn_proto::SealedStep;
 use everturn_stream::{Announcement, Part, Piece, StreamWriter, TextKey};

@@ -20,8 +20,8 @@ pub use self::{
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{
-        AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy, OnCutReply,
-        OnFullContext,
+        AgentExecutionStatus, CheckpointType, ConversationState, FinishReason, MessageRole, OnBusy,
+        OnCutReply, OnFullContext,
     },
 };
 

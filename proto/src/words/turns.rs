@@ -16,6 +16,22 @@ words! {
 }
 
 words! {
+    /// How a conversation stands, as lists say it in one word.
+    pub enum ConversationState {
+        /// Nothing runs, and no message waits.
+        Idle = "idle",
+        /// A message waits for its turn, and no turn runs.
+        Queued = "queued",
+        /// A turn runs.
+        Running = "running",
+        /// A turn runs, and a person must approve a call of it.
+        WaitingForApproval = "waiting_for_approval",
+        /// A turn runs, the client is to run a call of it, and no call waits for an approval.
+        WaitingForClientTool = "waiting_for_client_tool",
+    }
+}
+
+words! {
     /// Who said a message of the model's context.
     pub enum MessageRole {
         /// The person.

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_proto::words::OnBusy;
 
 use super::{
@@ -22,6 +23,11 @@ pub trait Conversations: Send + Sync {
 
     /// Returns a page of the conversations, the last updated first.
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
+
+    /// Returns for each caller when the last updated one of their conversations was updated; `None` when they have none.
+    /// The times are in the order of the callers, of whom there are at most some thousand. A gateway finds out with it
+    /// which lists have changed.
+    async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>>;
 
     /// Gives the conversation another title, or none, and leaves it at its place in lists; `None` when there is no
     /// such conversation.

@@ -2,7 +2,7 @@
 //! search finds does not depend on what a database knows of upper and lower case.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::LogId;
+use everturn_proto::{LogId, words::ConversationState};
 
 use super::EventLog;
 
@@ -46,6 +46,57 @@ impl Conversation {
             id: self.log_id.clone(),
         }
     }
+
+    /// Its place in the list.
+    pub fn place(&self) -> ListPlace {
+        ListPlace {
+            updated_at: self.updated_at,
+            id: self.id.clone(),
+        }
+    }
+}
+
+/// A conversation in a list, with what goes on in it.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+pub struct ListedConversation {
+    /// Its row.
+    #[sqlx(flatten)]
+    pub conversation: Conversation,
+    /// What goes on in it, at the moment at which the row was read.
+    #[sqlx(flatten)]
+    pub activity: Activity,
+}
+
+/// What goes on in a conversation. As in [`ConversationStatus`](super::ConversationStatus), the store alone says it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct Activity {
+    /// True while a turn has not ended.
+    pub is_running: bool,
+    /// True while a message waits for its turn.
+    pub has_queued: bool,
+    /// Calls that a person must approve.
+    #[sqlx(try_from = "i64")]
+    pub waiting_approvals: u32,
+    /// Calls that the client is to run, and that need no approval any more.
+    #[sqlx(try_from = "i64")]
+    pub waiting_client_tools: u32,
+}
+
+impl Activity {
+    /// Returns the one word for it: the one that asks most of a person.
+    pub fn state(&self) -> ConversationState {
+        if self.waiting_approvals > 0 {
+            ConversationState::WaitingForApproval
+        } else if self.waiting_client_tools > 0 {
+            ConversationState::WaitingForClientTool
+        } else if self.is_running {
+            ConversationState::Running
+        } else if self.has_queued {
+            ConversationState::Queued
+        } else {
+            ConversationState::Idle
+        }
+    }
 }
 
 /// A place in the list of conversations.
@@ -79,7 +130,7 @@ pub struct ListFilter {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListPage {
     /// The rows.
-    pub conversations: Vec<Conversation>,
+    pub conversations: Vec<ListedConversation>,
     /// Where the next page begins; `None` when nothing is left. With a filter a page that is not full may have one:
     /// it looked at [`MAX_SCANNED`] rows.
     pub next: Option<ListPlace>,
@@ -117,7 +168,7 @@ impl ListQuery {
 
     /// The page, from rows in the order of the list, of which there are [`ListQuery::rows_to_read`] if there are any
     /// more.
-    pub fn page(&self, rows: impl IntoIterator<Item = Conversation>) -> ListPage {
+    pub fn page(&self, rows: impl IntoIterator<Item = ListedConversation>) -> ListPage {
         let (limit, scanned) = (to_usize(self.limit), to_usize(self.scanned()));
         let mut page = ListPage::default();
         let mut place = None;
@@ -126,11 +177,8 @@ impl ListQuery {
                 page.next = place;
                 break;
             }
-            place = Some(ListPlace {
-                updated_at: row.updated_at,
-                id: row.id.clone(),
-            });
-            if self.filter.fits(&row) {
+            place = Some(row.conversation.place());
+            if self.filter.fits(&row.conversation) {
                 page.conversations.push(row);
             }
         }
@@ -163,9 +211,9 @@ fn to_usize(number: u32) -> usize {
 mod tests {
     use super::*;
 
-    fn row(number: u32, title: &str, agent: &str) -> Conversation {
+    fn row(number: u32, title: &str, agent: &str) -> ListedConversation {
         let at = DateTime::<Utc>::from_timestamp_millis(i64::from(u32::MAX - number)).unwrap();
-        Conversation {
+        let conversation = Conversation {
             id: format!("c{number}"),
             log_id: LogId::from("log"),
             tenant_id: "t".into(),
@@ -176,11 +224,34 @@ mod tests {
             last_sequence: 0,
             created_at: at,
             updated_at: at,
+        };
+        ListedConversation {
+            conversation,
+            activity: Activity::default(),
+        }
+    }
+
+    #[test]
+    fn a_state_is_what_asks_most_of_a_person() {
+        let activity = |numbers: [u32; 4]| Activity {
+            is_running: numbers[0] > 0,
+            has_queued: numbers[1] > 0,
+            waiting_approvals: numbers[2],
+            waiting_client_tools: numbers[3],
+        };
+        for (numbers, state) in [
+            ([0, 0, 0, 0], ConversationState::Idle),
+            ([0, 1, 0, 0], ConversationState::Queued),
+            ([1, 1, 0, 0], ConversationState::Running),
+            ([1, 0, 0, 3], ConversationState::WaitingForClientTool),
+            ([1, 0, 1, 3], ConversationState::WaitingForApproval),
+        ] {
+            assert_eq!(activity(numbers).state(), state, "{numbers:?}");
         }
     }
 
     fn finds(search: &str, title: &str) -> bool {
-        ListFilter::new(Some(search), None).fits(&row(0, title, "a"))
+        ListFilter::new(Some(search), None).fits(&row(0, title, "a").conversation)
     }
 
     #[test]
@@ -214,15 +285,17 @@ mod tests {
     }
 
     /// Reads all pages; gives the ids of all rows and the size of each page.
-    fn pages(rows: &[Conversation], limit: u32, filter: &ListFilter) -> (Vec<String>, Vec<usize>) {
+    fn pages(
+        rows: &[ListedConversation],
+        limit: u32,
+        filter: &ListFilter,
+    ) -> (Vec<String>, Vec<usize>) {
         let (mut ids, mut sizes, mut query) = (Vec::new(), Vec::new(), ListQuery::default());
         (query.limit, query.filter) = (limit, filter.clone());
         loop {
-            let is_behind = |row: &&Conversation| {
-                query
-                    .before
-                    .as_ref()
-                    .is_none_or(|place| (row.updated_at, &row.id) < (place.updated_at, &place.id))
+            let is_behind = |row: &&ListedConversation| {
+                let before = query.before.as_ref();
+                before.is_none_or(|place| row.conversation.place() < *place)
             };
             let read: Vec<_> = rows
                 .iter()
@@ -231,7 +304,11 @@ mod tests {
                 .cloned()
                 .collect();
             let page = query.page(read);
-            ids.extend(page.conversations.iter().map(|row| row.id.clone()));
+            ids.extend(
+                page.conversations
+                    .iter()
+                    .map(|row| row.conversation.id.clone()),
+            );
             sizes.push(page.conversations.len());
             query.before = page.next;
             if query.before.is_none() {

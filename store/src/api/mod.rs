@@ -59,7 +59,10 @@ pub use self::{
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall, StepUsage},
     keys::{ApiKey, KeyKind, Keys, NewKey},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
-    lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},
+    lists::{
+        Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,
+        MAX_SCANNED,
+    },
     outside::{OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,
     reconciliation::{

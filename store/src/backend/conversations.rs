@@ -1,7 +1,7 @@
 //! Conversations. The messages that they accept are in `messages.rs`.
 
 use async_trait::async_trait;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::OnBusy;
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
         self, Select,
         conversations::{
             self, CONVERSATION, CONVERSATIONS_BEFORE, CONVERSATIONS_FIRST, INSERT_CONVERSATION,
-            OWN_CONVERSATIONS_BEFORE, OWN_CONVERSATIONS_FIRST, RENAME_CONVERSATION,
+            LAST_UPDATES, OWN_CONVERSATIONS_BEFORE, OWN_CONVERSATIONS_FIRST, RENAME_CONVERSATION,
         },
         messages::RESUME_POINT,
         removal::{FORGET_DELETED, INSERT_DELETED},
@@ -23,10 +23,11 @@ use super::{
 };
 use crate::{
     api::{
-        Access, Conversation, Conversations, ListPage, ListQuery, NewConversation, NewMessage,
-        QueuedMessage, Result, ResumePoint,
+        Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation,
+        NewConversation, NewMessage, QueuedMessage, Result, ResumePoint,
     },
     columns::now,
+    error::StoreError,
     rows::conversations::resume_point,
 };
 
@@ -65,6 +66,19 @@ impl Conversations for Database {
         let select = select_page(access, query);
         let rows = self.read(select.fetch_all(self.reader())).await?;
         Ok(query.page(rows))
+    }
+
+    async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>> {
+        let callers: Vec<_> = callers
+            .iter()
+            .map(|caller| (&caller.tenant_id, &caller.owner_id))
+            .collect();
+        let callers = serde_json::to_string(&callers)
+            .map_err(|error| StoreError::Corrupt(format!("callers have no JSON form: {error}")))?;
+        let query = sqlx::query_as(words(LAST_UPDATES)).bind(callers);
+        let rows: Vec<(i64, Option<DateTime<Utc>>)> =
+            self.read(query.fetch_all(self.reader())).await?;
+        Ok(rows.into_iter().map(|(_, updated_at)| updated_at).collect())
     }
 
     async fn rename_conversation(
@@ -135,7 +149,7 @@ impl Conversations for Database {
     }
 }
 
-fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, Conversation> {
+fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, ListedConversation> {
     let text = match (&access.owner_id, &query.before) {
         (None, None) => CONVERSATIONS_FIRST,
         (None, Some(_)) => CONVERSATIONS_BEFORE,

@@ -57,7 +57,7 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `events_before`, `event_links`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `events`, `events_before`, `event_links`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |

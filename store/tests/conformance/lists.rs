@@ -36,7 +36,7 @@ async fn all(
     loop {
         let page = store.list_conversations(&tenant(), &query).await.unwrap();
         assert!(page.conversations.len() <= limit as usize);
-        rows.extend(page.conversations);
+        rows.extend(page.conversations.into_iter().map(|row| row.conversation));
         pages += 1;
         assert!(pages < 20, "each page begins behind the one before");
         query.before = page.next;

@@ -194,6 +194,7 @@ macro_rules! conformance_suite {
             elsewhere::a_turn_of_an_unknown_agent_is_left_to_others,
             elsewhere::a_sub_agent_of_an_unknown_agent_is_left_to_others,
             outside::what_waits_is_listed,
+            outside::lists_say_what_goes_on,
             outside::what_waits_is_listed_up_to_a_number_of_bytes,
             outside::a_call_runs_only_when_it_is_approved,
             outside::a_thought_that_is_saved_again_says_what_was_answered,

@@ -3,11 +3,11 @@
 use everturn_proto::{
     Thread,
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
-    words::{AgentExecutionStatus, ApprovalState, Effect, ToolKind, ToolStatus},
+    words::{AgentExecutionStatus, ApprovalState, ConversationState, Effect, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, EventLinks, EventReader, OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim,
-    TurnStore, WantedLinks,
+    Access, Activity, Conversations, EventLinks, EventReader, ListQuery, OutsideTools, PageLimit,
+    ResultSender, StoreError, ToolClaim, TurnStore, WantedLinks,
 };
 
 use super::{
@@ -77,6 +77,63 @@ pub async fn what_waits_is_listed(backend: &impl Backend) {
             .unwrap(),
         []
     );
+}
+
+/// Returns what the list says of the one conversation, as text.
+async fn listed(store: &impl Conversations) -> Option<(ConversationState, Activity)> {
+    let query = ListQuery {
+        limit: 10,
+        ..ListQuery::default()
+    };
+    let page = store.list_conversations(&tenant(), &query).await.unwrap();
+    let row = page.conversations.into_iter().next()?;
+    Some((row.activity.state(), row.activity))
+}
+
+pub async fn lists_say_what_goes_on(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let asks = Activity {
+        is_running: true,
+        waiting_approvals: 1,
+        waiting_client_tools: 1,
+        ..Activity::default()
+    };
+    let is = async |state: ConversationState, activity: &Activity| {
+        assert_eq!(
+            listed(&turn.store).await.unwrap(),
+            (state, activity.clone())
+        );
+    };
+    is(ConversationState::WaitingForApproval, &asks).await;
+    let approved = answer(&turn.execution_id(0, 0), ApprovalState::Approved);
+    turn.save(0, Batch::Approval(approved)).await;
+    let asks = Activity {
+        waiting_approvals: 0,
+        ..asks
+    };
+    is(ConversationState::WaitingForClientTool, &asks).await;
+    let (client, end, access) = (turn.execution_id(0, 1), tool_end("1"), tenant());
+    let sender = ResultSender::Client;
+    let stored = turn.store.store_result(&access, "c", &client, sender, end);
+    stored.await.unwrap();
+    turn.queue("next").await;
+    let works = Activity {
+        waiting_client_tools: 0,
+        has_queued: true,
+        ..asks
+    };
+    is(ConversationState::Running, &works).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
+    let waits = Activity {
+        is_running: false,
+        ..works
+    };
+    is(ConversationState::Queued, &waits).await;
+    turn.store
+        .withdraw_message(&tenant(), "c", "next")
+        .await
+        .unwrap();
+    is(ConversationState::Idle, &Activity::default()).await;
 }
 
 pub async fn what_waits_is_listed_up_to_a_number_of_bytes(backend: &impl Backend) {

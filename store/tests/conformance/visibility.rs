@@ -119,9 +119,30 @@ pub async fn a_caller_lists_only_what_is_theirs(backend: &impl Backend) {
                 filter,
             };
             let page = store.list_conversations(&access, &query).await.unwrap();
-            let mut ids: Vec<_> = page.conversations.iter().map(|row| &row.id).collect();
+            let mut ids: Vec<_> = page
+                .conversations
+                .iter()
+                .map(|row| &row.conversation.id)
+                .collect();
             ids.sort_unstable();
             assert_eq!(ids, expected, "{access:?}");
         }
     }
+    let callers: Vec<_> = callers().into_iter().map(|(access, _)| access).collect();
+    let mut newest = Vec::new();
+    for access in &callers {
+        let query = ListQuery {
+            limit: 1,
+            ..ListQuery::default()
+        };
+        let page = store.list_conversations(access, &query).await.unwrap();
+        newest.push(
+            page.conversations
+                .first()
+                .map(|row| row.conversation.updated_at),
+        );
+    }
+    assert!(newest.iter().any(Option::is_some) && newest.iter().any(Option::is_none));
+    assert_eq!(store.last_updates(&callers).await.unwrap(), newest);
+    assert_eq!(store.last_updates(&[]).await.unwrap(), []);
 }

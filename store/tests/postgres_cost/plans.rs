@@ -8,6 +8,10 @@ use crate::{
     support::postgres::Database,
 };
 
+/// Rows and look-ups for each row of a list: itself, the turn that runs in it, a message that waits, and the calls that wait
+/// for a person and for the client.
+const LISTED: u64 = 5;
+
 /// A text with the types and values of its parameters.
 struct Query {
     name: &'static str,
@@ -411,21 +415,28 @@ fn of_conversations() -> Vec<Query> {
             hot::CONVERSATIONS_BEFORE,
             page,
             &format!("'t', 20, {before}"),
-            20,
+            LISTED * 20,
         ),
         query(
             "list of conversations to search in",
             hot::CONVERSATIONS_BEFORE,
             page,
             &format!("'t', {MAX_SCANNED} + 1, {before}"),
-            u64::from(MAX_SCANNED) + 1,
+            LISTED * (u64::from(MAX_SCANNED) + 1),
+        ),
+        query(
+            "newest times of lists",
+            hot::LAST_UPDATES.postgres,
+            "text",
+            r#"'[["t", null], ["t", "o"], ["t", "p"], ["nobody", null]]'"#,
+            4,
         ),
         query(
             "list of one owner's conversations",
             hot::OWN_CONVERSATIONS_BEFORE,
             own_page,
             &format!("'t', 'o', 20, {before}"),
-            20,
+            LISTED * 20,
         ),
     ]
 }

@@ -234,6 +234,8 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     };
     let page = store.list_conversations(&access, &query);
     costs.of("list_conversations", page).await.unwrap();
+    let newest = store.last_updates(std::slice::from_ref(&access));
+    costs.of("last_updates", newest).await.unwrap();
 }
 
 async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
@@ -275,7 +277,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 42] = [
+const COSTS: [(&str, u64); 43] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -313,6 +315,7 @@ const COSTS: [(&str, u64); 42] = [
     ("last_sequences", 1),
     ("conversation", 1),
     ("list_conversations", 1),
+    ("last_updates", 1),
     ("rename_conversation", 1),
     ("delete_conversation", 19),
     ("offer_trace", 1),

@@ -28,12 +28,19 @@ const GATEWAY: Rooms = &[
     (
         "http",
         &[
-            "live", "ports", "limits", "turns", "config", "schema", "loopback",
+            "live", "ports", "limits", "turns", "config", "listed", "schema", "loopback",
         ],
     ),
     (
         "live",
-        &["deliveries", "limits", "config", "schema", "fields"],
+        &[
+            "deliveries",
+            "limits",
+            "config",
+            "listed",
+            "schema",
+            "fields",
+        ],
     ),
     ("reconciler", &["turns", "config"]),
     ("lost_workers", &["turns"]),
@@ -43,6 +50,7 @@ const GATEWAY: Rooms = &[
     ("turns", &[]),
     ("config", &["loopback"]),
     ("listener", &[]),
+    ("listed", &["schema"]),
     ("schema", &[]),
     ("fields", &[]),
     ("loopback", &[]),
@@ -58,6 +66,7 @@ const GATEWAY_HTTP: Rooms = &[
             "auth",
             "problem",
             "event_stream",
+            "range",
         ],
     ),
     ("state", &["extract", "auth", "problem"]),
@@ -66,6 +75,7 @@ const GATEWAY_HTTP: Rooms = &[
     ("auth", &["problem"]),
     ("problem", &[]),
     ("event_stream", &[]),
+    ("range", &[]),
 ];
 
 const GATEWAY_LIVE: Rooms = &[
@@ -98,6 +108,7 @@ const GATEWAY_LIVE: Rooms = &[
     ("cursor", &[]),
     ("frame", &[]),
     ("end", &[]),
+    ("lists", &["sse"]),
     ("timeline", &[]),
 ];
 

@@ -162,11 +162,25 @@ async fn has_timeline(
 ) {
     let url = format!("{gateway}/api/v1/agent/conversations/{conversation}/messages");
     let timeline: Value = http.get(url).send().await.unwrap().json().await.unwrap();
-    let assembled: Vec<_> = view.events().iter().filter_map(item).collect();
+    let mut assembled: Vec<Value> = Vec::new();
+    for event in view.events() {
+        match (event["type"] == "complete", assembled.last_mut()) {
+            (true, Some(answer)) => answer["usage"] = usage(event),
+            _ => assembled.extend(item(event)),
+        }
+    }
     assert_eq!(
         timeline,
         json!({"conversationId": conversation, "timeline": assembled, "total": items, "nextBefore": null})
     );
+}
+
+/// Returns what the last item of a turn shows of what the turn took.
+fn usage(complete: &Value) -> Value {
+    let took = &complete["usage"];
+    json!({"inputTokens": took["input_tokens"], "outputTokens": took["output_tokens"],
+        "cachedTokens": took["cached_tokens"], "cacheWriteTokens": took["cache_write_tokens"],
+        "reasoningTokens": took["reasoning_tokens"]})
 }
 
 /// Returns the item that a chat window shows for an event, as docs/api/events.md says.
@@ -197,6 +211,15 @@ fn item(event: &Value) -> Option<Value> {
     }
     let created_at: chrono::DateTime<chrono::Utc> =
         event["created_at"].as_str().unwrap().parse().unwrap();
+    for (shown, field) in [
+        ("step", "step"),
+        ("finish", "finish"),
+        ("durationMs", "duration_ms"),
+    ] {
+        if !event[field].is_null() {
+            item[shown] = event[field].clone();
+        }
+    }
     item["sequenceNumber"] = number.clone();
     item["timestamp"] = created_at.timestamp_millis().into();
     Some(item)

@@ -26,6 +26,8 @@ enum Rule {
     OfFile,
     /// The operation answers with a list, in this field, and the conversation is not in it.
     NotListed(&'static str),
+    /// The operation answers with a stream that begins with a list, and the conversation is not in it.
+    NotStreamed,
     /// The operation is about the caller, and not about conversations.
     OfCaller,
     /// The operation needs no credential, and is not about conversations.
@@ -69,6 +71,7 @@ fn rule(name: &str) -> Rule {
         "POST /api/v1/agent/conversations" => Rule::InBody("id", 409, "conversation_id_taken"),
         "POST /api/v1/agent/chat" => Rule::InBody("conversation_id", 404, "conversation_not_found"),
         "GET /api/v1/agent/conversations" => Rule::NotListed("conversations"),
+        "GET /api/v1/agent/conversation-list/stream" => Rule::NotStreamed,
         "GET /api/v1/usage" => Rule::NotListed("usage"),
         "GET /api/v1/agent/blobs/{id}" => Rule::OfFile,
         // The file is the caller's own, and belongs to no conversation. It has no type here.
@@ -180,6 +183,19 @@ impl Operation {
                 let answer = self.ask(stack, Some(stranger), THEIRS).await;
                 let listed: Value = answer.json().await.unwrap();
                 assert_eq!(listed[field], json!([]), "{}", self.name);
+            }
+            Rule::NotStreamed => {
+                let mut answer = self.ask(stack, Some(stranger), THEIRS).await;
+                let mut text = String::new();
+                while !text.contains("event: list") || !text.ends_with("\n\n") {
+                    let chunk = answer.chunk().await.unwrap().expect("a stream goes on");
+                    text.push_str(std::str::from_utf8(&chunk).unwrap());
+                }
+                assert!(
+                    text.contains(r#""conversations":[]"#),
+                    "{}: {text}",
+                    self.name
+                );
             }
             Rule::OfCaller | Rule::Open => {
                 let answer = self.ask(stack, Some(stranger), THEIRS).await;

@@ -39,6 +39,7 @@ mod http_tools;
 mod inline_tools;
 mod isolation;
 mod keys;
+mod list_stream;
 mod long_steps;
 mod lost_workers;
 mod mcp;

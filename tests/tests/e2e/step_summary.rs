@@ -69,7 +69,19 @@ async fn the_model_summarizes_when_its_steps_are_used_up() {
     let timeline = stack
         .get(&format!("/conversations/{conversation}/messages"))
         .await;
-    assert!(timeline.to_string().contains(SUMMARY), "{timeline:#}");
+    let items = timeline["timeline"].as_array().unwrap();
+    let [.., summary, end] = items.as_slice() else {
+        panic!("{timeline:#}")
+    };
+    assert_eq!(
+        (&summary["content"], &summary["finish"]),
+        (&json!(SUMMARY), &json!("step_limit"))
+    );
+    assert_eq!(
+        (&end["type"], &end["code"]),
+        (&json!("error"), &json!("step_limit"))
+    );
+    assert!(end["usage"]["inputTokens"].as_u64() > Some(0), "{end:#}");
     stack.workflow_status(&conversation, "FAILED").await;
     stack
         .send(&conversation, &json!({"content": "go on"}))

@@ -24,7 +24,9 @@ use utoipa::{
     },
 };
 
-pub(crate) use shapes::{AnyFrame, IdempotencyKey, LastEventId, LoggedEvent, MessageText};
+pub(crate) use shapes::{
+    AnyFrame, AnyListFrame, IdempotencyKey, LastEventId, LoggedEvent, MessageText,
+};
 
 use self::shapes::EventFrame;
 use crate::{
@@ -32,7 +34,10 @@ use crate::{
         auth::SECURE_COOKIE,
         problem::{Code, ProblemBody, REQUEST_ID},
     },
-    live::sse::{ChatFrame, EndFrame, ReconnectFrame, ReplayFrame, ResetFrame, TextFrame},
+    live::sse::{
+        ChatFrame, ConversationChangedFrame, ConversationRemovedFrame, EndFrame, ListFrame,
+        ReconnectFrame, ReplayFrame, ResetFrame, TextFrame,
+    },
     schema::{CursorText, Id, Sequence, one_of},
 };
 
@@ -63,6 +68,7 @@ const SESSION: &str = "session";
     ),
     components(schemas(
         ProblemBody, AnyFrame, EventFrame, TextFrame, ChatFrame, ReplayFrame, ResetFrame, ReconnectFrame, EndFrame, Id,
+        AnyListFrame, ListFrame, ConversationChangedFrame, ConversationRemovedFrame,
         Sequence, CursorText, MessageText
     )),
     tags(

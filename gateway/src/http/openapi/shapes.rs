@@ -152,14 +152,45 @@ pub(crate) struct AnyFrame {
 }
 
 fn frame_data() -> RefOr<Schema> {
-    let shapes = AnyOfBuilder::new()
-        .item(Ref::from_schema_name("EventFrame"))
-        .item(Ref::from_schema_name("TextFrame"))
-        .item(Ref::from_schema_name("ChatFrame"))
-        .item(Ref::from_schema_name("ReplayFrame"))
-        .item(Ref::from_schema_name("ResetFrame"))
-        .item(Ref::from_schema_name("ReconnectFrame"))
-        .item(Ref::from_schema_name("EndFrame"));
+    any_of(&[
+        "EventFrame",
+        "TextFrame",
+        "ChatFrame",
+        "ReplayFrame",
+        "ResetFrame",
+        "ReconnectFrame",
+        "EndFrame",
+    ])
+}
+
+/// A frame of the stream of a list, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)
+/// have it. No frame has an `id`.
+#[derive(ToSchema)]
+#[schema(as = FrameOfList)]
+#[expect(dead_code, reason = "the fields are read by the document only")]
+pub(crate) struct AnyListFrame {
+    /// The `type` of its data.
+    event: String,
+    /// JSON.
+    #[schema(schema_with = list_frame_data)]
+    data: String,
+}
+
+fn list_frame_data() -> RefOr<Schema> {
+    any_of(&[
+        "ListFrame",
+        "ConversationChangedFrame",
+        "ConversationRemovedFrame",
+        "ReconnectFrame",
+        "EndFrame",
+    ])
+}
+
+/// The schema of a text with JSON of one of these shapes.
+fn any_of(shapes: &[&str]) -> RefOr<Schema> {
+    let shapes = shapes.iter().fold(AnyOfBuilder::new(), |shapes, name| {
+        shapes.item(Ref::from_schema_name(*name))
+    });
     ObjectBuilder::new()
         .schema_type(Type::String)
         .content_media_type("application/json")

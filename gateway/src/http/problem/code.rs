@@ -104,6 +104,8 @@ codes! {
     TooManyAttachments = "too_many_attachments", PAYLOAD_TOO_LARGE, "The message has too many attachments";
     /// Files of this type are not taken, or the bytes are of another type.
     BlobTypeRefused = "blob_type_refused", UNSUPPORTED_MEDIA_TYPE, "Files of this type are not taken";
+    /// The header `Range` asks for bytes behind the end.
+    RangeNotSatisfiable = "range_not_satisfiable", RANGE_NOT_SATISFIABLE, "There are no such bytes";
     /// The whole body is over the limit.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.

@@ -27,6 +27,7 @@ use crate::{
         extract::{Caller, Params, checked_id},
         openapi::{IdempotencyKey, problems},
         problem::{Code, Problem},
+        range::{self, Asked},
         state::GatewayState,
     },
     schema::Id,
@@ -165,11 +166,12 @@ async fn in_memory(state: &GatewayState) -> Result<SemaphorePermit<'_>, Problem>
     place.map_err(|_closed| Problem::internal())
 }
 
-problems!(ReadRefusals: InvalidId, BlobNotFound, BlobsUnavailable);
+problems!(ReadRefusals: InvalidId, BlobNotFound, RangeNotSatisfiable, BlobsUnavailable);
 
-/// Reads a file.
+/// Reads a file, or a part of it.
 ///
-/// It is there as long as its conversation. `ETag` is the hash of its bytes, which never change.
+/// It is there as long as its conversation. `ETag` is the hash of its bytes, which never change. With the header `Range`, the
+/// answer has one range of its bytes.
 #[utoipa::path(
     get, path = "/blobs/{id}", tag = "files", operation_id = "read_blob",
     params(("id" = Id, Path, description = "The file.")),
@@ -182,6 +184,7 @@ problems!(ReadRefusals: InvalidId, BlobNotFound, BlobsUnavailable);
                 (FileBytes = "text/csv"), (FileBytes = "application/json")
             )
         ),
+        (status = 206, description = "The bytes that `Range` asks for; `Content-Range` says which they are"),
         (status = 304, description = "It is what `If-None-Match` names"),
         ReadRefusals
     )
@@ -213,10 +216,22 @@ pub(super) async fn read(
     let mut response = if is_known {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        ([(header::CONTENT_TYPE, content_type)], bytes).into_response()
+        let content_type = [(header::CONTENT_TYPE, content_type)];
+        match range::asked(&headers, &etag, bytes.len()) {
+            Asked::Whole => (content_type, bytes).into_response(),
+            Asked::Part(part) => {
+                let (first, last) = (part.start, part.end - 1);
+                let place = format!("bytes {first}-{last}/{}", bytes.len());
+                let place = [(header::CONTENT_RANGE, place)];
+                let part = bytes[part].to_vec();
+                (StatusCode::PARTIAL_CONTENT, content_type, place, part).into_response()
+            }
+            Asked::Beyond => return Ok(beyond(bytes.len())),
+        }
     };
     let headers = response.headers_mut();
     let fixed = [
+        (header::ACCEPT_RANGES, "bytes"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         // It is asked for again each time, so that nobody is shown what was deleted.
@@ -233,6 +248,14 @@ pub(super) async fn read(
         headers.insert(name, value);
     }
     Ok(response)
+}
+
+/// The answer to a request for bytes that the file does not have.
+fn beyond(length: usize) -> Response {
+    let detail = format!("The file has {length} bytes.");
+    let problem = Problem::new(Code::RangeNotSatisfiable, detail);
+    let place = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
+    (place, problem).into_response()
 }
 
 /// Images may be shown in a page; everything else is saved as a file.

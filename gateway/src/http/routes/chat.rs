@@ -112,7 +112,7 @@ pub(super) async fn chat(
         .turn
         .map_or(queued.message_id, |turn| turn.message_id);
     let feed = state.feed(&caller, &conversation, cursor)?.of_turn(&turn);
-    let mut response = event_stream::response(feed);
+    let mut response = event_stream::response(feed.into_chunks());
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

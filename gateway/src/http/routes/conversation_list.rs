@@ -1,19 +1,20 @@
-//! Listing and searching conversations.
+//! Listing and searching conversations, and the stream of the list.
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, response::Response};
 use everturn_store::{ListFilter, ListPlace, ListQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{
-    conversations::ConversationBody,
-    wire::{checked_limit, page_token, parse_page_token},
-};
-use crate::http::{
-    extract::{Caller, Params},
-    openapi::problems,
-    problem::{Code, Problem},
-    state::GatewayState,
+use super::wire::{checked_limit, page_token, parse_page_token};
+use crate::{
+    http::{
+        event_stream,
+        extract::{Caller, Params},
+        openapi::{AnyListFrame, problems},
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    listed::ListedConversationBody,
 };
 
 /// Conversations of a page when the request does not say, and at the most.
@@ -41,7 +42,7 @@ pub(super) struct ListParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ConversationPage)]
 pub(super) struct ConversationPageBody {
-    conversations: Vec<ConversationBody>,
+    conversations: Vec<ListedConversationBody>,
     /// `before` of the next page; null on the last one.
     #[schema(required = true)]
     next_before: Option<String>,
@@ -51,6 +52,7 @@ problems!(ListRefusals: InvalidParameter);
 
 /// Lists the caller's conversations, or those of them that are searched for, the last updated first.
 ///
+/// Each says what goes on in it, as the store has it at this moment.
 /// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
 #[utoipa::path(
     get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
@@ -90,7 +92,7 @@ pub(super) async fn list(
         conversations: page
             .conversations
             .into_iter()
-            .map(ConversationBody::from)
+            .map(ListedConversationBody::from)
             .collect(),
         next_before,
     }))
@@ -100,4 +102,25 @@ fn parse_before(token: &str) -> Result<ListPlace, Problem> {
     let detail = "`before` is the `next_before` of the page before.";
     let (updated_at, id) = parse_page_token(token, detail)?;
     Ok(ListPlace { updated_at, id })
+}
+
+problems!(StreamRefusals: TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);
+
+/// Streams the list of the caller's conversations, and each change of it.
+///
+/// The first frame has the newest 100 conversations, so whoever connects again needs no cursor. Then each conversation
+/// comes that is new or shown otherwise than before, and the ids of those that are gone. The stream has no end of its own.
+#[utoipa::path(
+    get, path = "/conversation-list/stream", tag = "conversations", operation_id = "stream_conversation_list",
+    responses(
+        (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = AnyListFrame),
+        StreamRefusals
+    )
+)]
+pub(super) async fn stream(
+    State(state): State<GatewayState>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    let feed = state.list_feed(&caller)?;
+    Ok(event_stream::response(feed.into_chunks()))
 }

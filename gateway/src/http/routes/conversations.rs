@@ -6,11 +6,11 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use everturn_store::{Conversation, NewConversation};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{messages::idempotency_key, wire::time};
+use super::messages::idempotency_key;
 use crate::{
     http::{
         extract::{Caller, ConversationId, JsonBody, checked_id},
@@ -18,7 +18,8 @@ use crate::{
         problem::{Code, Problem},
         state::GatewayState,
     },
-    schema::{Id, Sequence},
+    listed::ConversationBody,
+    schema::Id,
 };
 
 /// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
@@ -40,40 +41,6 @@ pub(super) struct NewConversationBody {
     /// A name of the gateway's configuration.
     #[schema(example = "default")]
     agent: Option<String>,
-}
-
-/// A conversation.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Conversation)]
-pub(super) struct ConversationBody {
-    #[schema(value_type = Id)]
-    id: String,
-    agent: String,
-    title: String,
-    /// User messages that turns have taken, and the agent's answers.
-    message_count: u32,
-    /// The number of the last event, 0 before the first.
-    #[schema(value_type = Sequence)]
-    last_sequence: u32,
-    #[schema(format = DateTime)]
-    created_at: String,
-    /// The time of the last event.
-    #[schema(format = DateTime)]
-    updated_at: String,
-}
-
-impl From<Conversation> for ConversationBody {
-    fn from(conversation: Conversation) -> Self {
-        Self {
-            created_at: time(conversation.created_at),
-            updated_at: time(conversation.updated_at),
-            id: conversation.id,
-            agent: conversation.agent,
-            title: conversation.title.unwrap_or_default(),
-            message_count: conversation.message_count,
-            last_sequence: conversation.last_sequence,
-        }
-    }
 }
 
 problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTaken, BodyTooLarge);
@@ -184,6 +151,7 @@ pub(super) async fn find_or_create(
                 "Choose another id, or leave it out to have one made.",
             )
         })?;
+    state.lists.changed(&caller.access);
     Ok((conversation, true))
 }
 
@@ -234,6 +202,7 @@ pub(super) async fn rename(
         .conversations
         .rename_conversation(&caller.access, &id, title)
         .await?;
+    state.lists.changed(&caller.access);
     renamed
         .map(|conversation| Json(conversation.into()))
         .ok_or_else(|| Problem::conversation_not_found(&id))
@@ -269,6 +238,7 @@ pub(super) async fn delete(
     {
         return Err(Problem::conversation_not_found(&id));
     }
+    state.lists.changed(&caller.access);
     state.end_streams(&conversation).await;
     // `everturn retention` removes what this leaves.
     if let Err(error) = state.ports.blobs.remove_objects().await {

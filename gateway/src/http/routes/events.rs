@@ -125,7 +125,7 @@ pub(super) async fn stream(
         .unwrap_or_default();
     let conversation = state.conversation(&caller, &id).await?;
     let feed = state.feed(&caller, &conversation, cursor)?;
-    Ok(event_stream::response(feed))
+    Ok(event_stream::response(feed.into_chunks()))
 }
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.

@@ -139,6 +139,7 @@ pub(super) async fn submit(
         .conversations
         .queue_message(&caller.access, new)
         .await?;
+    state.lists.changed(&caller.access);
     match &queued.turn {
         None if queued.has_others && on_busy == OnBusy::Reject => {
             withdraw(state, caller, conversation, &queued).await?;

@@ -68,6 +68,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .route_layer(middleware::from_fn(auth::check_approve));
     let agent = OpenApiRouter::default()
         .routes(routes!(conversations::create, conversation_list::list))
+        .routes(routes!(conversation_list::stream))
         .routes(routes!(
             conversations::show,
             conversations::rename,

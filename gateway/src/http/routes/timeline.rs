@@ -52,9 +52,9 @@ pub(super) struct TimelineBody {
 
 problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound);
 
-/// Shows a conversation as messages, thoughts and tool calls.
+/// Shows a conversation as messages, thoughts, tool calls, and what happened besides.
 ///
-/// Made from the events alone, from the newest on. Blank thoughts, plans and the events that end a turn are not shown.
+/// Made from the events alone, from the newest on. Blank thoughts, skills and patterns are not shown.
 #[utoipa::path(
     get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
     params(ConversationId, TimelineQuery),

@@ -1,14 +1,10 @@
 //! What lists have in common: how times and places are written, and how long a page may be.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use everturn_proto::ids;
 
 use crate::http::problem::{Code, Problem};
-
-/// Writes a time as every answer has it.
-pub(super) fn time(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
-}
+pub(super) use crate::listed::{page_token, time};
 
 /// Checks the `limit` of a page: at least 1, at the most `most`.
 pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
@@ -18,11 +14,6 @@ pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
         let detail = format!("`limit` is 1 to {most}.");
         Err(Problem::new(Code::InvalidParameter, detail))
     }
-}
-
-/// Writes the place of a row in a list, which clients send back for the next page. They need not understand it.
-pub(super) fn page_token(at: DateTime<Utc>, id: &str) -> String {
-    format!("{}~{id}", at.to_rfc3339_opts(SecondsFormat::Nanos, true))
 }
 
 /// Reads a [`page_token`]; `detail` says where clients take it from.

@@ -2,6 +2,7 @@
 //!
 //! - `frames`: what a conversation's readers get: events and texts
 //! - `control`: what the stream says about itself
+//! - `lists`: what readers of a list of conversations get
 //! - `message`: one server-sent event as text
 //!
 //! Only persisted events carry an `id:`, their sequence number: what a browser sends back as `Last-Event-ID` is always
@@ -9,6 +10,7 @@
 
 mod control;
 mod frames;
+mod lists;
 mod message;
 
 pub use self::{
@@ -22,4 +24,8 @@ pub(crate) use self::{
         reconnect, replay, retry,
     },
     frames::TextFrame,
+    lists::{
+        ConversationChangedFrame, ConversationRemovedFrame, ListFrame, conversation_changed,
+        conversation_removed, list,
+    },
 };

@@ -1,7 +1,11 @@
 //! What a timeline shows of one event.
 
 use chrono::DateTime;
-use everturn_proto::{Json, event::Event, words::EventType};
+use everturn_proto::{
+    Json,
+    event::{Event, Usage},
+    words::EventType,
+};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -16,7 +20,8 @@ use crate::{
 pub struct TimelineItem {
     /// The message's id, else `<event type>-<sequence number>`.
     pub id: String,
-    /// `user_message`, `thought`, `tool_call`, `tool_result` or `assistant_message`.
+    /// `user_message`, `thought`, `tool_call`, `tool_result`, `assistant_message`, or the type of the event that the item
+    /// is made of. Skip types that you do not know; there will be more.
     #[serde(rename = "type")]
     #[schema(schema_with = TimelineItemKind::schema)]
     pub kind: TimelineItemKind,
@@ -25,7 +30,7 @@ pub struct TimelineItem {
     pub sequence_number: u32,
     /// Milliseconds since 1970.
     pub timestamp: i64,
-    /// Text of a message or a thought.
+    /// Text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub content: Option<String>,
@@ -49,14 +54,46 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub is_error: Option<bool>,
-    /// Of a tool call or result: what pairs the two.
+    /// Of a tool result: how long the tool took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub duration_ms: Option<u32>,
+    /// Of a tool call or result, and of what is said of the call: what pairs them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub execution_id: Option<String>,
-    /// Of a tool call or result: the model's id of the call.
+    /// Of a tool call or result, and of what is said of the call: the model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub call_id: Option<String>,
+    /// The LLM call that the item comes from, of those of its agent execution: from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub step: Option<u32>,
+    /// True of an answer that is only the text so far, because the turn was cut short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub partial: Option<bool>,
+    /// Of an answer: why its text ends where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "stop")]
+    pub finish: Option<String>,
+    /// Of an `error`: the code, which is stable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "step_limit")]
+    pub code: Option<String>,
+    /// Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub usage: Option<ItemUsage>,
+    /// What that cost, in USD; absent when no model has a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "0.0421")]
+    pub cost_usd: Option<String>,
+    /// Of an item whose type is its event's, but `error` and `cancelled`: the event's data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>, nullable = false)]
+    pub data: Option<Json>,
     /// Of a sub-agent's item: its agent execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_execution_id: Option<String>,
@@ -65,32 +102,84 @@ pub struct TimelineItem {
     pub parent_tool_call_id: Option<String>,
 }
 
-/// The kind of a timeline's item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TimelineItemKind {
-    /// What the user said.
-    UserMessage,
-    /// What the model said before it asked for tools.
-    Thought,
-    /// What the model asked of a tool.
-    ToolCall,
-    /// What the tool answered.
-    ToolResult,
-    /// What the agent answered.
-    AssistantMessage,
+/// Tokens of LLM calls whose answers were stored.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+// The wire names its fields.
+#[allow(clippy::struct_field_names)]
+pub struct ItemUsage {
+    input_tokens: u32,
+    output_tokens: u32,
+    /// Of the input: those that the provider read from its cache.
+    cached_tokens: u32,
+    /// Of the input: those that the provider wrote to its cache.
+    cache_write_tokens: u32,
+    /// Of the output: those of the reasoning.
+    reasoning_tokens: u32,
 }
 
-impl TimelineItemKind {
-    fn schema() -> Object {
-        one_of(&[
-            "user_message",
-            "thought",
-            "tool_call",
-            "tool_result",
-            "assistant_message",
-        ])
+impl From<Usage> for ItemUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+        }
     }
+}
+
+/// Makes the kinds of items and their words.
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $kind:ident = $word:literal,)+) => {
+        /// The kind of a timeline's item.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        pub enum TimelineItemKind {
+            $($(#[$doc])+ #[serde(rename = $word)] $kind,)+
+        }
+
+        impl TimelineItemKind {
+            fn schema() -> Object {
+                one_of(&[$($word),+])
+            }
+        }
+    };
+}
+
+kinds! {
+    /// What the user said.
+    UserMessage = "user_message",
+    /// What the model said before it asked for tools.
+    Thought = "thought",
+    /// What the model asked of a tool.
+    ToolCall = "tool_call",
+    /// What the tool answered.
+    ToolResult = "tool_result",
+    /// What the agent answered.
+    AssistantMessage = "assistant_message",
+    /// An agent ended without an answer.
+    Error = "error",
+    /// An agent was cancelled.
+    Cancelled = "cancelled",
+    /// A plan that the agent made for itself, as it is now.
+    WorkPlan = "work_plan",
+    /// A step of a work plan began.
+    PlanStepStart = "step_start",
+    /// A step of a work plan ended.
+    PlanStepEnd = "step_end",
+    /// A person must approve a call.
+    ApprovalRequested = "approval_requested",
+    /// An approval was answered, or can no longer be.
+    ApprovalResolved = "approval_resolved",
+    /// The client is to run a call.
+    ClientToolRequested = "client_tool_requested",
+    /// A sub-agent began.
+    SubAgentStart = "sub_agent_start",
+    /// A summary stands for older messages.
+    ContextCompacted = "context_compacted",
+    /// A step calls the next model of the chain.
+    ModelFallback = "model_fallback",
 }
 
 impl TimelineItem {
@@ -104,35 +193,46 @@ impl TimelineItem {
             + json(&self.attachments)
             + json(&self.tool_input)
             + json(&self.tool_output)
+            + json(&self.data)
     }
 
-    /// Returns the item of an event; `None` for an event that timelines do not show.
+    /// Returns the item of an event; `None` for an event that timelines do not show. The end of an agent execution that has
+    /// answered is shown by its answer ([`TimelineItem::note_end`]).
     pub fn of(event: &Event) -> Option<Self> {
         let fields = Fields::of_event(event);
-        match event.event_type() {
+        let note = |kind| Some(Self::note(kind, event, &fields));
+        let mut item = match event.event_type() {
             EventType::UserMessage => Some(Self::user_message(event, &fields)),
             EventType::Thought => Self::thought(event, &fields),
             EventType::Act => Some(Self::tool_call(event, &fields)),
             EventType::Observe => Some(Self::tool_result(event, &fields)),
             EventType::AssistantMessage => Some(Self::assistant_message(event, &fields)),
-            EventType::WorkPlan
-            | EventType::PlanStepStart
-            | EventType::PlanStepEnd
-            | EventType::PatternMatch
+            EventType::Error => Some(Self::error(event, &fields)),
+            EventType::Cancelled => Some(Self::cancelled(event, &fields)),
+            EventType::WorkPlan => note(TimelineItemKind::WorkPlan),
+            EventType::PlanStepStart => note(TimelineItemKind::PlanStepStart),
+            EventType::PlanStepEnd => note(TimelineItemKind::PlanStepEnd),
+            EventType::ApprovalRequested => note(TimelineItemKind::ApprovalRequested),
+            EventType::ApprovalResolved => note(TimelineItemKind::ApprovalResolved),
+            EventType::ClientToolRequested => note(TimelineItemKind::ClientToolRequested),
+            EventType::SubAgentStart => note(TimelineItemKind::SubAgentStart),
+            EventType::ContextCompacted => note(TimelineItemKind::ContextCompacted),
+            EventType::ModelFallback => note(TimelineItemKind::ModelFallback),
+            EventType::PatternMatch
             | EventType::SkillMatched
             | EventType::SkillExecutionStart
             | EventType::SkillExecutionComplete
             | EventType::Complete
-            | EventType::Error
-            | EventType::Cancelled
-            | EventType::ApprovalRequested
-            | EventType::ApprovalResolved
-            | EventType::ClientToolRequested
-            | EventType::SubAgentStart
-            | EventType::ContextCompacted
-            | EventType::ModelFallback
             | EventType::Unknown(_) => None,
-        }
+        }?;
+        item.step = fields.get("step");
+        Some(item)
+    }
+
+    /// Adds what the end of its agent execution says: what it took.
+    pub(super) fn note_end(&mut self, end: &Fields<'_>) {
+        self.usage = end.get::<Usage>("usage").map(ItemUsage::from);
+        self.cost_usd = end.get("cost_usd");
     }
 
     fn user_message(event: &Event, fields: &Fields<'_>) -> Self {
@@ -152,7 +252,34 @@ impl TimelineItem {
             item.id = id;
         }
         item.content = Some(text(fields, "content"));
+        item.partial = fields.get("partial").filter(|partial| *partial);
+        item.finish = fields.get("finish");
         item
+    }
+
+    fn error(event: &Event, fields: &Fields<'_>) -> Self {
+        let mut item = Self::new(TimelineItemKind::Error, event);
+        item.content = Some(text(fields, "message"));
+        item.code = Some(text(fields, "code"));
+        item.note_end(fields);
+        item
+    }
+
+    fn cancelled(event: &Event, fields: &Fields<'_>) -> Self {
+        let mut item = Self::new(TimelineItemKind::Cancelled, event);
+        item.content = Some(text(fields, "reason"));
+        item.note_end(fields);
+        item
+    }
+
+    /// Makes an item that has its event's data as it is.
+    fn note(kind: TimelineItemKind, event: &Event, fields: &Fields<'_>) -> Self {
+        Self {
+            execution_id: id(fields, "execution_id"),
+            call_id: id(fields, "call_id"),
+            data: Some(event.event_data.clone().unwrap_or_default()),
+            ..Self::new(kind, event)
+        }
     }
 
     fn thought(event: &Event, fields: &Fields<'_>) -> Option<Self> {
@@ -174,6 +301,7 @@ impl TimelineItem {
         Self {
             tool_output: Some(output.unwrap_or_default()),
             is_error: Some(fields.get("is_error").unwrap_or_default()),
+            duration_ms: fields.get("duration_ms"),
             ..Self::of_tool(TimelineItemKind::ToolResult, event, fields)
         }
     }
@@ -201,8 +329,16 @@ impl TimelineItem {
             tool_input: None,
             tool_output: None,
             is_error: None,
+            duration_ms: None,
             execution_id: None,
             call_id: None,
+            step: None,
+            partial: None,
+            finish: None,
+            code: None,
+            usage: None,
+            cost_usd: None,
+            data: None,
             agent_execution_id: None,
             parent_tool_call_id: None,
         }

@@ -30,6 +30,10 @@ pub struct Timeline {
     inputs: HashMap<String, Json>,
     /// The tool executions that have ended in the page, and so have had their approval in it, if not before.
     observed: HashSet<String>,
+    /// The end of an agent execution, until its answer comes, which is just before it.
+    completed: Option<Event>,
+    /// The agent execution whose tool has ended in the event behind. What that tool emitted is just before.
+    emitter: Option<String>,
 }
 
 impl Timeline {
@@ -44,12 +48,20 @@ impl Timeline {
             parents: HashMap::new(),
             inputs: HashMap::new(),
             observed: HashSet::new(),
+            completed: None,
+            emitter: None,
         }
     }
 
     /// Adds the event before those that were added. False when the page is full: the event is then of the page before.
     pub fn push_before(&mut self, event: &Event) -> bool {
-        let item = TimelineItem::of(event);
+        if event.event_type() == EventType::Complete {
+            // Its answer shows it, so it belongs to the page that has its answer.
+            self.completed = Some(event.clone());
+            return true;
+        }
+        let mut item = TimelineItem::of(event);
+        self.note_end(item.as_mut(), event);
         if let Some(item) = &item
             && !self.has_room(item)
         {
@@ -59,18 +71,42 @@ impl Timeline {
         let fields = Fields::of_event(event);
         match event.event_type() {
             EventType::ApprovalResolved => self.note_answer(&fields),
-            EventType::Observe => self.observed.extend(fields.get("execution_id")),
+            EventType::Observe => {
+                self.observed.extend(fields.get("execution_id"));
+                self.emitter = fields.get("agent_execution_id");
+            }
             EventType::SubAgentStart => self.note_start(&fields),
             _ => {}
         }
         if let Some(mut item) = item {
-            let agent_execution_id = fields.get("agent_execution_id");
+            let own = fields.get("agent_execution_id");
+            let agent_execution_id = own.or_else(|| self.emitter_of(&event.event_type()));
             let root = ids::root_execution_id(&event.conversation_id, &event.message_id);
             item.agent_execution_id = agent_execution_id.filter(|id| *id != root);
             self.bytes += item.bytes();
             self.items.push_front(item);
         }
         true
+    }
+
+    /// Adds to an answer what the end of its agent execution says, which was the event behind it.
+    fn note_end(&mut self, item: Option<&mut TimelineItem>, event: &Event) {
+        let Some(end) = self.completed.take() else {
+            return;
+        };
+        let agent = |event: &Event| Fields::of_event(event).get::<String>("agent_execution_id");
+        if let Some(item) = item
+            && item.kind == TimelineItemKind::AssistantMessage
+            && agent(event) == agent(&end)
+        {
+            item.note_end(&Fields::of_event(&end));
+        }
+    }
+
+    /// The agent execution whose tool emitted this event; `None` for events that tools do not emit.
+    fn emitter_of(&self, event_type: &EventType) -> Option<String> {
+        let is_emitted = event_type.may_be_emitted_by_tools();
+        self.emitter.clone().filter(|_| is_emitted)
     }
 
     fn has_room(&self, item: &TimelineItem) -> bool {

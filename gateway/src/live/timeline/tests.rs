@@ -87,6 +87,133 @@ fn a_turn_with_a_tool_has_five_items() {
 }
 
 #[test]
+fn the_answer_says_what_its_turn_took() {
+    let took = |tokens: u32| {
+        format!(
+            r#"{{"agent_execution_id":"a","usage":{{"input_tokens":{tokens},"output_tokens":7,"cached_tokens":5}},"cost_usd":"0.01"}}"#
+        )
+    };
+    let list = events(&[
+        (
+            "assistant_message",
+            r#"{"content":"one part","agent_execution_id":"a","finish":"length"}"#,
+        ),
+        (
+            "assistant_message",
+            r#"{"content":"done","agent_execution_id":"a","step":2,"finish":"stop"}"#,
+        ),
+        ("complete", &took(40)),
+        (
+            "assistant_message",
+            r#"{"content":"of another","agent_execution_id":"b"}"#,
+        ),
+        ("complete", &took(50)),
+    ]);
+    let items: Vec<_> = page(&list, 9, usize::MAX)
+        .into_items(EventLinks::default())
+        .iter()
+        .map(|item| serde_json::to_string(item).unwrap())
+        .collect();
+    assert!(
+        items[0].ends_with(r#""content":"one part","finish":"length"}"#),
+        "{items:?}"
+    );
+    assert!(
+        items[1].ends_with(concat!(
+            r#""content":"done","step":2,"finish":"stop","usage":{"inputTokens":40,"outputTokens":7,"#,
+            r#""cachedTokens":5,"cacheWriteTokens":0,"reasoningTokens":0},"costUsd":"0.01"}"#
+        )),
+        "{items:?}"
+    );
+    assert!(!items[2].contains("usage"), "{items:?}");
+}
+
+#[test]
+fn an_end_without_an_answer_has_its_code_and_the_text_that_was_kept() {
+    let items = timeline(&[
+        (
+            "assistant_message",
+            r#"{"content":"Half an","partial":true,"finish":"cancelled"}"#,
+        ),
+        (
+            "cancelled",
+            r#"{"reason":"enough","usage":{"input_tokens":3}}"#,
+        ),
+        (
+            "error",
+            r#"{"code":"budget_exhausted","message":"The budget is used up.","step":4,"cost_usd":"0.5"}"#,
+        ),
+    ]);
+    assert!(items[0].ends_with(r#""content":"Half an","partial":true,"finish":"cancelled"}"#));
+    assert!(
+        items[1].contains(r#""type":"cancelled""#)
+            && items[1].contains(r#""content":"enough","usage":{"inputTokens":3,"#)
+    );
+    assert_eq!(
+        items[2],
+        concat!(
+            r#"{"id":"error-3","type":"error","sequenceNumber":3,"timestamp":1767323045003,"#,
+            r#""content":"The budget is used up.","step":4,"code":"budget_exhausted","costUsd":"0.5"}"#
+        )
+    );
+}
+
+#[test]
+fn what_happened_besides_has_its_data_to_the_letter() {
+    let data = r#"{"execution_id":"exec_1","call_id":"call_1","agent_execution_id":"child","n":9007199254740993.0}"#;
+    for kind in [
+        "work_plan",
+        "step_start",
+        "step_end",
+        "approval_requested",
+        "approval_resolved",
+        "client_tool_requested",
+        "sub_agent_start",
+        "context_compacted",
+        "model_fallback",
+    ] {
+        let mut item = page(&events(&[(kind, data)]), 9, usize::MAX).into_items(EventLinks {
+            parent_calls: [("child".to_owned(), "call_1".to_owned())].into(),
+            ..EventLinks::default()
+        });
+        let item = serde_json::to_string(&item.remove(0)).unwrap();
+        let ids = r#""executionId":"exec_1","callId":"call_1""#;
+        let of = r#""agentExecutionId":"child","parentToolCallId":"call_1""#;
+        for part in [
+            &format!(r#""type":"{kind}""#),
+            ids,
+            &format!(r#""data":{data}"#),
+            of,
+        ] {
+            assert!(item.contains(part), "{part} in {item}");
+        }
+    }
+    let bare = timeline(&[("model_fallback", "null")]);
+    assert!(bare[0].ends_with(r#""data":null}"#), "{bare:?}");
+}
+
+#[test]
+fn a_plan_is_of_the_agent_whose_tool_made_it() {
+    let list = events(&[
+        ("work_plan", r#"{"plan_id":"p"}"#),
+        ("observe", r#"{"agent_execution_id":"child"}"#),
+        ("work_plan", r#"{"plan_id":"q"}"#),
+        ("observe", r#"{"agent_execution_id":"other"}"#),
+    ]);
+    let items = page(&list, 9, usize::MAX).into_items(EventLinks {
+        parent_calls: ["child", "other"]
+            .map(|id| (id.to_owned(), "call".to_owned()))
+            .into(),
+        ..EventLinks::default()
+    });
+    let agents: Vec<_> = items
+        .iter()
+        .map(|item| item.agent_execution_id.as_deref().unwrap())
+        .collect();
+    assert_eq!(agents, ["child", "child", "other", "other"]);
+}
+
+#[test]
 fn a_call_shows_the_input_that_a_person_gave() {
     let call = (
         "act",
@@ -104,7 +231,7 @@ fn a_call_shows_the_input_that_a_person_gave() {
         ("null".to_owned(), r#""toolInput":{"n":1}"#),
     ] {
         let items = timeline(&[call, ("approval_resolved", &answer)]);
-        assert!(items.len() == 1 && items[0].contains(shown), "{items:?}");
+        assert!(items.len() == 2 && items[0].contains(shown), "{items:?}");
     }
 }
 
@@ -114,9 +241,9 @@ fn blank_thoughts_and_unknown_events_are_skipped() {
         ("thought", r#"{"thought":""}"#),
         ("thought", r#"{"thought":" \n"}"#),
         ("thought", "{}"),
-        ("work_plan", r#"{"title":"x"}"#),
+        ("skill_matched", r#"{"skill_name":"x"}"#),
         ("from_the_future", "{}"),
-        ("error", r#"{"code":"x"}"#),
+        ("complete", "{}"),
     ]);
     assert!(items.is_empty(), "{items:?}");
 }
@@ -163,12 +290,12 @@ fn items_of_a_sub_agent_name_the_call_that_started_it() {
         ),
         ("observe", &end),
     ]);
-    assert_eq!(items.len(), 3);
+    assert_eq!(items.len(), 4);
     assert!(
-        items[1]
+        items[2]
             .ends_with(r#""content":"hi","agentExecutionId":"child","parentToolCallId":"call_1"}"#)
     );
-    assert!(!items[0].contains("parentToolCallId") && !items[2].contains("agentExecutionId"));
+    assert!(!items[0].contains("parentToolCallId") && !items[3].contains("agentExecutionId"));
 }
 
 #[test]
@@ -187,9 +314,9 @@ fn a_page_ends_at_its_bytes() {
 fn a_page_ends_at_its_items_and_the_one_before_goes_on() {
     let list = [
         ("user_message", "{}"),
-        ("complete", "{}"),
+        ("thought", "{}"),
         ("user_message", "{}"),
-        ("complete", "{}"),
+        ("thought", "{}"),
         ("user_message", "{}"),
     ];
     let newest = page(&events(&list), 2, usize::MAX);
@@ -201,6 +328,19 @@ fn a_page_ends_at_its_items_and_the_one_before_goes_on() {
     assert_eq!(numbers(newest), [3, 5]);
     assert_eq!(numbers(page(&events(&list[..1]), 2, usize::MAX)), [1]);
     assert_eq!(Timeline::new(2, usize::MAX).oldest(), None);
+}
+
+#[test]
+fn the_end_of_a_turn_is_in_the_page_of_its_answer() {
+    let list = events(&[
+        ("assistant_message", r#"{"content":"x"}"#),
+        ("complete", r#"{"cost_usd":"0.1"}"#),
+        ("user_message", "{}"),
+    ]);
+    let newest = page(&list, 1, usize::MAX);
+    assert_eq!((newest.oldest(), newest.items.len()), (Some(3), 1));
+    let before = page(&list[..2], 1, usize::MAX).into_items(EventLinks::default());
+    assert_eq!(before[0].cost_usd.as_deref(), Some("0.1"));
 }
 
 #[test]

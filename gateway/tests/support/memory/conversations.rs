@@ -1,9 +1,10 @@
 //! Conversations and the messages that they accept.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_store::{
-    Access, Conversation, Conversations, ListPage, ListPlace, ListQuery, Missing, NewConversation,
-    NewMessage, QueuedMessage, ResumePoint, StoreError,
+    Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation, Missing,
+    NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError,
 };
 
 use super::{MemoryStore, Result};
@@ -26,26 +27,40 @@ impl Conversations for MemoryStore {
     }
 
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
-        let tables = self.open()?;
-        let place = |row: &Conversation| ListPlace {
-            updated_at: row.updated_at,
-            id: row.id.clone(),
-        };
+        let mut tables = self.open()?;
+        tables.list_reads += 1;
         let mut rows: Vec<_> = tables
             .conversations
             .values()
             .filter(|row| access.sees(&row.tenant_id, row.owner_id.as_deref()))
             .cloned()
             .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.place()));
         rows.retain(|row| {
             query
                 .before
                 .as_ref()
-                .is_none_or(|before| place(row) < *before)
+                .is_none_or(|before| row.place() < *before)
         });
         rows.truncate(query.rows_to_read() as usize);
+        let rows = rows.into_iter().map(|conversation| {
+            let activity = tables.activities.get(&conversation.id).cloned();
+            ListedConversation {
+                activity: activity.unwrap_or_default(),
+                conversation,
+            }
+        });
         Ok(query.page(rows))
+    }
+
+    async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>> {
+        let tables = self.open()?;
+        let newest = |caller: &Access| {
+            let rows = tables.conversations.values();
+            let seen = rows.filter(|row| caller.sees(&row.tenant_id, row.owner_id.as_deref()));
+            seen.map(|row| row.updated_at).max()
+        };
+        Ok(callers.iter().map(newest).collect())
     }
 
     async fn rename_conversation(

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, LogId, event::Event};
 use everturn_store::{
-    Access, AgentExecution, Conversation, ConversationStatus, EventLinks, EventLog, EventPage,
-    EventReader, NewConversation, NewMessage, OutsideTool, PageLimit, ResultRange, ResultSlice,
-    ResumePoint, StoreError, TakenBy, WantedLinks,
+    Access, Activity, AgentExecution, Conversation, ConversationStatus, EventLinks, EventLog,
+    EventPage, EventReader, NewConversation, NewMessage, OutsideTool, PageLimit, ResultRange,
+    ResultSlice, ResumePoint, StoreError, TakenBy, WantedLinks,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -44,6 +44,10 @@ pub struct Tables {
     /// Whether something else of the conversation has not ended.
     pub has_others: bool,
     pub current: Option<String>,
+    /// Pages of lists read.
+    pub list_reads: usize,
+    /// What goes on in each conversation, as lists say it.
+    pub activities: BTreeMap<String, Activity>,
     /// The newest generation of each agent execution, by conversation.
     generations: BTreeMap<String, BTreeMap<String, u32>>,
     /// The conversations that each query for missed events asked for.

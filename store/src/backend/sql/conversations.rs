@@ -77,12 +77,45 @@ pub(crate) const CONVERSATION: &str = concat!(
 /// `$1` id.
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
 
+/// Counts the calls of the conversation in `conversations` that wait for somebody outside. The condition repeats that of the
+/// index `tool_execution_records_waiting`, as in [`WAITING_TOOLS`](super::outside::WAITING_TOOLS).
+macro_rules! waiting_calls {
+    ($condition:literal) => {
+        concat!(
+            "(SELECT COUNT(*) FROM tool_execution_records r WHERE r.conversation_id = conversations.id \
+             AND r.status = 'pending' AND (r.approval = 'pending' OR r.kind = 'client') AND ",
+            $condition,
+            ")"
+        )
+    };
+}
+
+/// The columns of an [`Activity`](crate::Activity), of the conversation in `conversations`. Each is a look-up in a partial
+/// index, which has only what has not ended. The orders
+/// say which index it is: PostgreSQL would read all that runs into a table of hashes.
+macro_rules! activity_columns {
+    () => {
+        concat!(
+            "(SELECT e.id FROM agent_executions e WHERE e.conversation_id = conversations.id AND e.status = 'running' \
+              ORDER BY e.started_at LIMIT 1) IS NOT NULL AS is_running, \
+             (SELECT m.id FROM messages m WHERE m.conversation_id = conversations.id AND m.status = 'queued' \
+              ORDER BY m.created_at, m.id LIMIT 1) IS NOT NULL AS has_queued, ",
+            waiting_calls!("r.approval = 'pending'"),
+            " AS waiting_approvals, ",
+            waiting_calls!("r.approval <> 'pending'"),
+            " AS waiting_client_tools"
+        )
+    };
+}
+
 /// Selects a page of the conversations of the tenant `$1`, or of one owner of that tenant. There is an index for each.
 macro_rules! conversations {
     ($more:literal, $limit:literal) => {
         concat!(
             "SELECT ",
             conversation_columns!(),
+            ", ",
+            activity_columns!(),
             " FROM conversations WHERE tenant_id = $1",
             $more,
             " ORDER BY updated_at DESC, id DESC LIMIT ",
@@ -104,6 +137,44 @@ pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id =
 /// `$1` tenant, `$2` owner, `$3` limit, `$4` updated at, `$5` id.
 pub(crate) const OWN_CONVERSATIONS_BEFORE: &str =
     conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
+
+/// Makes the text of [`LAST_UPDATES`]. `$tenant` and `$owner` are those of the caller at `$place` of `$callers`.
+macro_rules! last_updates {
+    ($place:literal, $tenant:literal, $owner:literal, $callers:literal) => {
+        concat!(
+            "SELECT ",
+            $place,
+            " AS place, CASE WHEN ",
+            $owner,
+            " IS NULL THEN (SELECT c.updated_at FROM conversations c WHERE c.tenant_id = ",
+            $tenant,
+            " ORDER BY c.updated_at DESC, c.id DESC LIMIT 1) \
+             ELSE (SELECT c.updated_at FROM conversations c WHERE c.tenant_id = ",
+            $tenant,
+            " AND c.owner_id = ",
+            $owner,
+            " ORDER BY c.updated_at DESC, c.id DESC LIMIT 1) END AS updated_at FROM ",
+            $callers,
+            " ORDER BY place"
+        )
+    };
+}
+
+/// `$1` JSON: a list of callers, each a list of the tenant and the owner or null.
+pub(crate) const LAST_UPDATES: SqlText = SqlText {
+    sqlite: last_updates!(
+        "k.key",
+        "json_extract(k.value, '$[0]')",
+        "json_extract(k.value, '$[1]')",
+        "json_each($1) AS k"
+    ),
+    postgres: last_updates!(
+        "k.place",
+        "(k.caller ->> 0)",
+        "(k.caller ->> 1)",
+        "json_array_elements(CAST($1 AS json)) WITH ORDINALITY AS k (caller, place)"
+    ),
+};
 
 /// `$1` id, `$2` tenant, `$3` owner, `$4` title or empty.
 pub(crate) const RENAME_CONVERSATION: &str = concat!(

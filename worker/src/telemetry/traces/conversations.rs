@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_store::{
     Access, Conversation, Conversations, ListPage, ListQuery, NewConversation, NewMessage,
     QueuedMessage, ResumePoint, StoreError, TraceKey,
@@ -46,6 +47,13 @@ impl Conversations for TracedConversations {
         query: &ListQuery,
     ) -> Result<ListPage, StoreError> {
         self.port.list_conversations(access, query).await
+    }
+
+    async fn last_updates(
+        &self,
+        callers: &[Access],
+    ) -> Result<Vec<Option<DateTime<Utc>>>, StoreError> {
+        self.port.last_updates(callers).await
     }
 
     async fn rename_conversation(

@@ -1,0 +1,106 @@
+//! Which part of a body a request asks for, with the header `Range` (RFC 9110, section 14).
+
+use std::ops::Range;
+
+use axum::http::{HeaderMap, HeaderName, header};
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The whole body: there is no `Range`, or one that the RFC has us ignore.
+    Whole,
+    /// These bytes.
+    Part(Range<usize>),
+    /// Bytes that the body does not have.
+    Beyond,
+}
+
+/// Says what the headers ask of a body of this length, whose `ETag` is this one. Several ranges at once are ignored, as other
+/// units are; and so is every range when `If-Range` names another body.
+pub(crate) fn asked(headers: &HeaderMap, etag: &str, length: usize) -> Asked {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if text(header::IF_RANGE).is_some_and(|known| known != etag) {
+        return Asked::Whole;
+    }
+    match text(header::RANGE).and_then(|range| part_of(range, length)) {
+        None => Asked::Whole,
+        Some(part) if part.is_empty() => Asked::Beyond,
+        Some(part) => Asked::Part(part),
+    }
+}
+
+/// The bytes of a range, as far as there are any; `None` for what is no range of bytes.
+fn part_of(range: &str, length: usize) -> Option<Range<usize>> {
+    let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
+    if first.is_empty() {
+        return Some(length.saturating_sub(number(last)?)..length);
+    }
+    let first = number(first)?;
+    if last.is_empty() {
+        return Some(first..length);
+    }
+    let last = number(last)?;
+    (first <= last).then(|| first..last.saturating_add(1).min(length))
+}
+
+/// A number in decimal digits. One that is too large is the largest one.
+fn number(text: &str) -> Option<usize> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What is asked of ten bytes.
+    fn of_ten(range: &str, if_range: Option<&str>) -> Asked {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::RANGE, range.parse().unwrap());
+        if let Some(known) = if_range {
+            headers.insert(header::IF_RANGE, known.parse().unwrap());
+        }
+        asked(&headers, "\"tag\"", 10)
+    }
+
+    #[test]
+    fn a_range_is_read_as_the_rfc_says() {
+        for (range, part) in [
+            ("bytes=0-0", 0..1),
+            ("bytes=2-5", 2..6),
+            ("bytes=2-", 2..10),
+            ("bytes=2-99999999999999999999999", 2..10),
+            ("bytes=-3", 7..10),
+            ("bytes=-99", 0..10),
+            (" bytes=9-9 ", 9..10),
+        ] {
+            assert_eq!(of_ten(range, None), Asked::Part(part), "{range}");
+        }
+        for range in ["bytes=10-", "bytes=10-12", "bytes=-0"] {
+            assert_eq!(of_ten(range, None), Asked::Beyond, "{range}");
+        }
+        for range in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=5-2",
+            "bytes=a-b",
+            "bytes=+1-2",
+            "bytes=0-1,3-4",
+            "lines=0-1",
+        ] {
+            assert_eq!(of_ten(range, None), Asked::Whole, "{range}");
+        }
+        assert_eq!(asked(&HeaderMap::new(), "t", 10), Asked::Whole);
+    }
+
+    #[test]
+    fn a_range_of_another_body_is_ignored() {
+        assert_eq!(of_ten("bytes=2-5", Some("\"tag\"")), Asked::Part(2..6));
+        for other in ["\"other\"", "W/\"tag\"", "Sat, 21 Nov 2026 12:00:00 GMT"] {
+            assert_eq!(of_ten("bytes=2-5", Some(other)), Asked::Whole, "{other}");
+        }
+    }
+}

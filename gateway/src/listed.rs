@@ -1,0 +1,87 @@
+//! Conversations as the API shows them: in its answers, and in the frames of a list's stream.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use everturn_proto::words::ConversationState;
+use everturn_store::{Conversation, ListedConversation};
+use serde::Serialize;
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use crate::schema::{Id, Sequence, one_of};
+
+/// A conversation.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Conversation)]
+pub(crate) struct ConversationBody {
+    #[schema(value_type = Id)]
+    id: String,
+    agent: String,
+    title: String,
+    /// User messages that turns have taken, and the agent's answers.
+    message_count: u32,
+    /// The number of the last event, 0 before the first.
+    #[schema(value_type = Sequence)]
+    last_sequence: u32,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// The time of the last event.
+    #[schema(format = DateTime)]
+    updated_at: String,
+}
+
+impl From<Conversation> for ConversationBody {
+    fn from(conversation: Conversation) -> Self {
+        Self {
+            created_at: time(conversation.created_at),
+            updated_at: time(conversation.updated_at),
+            id: conversation.id,
+            agent: conversation.agent,
+            title: conversation.title.unwrap_or_default(),
+            message_count: conversation.message_count,
+            last_sequence: conversation.last_sequence,
+        }
+    }
+}
+
+/// A conversation in a list, with what goes on in it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ListedConversation)]
+pub(crate) struct ListedConversationBody {
+    #[serde(flatten)]
+    conversation: ConversationBody,
+    /// Skip words that you do not know; there may be more.
+    #[schema(schema_with = states)]
+    state: String,
+    /// Calls that a person must approve.
+    waiting_approvals: u32,
+    /// Calls that the client is to run.
+    waiting_client_tools: u32,
+}
+
+fn states() -> Object {
+    let states: Vec<_> = ConversationState::ALL
+        .iter()
+        .map(ConversationState::as_str)
+        .collect();
+    one_of(&states)
+}
+
+impl From<ListedConversation> for ListedConversationBody {
+    fn from(listed: ListedConversation) -> Self {
+        Self {
+            state: listed.activity.state().into(),
+            waiting_approvals: listed.activity.waiting_approvals,
+            waiting_client_tools: listed.activity.waiting_client_tools,
+            conversation: listed.conversation.into(),
+        }
+    }
+}
+
+/// Writes a time as every answer has it.
+pub(crate) fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Writes the place of a row in a list, which clients send back for the next page. They need not understand it.
+pub(crate) fn page_token(at: DateTime<Utc>, id: &str) -> String {
+    format!("{}~{id}", at.to_rfc3339_opts(SecondsFormat::Nanos, true))
+}

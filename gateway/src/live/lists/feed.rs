@@ -1,0 +1,82 @@
+//! The body of a response, made from a reader of a list.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use futures::{Stream, future::BoxFuture};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::hub::ListReader;
+use crate::{
+    config::GatewayConfig,
+    limits::StreamPermit,
+    live::sse::{self, StreamEnd},
+};
+
+/// A stream of server-sent events about a list.
+pub struct ListFeed {
+    reader: ListReader,
+    /// Text that goes out first; empty once it has.
+    preface: String,
+    config: Arc<GatewayConfig>,
+    /// Cancelled when the gateway closes its streams.
+    closing: CancellationToken,
+    /// Resolves when the reader may read no more.
+    until: BoxFuture<'static, ()>,
+    is_over: bool,
+    _permit: StreamPermit,
+}
+
+impl ListFeed {
+    /// Makes a feed of the reader's frames, which ends when `until` resolves, because the reader's credential is no longer
+    /// valid.
+    pub(crate) fn new(
+        reader: ListReader,
+        config: Arc<GatewayConfig>,
+        closing: CancellationToken,
+        until: BoxFuture<'static, ()>,
+        permit: StreamPermit,
+    ) -> Self {
+        Self {
+            reader,
+            preface: sse::retry(config.retry_delay()),
+            config,
+            closing,
+            until,
+            is_over: false,
+            _permit: permit,
+        }
+    }
+
+    /// Returns the pieces of the body, to its end.
+    pub fn into_chunks(self) -> impl Stream<Item = Bytes> + Send + 'static {
+        futures::stream::unfold(self, |mut feed| async move {
+            let chunk = feed.chunk().await?;
+            Some((chunk, feed))
+        })
+    }
+
+    /// Waits for the next frames, or returns a comment when there are none for long; `None` at the end.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        if !self.preface.is_empty() {
+            return Some(std::mem::take(&mut self.preface).into());
+        }
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => {
+                self.is_over = true;
+                Some(sse::reconnect(self.config.retry_delay()).into())
+            }
+            () = &mut self.until => {
+                self.is_over = true;
+                Some(sse::end(StreamEnd::TokenExpired).into())
+            }
+            frames = self.reader.next() => frames.map(Bytes::from),
+            () = sleep(self.config.heartbeat) => Some(Bytes::from_static(sse::HEARTBEAT.as_bytes())),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! One tail per list, however many readers. A list is what one caller sees: an owner's conversations, or a tenant's.
+//!
+//! A tail reads its list again when something may have changed: this gateway has changed something itself, the query that
+//! asks for all lists at once says so, or it was long ago. It ends with its last reader.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_store::{Access, Conversations, ListQuery, StoreError};
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
+
+use super::snapshot::ListSnapshot;
+
+/// Conversations of a list that readers are told of: more than a page of a client shows at once, and some 50 KB.
+const LISTED: u32 = 100;
+
+/// The shortest time between two reads of a list. What happens meanwhile is told with the next one.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A list is read this many intervals after the last read, whatever the query for all lists says. It finds what does not
+/// change the time of the newest conversation: a removal, a new title, or a save of a worker whose clock is late.
+const READ_AFTER: u32 = 10;
+
+/// The most lists of one query: some 100 KB of names.
+const MAX_LISTS: usize = 1000;
+
+/// Holds the tails of a gateway's lists. Clones share them.
+#[derive(Clone)]
+pub struct ListHub {
+    shared: Arc<SharedLists>,
+}
+
+struct SharedLists {
+    conversations: Arc<dyn Conversations>,
+    /// The time between two queries for all lists.
+    interval: Duration,
+    tails: Mutex<Tails>,
+}
+
+#[derive(Default)]
+struct Tails {
+    /// There are no more of them than readers.
+    by_caller: HashMap<Access, Arc<ListTail>>,
+    is_looking: bool,
+}
+
+/// A list that somebody reads.
+struct ListTail {
+    access: Access,
+    /// The list as it was read last; `None` before.
+    newest: watch::Sender<Option<Arc<ListSnapshot>>>,
+    /// Notified when the list may have changed.
+    wake: Notify,
+}
+
+/// One reader of a list. Dropping it ends the tail if it is the last one.
+pub struct ListReader {
+    newest: watch::Receiver<Option<Arc<ListSnapshot>>>,
+    /// The list that the reader was shown last.
+    shown: Option<Arc<ListSnapshot>>,
+}
+
+impl ListHub {
+    /// Makes a hub without tails, which asks the store for changes of all its lists once in each `interval`.
+    pub fn new(conversations: Arc<dyn Conversations>, interval: Duration) -> Self {
+        let shared = SharedLists {
+            conversations,
+            interval: interval.max(Duration::from_millis(1)),
+            tails: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Makes a reader of the caller's list. Must be called within a tokio runtime.
+    pub fn open(&self, access: &Access) -> ListReader {
+        let mut tails = self.shared.lock();
+        if !tails.is_looking {
+            tails.is_looking = true;
+            tokio::spawn(Arc::clone(&self.shared).look_for_changes());
+        }
+        let tail = tails.by_caller.entry(access.clone()).or_insert_with(|| {
+            let tail = Arc::new(ListTail {
+                access: access.clone(),
+                newest: watch::Sender::new(None),
+                wake: Notify::new(),
+            });
+            let (shared, run) = (Arc::clone(&self.shared), Arc::clone(&tail));
+            tokio::spawn(TailTask { shared, tail: run }.run());
+            tail
+        });
+        // The reader is counted under the lock, so that the tail cannot end before.
+        let mut newest = tail.newest.subscribe();
+        newest.mark_changed();
+        ListReader {
+            newest,
+            shown: None,
+        }
+    }
+
+    /// Has the lists read again that show conversations of this caller, because one of them was changed here.
+    pub fn changed(&self, access: &Access) {
+        let tails = self.shared.lock();
+        for caller in [access, &Access::tenant(&access.tenant_id)] {
+            if let Some(tail) = tails.by_caller.get(caller) {
+                tail.wake.notify_one();
+            }
+        }
+    }
+
+    /// The number of lists that are read now.
+    pub fn tails(&self) -> usize {
+        self.shared.lock().by_caller.len()
+    }
+}
+
+impl ListReader {
+    /// Waits for the next frames; `None` when there are no more. Cancel safe.
+    pub async fn next(&mut self) -> Option<String> {
+        loop {
+            self.newest.changed().await.ok()?;
+            let newest = self.newest.borrow_and_update().clone();
+            let Some(newest) = newest else { continue };
+            let frames = newest.frames_since(self.shown.as_deref());
+            self.shown = Some(newest);
+            if !frames.is_empty() {
+                return Some(frames);
+            }
+        }
+    }
+}
+
+impl SharedLists {
+    /// Asks the store for the newest time of all lists, and has those read again in which it has changed. It ends when
+    /// nobody reads a list.
+    async fn look_for_changes(self: Arc<Self>) {
+        loop {
+            sleep(self.interval).await;
+            let Some(tails) = self.tails_to_look_for() else {
+                return;
+            };
+            for chunk in tails.chunks(MAX_LISTS) {
+                let callers: Vec<_> = chunk.iter().map(|tail| tail.access.clone()).collect();
+                match self.conversations.last_updates(&callers).await {
+                    Ok(times) => {
+                        let looked_at = chunk.iter().zip(times);
+                        let changed = looked_at.filter(|(tail, at)| tail.has_other_than(*at));
+                        changed.for_each(|(tail, _)| tail.wake.notify_one());
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "a look for changed lists failed; the next one follows");
+                    }
+                }
+            }
+        }
+    }
+
+    fn tails_to_look_for(&self) -> Option<Vec<Arc<ListTail>>> {
+        let mut tails = self.lock();
+        tails.is_looking = !tails.by_caller.is_empty();
+        let is_looking = tails.is_looking;
+        is_looking.then(|| tails.by_caller.values().cloned().collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tails> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ListTail {
+    /// True when the list was read with another newest time than this one.
+    fn has_other_than(&self, at: Option<chrono::DateTime<chrono::Utc>>) -> bool {
+        let newest = self.newest.borrow();
+        newest.as_ref().is_some_and(|list| list.newest() != at)
+    }
+}
+
+/// Runs one tail. However it ends, its readers are told.
+struct TailTask {
+    shared: Arc<SharedLists>,
+    tail: Arc<ListTail>,
+}
+
+impl TailTask {
+    async fn run(self) {
+        while !self.is_unread() {
+            let interval = self.shared.interval;
+            let next = match self.read().await {
+                Ok(()) => interval.saturating_mul(READ_AFTER),
+                Err(error) => {
+                    tracing::debug!(%error, "a list could not be read; it is tried again");
+                    interval
+                }
+            };
+            sleep(PAUSE).await;
+            tokio::select! {
+                () = self.tail.wake.notified() => {}
+                () = self.tail.newest.closed() => {}
+                () = sleep(next) => {}
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<(), StoreError> {
+        let query = ListQuery {
+            limit: LISTED,
+            ..ListQuery::default()
+        };
+        let store = &self.shared.conversations;
+        let page = store.list_conversations(&self.tail.access, &query).await?;
+        let earlier = self.tail.newest.borrow().clone();
+        let list = ListSnapshot::new(page, earlier.as_deref());
+        self.tail.newest.send_replace(Some(Arc::new(list)));
+        Ok(())
+    }
+
+    /// True when nobody reads the list. The tail is then removed from the hub.
+    fn is_unread(&self) -> bool {
+        let mut tails = self.shared.lock();
+        let is_unread = self.tail.newest.receiver_count() == 0;
+        if is_unread {
+            self.remove_from(&mut tails);
+        }
+        is_unread
+    }
+
+    fn remove_from(&self, tails: &mut Tails) {
+        let held = tails.by_caller.get(&self.tail.access);
+        if held.is_some_and(|held| Arc::ptr_eq(held, &self.tail)) {
+            tails.by_caller.remove(&self.tail.access);
+        }
+    }
+}
+
+impl Drop for TailTask {
+    fn drop(&mut self) {
+        // After a panic. Readers get nothing more when the hub holds the tail no longer.
+        self.remove_from(&mut self.shared.lock());
+    }
+}

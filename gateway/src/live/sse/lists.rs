@@ -1,0 +1,111 @@
+//! Frames of the stream of a list.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use super::message::{json, message};
+use crate::{
+    listed::ListedConversationBody,
+    schema::{Id, one_of},
+};
+
+/// The names in `event:` of the frames about a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListStreamFrame {
+    /// The newest conversations: what a reader begins with, and what replaces all that it has.
+    List,
+    /// A conversation that is new in the list, or shown otherwise than before.
+    ConversationChanged,
+    /// A conversation that is not in the list any more.
+    ConversationRemoved,
+}
+
+impl ListStreamFrame {
+    /// Returns the name on the wire.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::ConversationChanged => "conversation_changed",
+            Self::ConversationRemoved => "conversation_removed",
+        }
+    }
+}
+
+/// `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ListFrame)]
+pub(crate) struct ListFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = list_type)]
+    kind: &'a str,
+    /// The last updated first.
+    #[schema(value_type = Vec<ListedConversationBody>)]
+    conversations: &'a [&'a RawValue],
+    /// `before` of the page of the list with older ones; null when there are none.
+    #[schema(required = true)]
+    next_before: Option<&'a str>,
+}
+
+fn list_type() -> Object {
+    one_of(&[ListStreamFrame::List.as_str()])
+}
+
+/// Returns the frame with the whole list.
+pub(crate) fn list(conversations: &[&RawValue], next_before: Option<&str>) -> String {
+    let body = ListFrame {
+        kind: ListStreamFrame::List.as_str(),
+        conversations,
+        next_before,
+    };
+    message(None, body.kind, &json(&body))
+}
+
+/// `data` of the frame of a conversation that is new in the list, or shown otherwise than before.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationChangedFrame)]
+pub(crate) struct ConversationChangedFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = changed_type)]
+    kind: &'a str,
+    /// It replaces the one with the same id.
+    #[schema(value_type = ListedConversationBody)]
+    conversation: &'a RawValue,
+}
+
+fn changed_type() -> Object {
+    one_of(&[ListStreamFrame::ConversationChanged.as_str()])
+}
+
+/// Returns the frame of a conversation that is new or changed.
+pub(crate) fn conversation_changed(conversation: &RawValue) -> String {
+    let body = ConversationChangedFrame {
+        kind: ListStreamFrame::ConversationChanged.as_str(),
+        conversation,
+    };
+    message(None, body.kind, &json(&body))
+}
+
+/// `data` of the frame of a conversation that is not in the list any more.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationRemovedFrame)]
+pub(crate) struct ConversationRemovedFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = removed_type)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+}
+
+fn removed_type() -> Object {
+    one_of(&[ListStreamFrame::ConversationRemoved.as_str()])
+}
+
+/// Returns the frame of a conversation that was removed.
+pub(crate) fn conversation_removed(conversation_id: &str) -> String {
+    let body = ConversationRemovedFrame {
+        kind: ListStreamFrame::ConversationRemoved.as_str(),
+        conversation_id,
+    };
+    message(None, body.kind, &json(&body))
+}
