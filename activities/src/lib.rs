@@ -22,6 +22,7 @@ mod elsewhere;
 pub mod failpoint;
 mod failure;
 mod files;
+mod hooks;
 mod known_agents;
 mod load;
 pub mod model;

@@ -98,7 +98,7 @@ fn settings(agent: &AgentDefinition, offered: &[ToolSpec], name: &str) -> Option
     listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
 }
 
-fn planned_call(
+pub(crate) fn planned_call(
     call: ModelToolCall,
     execution_id: String,
     call_id: String,
@@ -133,6 +133,7 @@ fn planned_call(
         effect: effect.map(String::from).unwrap_or_default(),
         remote: tool.and_then(|tool| tool.remote.clone()),
         signed_by: String::new(),
+        hook: None,
     }
 }
 

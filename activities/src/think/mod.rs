@@ -14,6 +14,7 @@
 //! - [`budget`]: what a call may take is reserved before it is made
 //! - [`background`]: a response that the provider makes in the background
 //! - [`answer`]: what becomes of an answer
+//! - [`hook_step`]: a step that calls no model: it plans the hooks that run before the turn
 //! - [`stops`]: a call that ends without a reply
 
 mod answer;
@@ -25,6 +26,7 @@ mod chain;
 mod checkpoint;
 mod circuits;
 mod compaction;
+mod hook_step;
 mod known_contexts;
 mod measures;
 mod sent_files;
@@ -43,6 +45,7 @@ use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
+pub(crate) use self::calls::planned_call;
 use self::{
     ask::{Failed, Reply},
     background::Listener,
@@ -97,6 +100,9 @@ pub(crate) async fn think(
         has_budget,
         at_step_limit: request.at_step_limit,
     };
+    if request.before_turn {
+        return call.plan_hooks().await;
+    }
     call.make(request.may_compact, calls, background, chain)
         .await
 }
@@ -149,7 +155,7 @@ impl ModelCall<'_> {
         let text = self.text_writer(self.log_id.clone());
         let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
         let mut listener = Listener::new(self, agent, &text, background);
-        let context = self.context().await?;
+        let context = self.context(agent).await?;
         self.admit(agent, limit, &context, &mut listener).await?;
         // Heartbeats are sent from here on: a source of tools may take long, and a model does.
         let asked = self.ask(&pick, context, may_compact, calls, &mut listener);

@@ -12,8 +12,8 @@ use everturn_proto::{
 };
 
 use super::{
-    BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure, PageLimit,
-    Reservation, Result, WorkerId,
+    Access, BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure,
+    PageLimit, Reservation, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -54,6 +54,9 @@ pub trait TurnStore: Send + Sync {
 
     /// Returns the name of the conversation's agent; `None` when there is no such conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
+
+    /// Returns whose the conversation is; `None` when there is no such conversation.
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>>;
 
     /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;

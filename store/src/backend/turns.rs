@@ -20,14 +20,14 @@ use super::{
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
         context::CONTEXT,
-        conversations::AGENT_OF,
+        conversations::{AGENT_OF, OWNER_OF},
         outside::GRANTED_TOOLS,
     },
     sub_agents,
 };
 use crate::{
     api::{
-        BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
+        Access, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
         FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
         Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
         TurnStore, WorkerId,
@@ -71,6 +71,11 @@ impl TurnStore for Database {
 
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>> {
         let query = sqlx::query_scalar(AGENT_OF).bind(conversation_id);
+        self.read(query.fetch_optional(self.reader())).await
+    }
+
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>> {
+        let query = sqlx::query_as(OWNER_OF).bind(conversation_id);
         self.read(query.fetch_optional(self.reader())).await
     }
 

@@ -13,10 +13,10 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, FailedCall,
-    ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved,
-    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
-    WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate,
+    FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
+    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
+    TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -114,6 +114,10 @@ impl TurnStore for MeasuredTurns {
         noted(self.store.agent_of(conversation_id).await)
     }
 
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
+        noted(self.store.owner_of(conversation_id).await)
+    }
+
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {
         noted(self.store.agent_definition(hash).await)
     }
@@ -203,7 +207,7 @@ impl TurnStore for MeasuredTurns {
         state: LlmCompleteState,
     ) -> Result<CompletedStep, StoreError> {
         let completed = noted(self.store.complete_step(step, state).await)?;
-        if matches!(completed, CompletedStep::Stored(_)) {
+        if matches!(&completed, CompletedStep::Stored(state) if state.calls() > 0) {
             turns::step_stored();
         }
         Ok(completed)

@@ -77,6 +77,10 @@ pub(crate) const CONVERSATION: &str = concat!(
 /// `$1` id.
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
 
+/// `$1` id. A conversation without an owner belongs to its tenant alone.
+pub(crate) const OWNER_OF: &str =
+    "SELECT tenant_id, NULLIF(owner_id, '') AS owner_id FROM conversations WHERE id = $1";
+
 /// Selects a page of the conversations of the tenant `$1`, or of one owner of that tenant. There is an index for each.
 macro_rules! conversations {
     ($more:literal, $limit:literal) => {
