@@ -13,6 +13,7 @@
 //! Must not be here: decisions about what happens next in a turn (`everturn-workflows`), SQL
 //! (`everturn-store`), HTTP servers.
 
+mod after_turn;
 mod agent_activities;
 mod approval;
 mod attempt;

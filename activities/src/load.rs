@@ -166,6 +166,7 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -
         announces_cancel: true,
         next_turn_here: true,
         has_before_turn: hooks.is_some_and(|hooks| !hooks.before_turn.is_empty()),
+        has_after_turn: hooks.is_some_and(|hooks| !hooks.after_turn.is_empty()),
         is_time_of_budget: is_time_of_budget.unwrap_or_default(),
         time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),
         ..LoadedTurn::default()

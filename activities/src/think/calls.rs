@@ -178,7 +178,18 @@ pub(super) fn rename(calls: &mut [ToolCall], used: &[String]) -> bool {
 
 /// What the workflow must know of a step.
 pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
-    let tool_calls = state.tool_calls.iter().map(|call| PlannedCall {
+    ThinkResult {
+        finish: state.finish.clone(),
+        tool_calls: state.tool_calls.iter().map(planned).collect(),
+        goes_on: state.goes_on,
+        invalid_output: state.invalid_output.clone(),
+    }
+}
+
+/// What a workflow must know of a call.
+pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
+    let input = call.tool_input.as_ref();
+    PlannedCall {
         execution_id: call.execution_id.clone(),
         tool_name: call.tool_name.clone(),
         timeout_ms: call.timeout_ms,
@@ -190,18 +201,9 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         } else {
             String::new()
         },
-        has_large_input: call
-            .tool_input
-            .as_ref()
-            .is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
+        has_large_input: input.is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
         inline: call.inline,
         remote: call.remote.clone(),
-    });
-    ThinkResult {
-        finish: state.finish.clone(),
-        tool_calls: tool_calls.collect(),
-        goes_on: state.goes_on,
-        invalid_output: state.invalid_output.clone(),
     }
 }
 

@@ -45,7 +45,7 @@ use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-pub(crate) use self::calls::planned_call;
+pub(crate) use self::calls::{planned, planned_call};
 use self::{
     ask::{Failed, Reply},
     background::Listener,
@@ -124,6 +124,24 @@ async fn claim(
     }
 }
 
+/// The agent with this hash, which a turn is pinned to. Only that of another configuration is read from the store.
+pub(crate) async fn pinned_agent(
+    activities: &AgentActivities,
+    attempt: &Attempt<'_>,
+    hash: &str,
+) -> Result<AgentDefinition, ActivityError> {
+    if let Some(agent) = activities.agents.with_hash(hash) {
+        return Ok(agent.clone());
+    }
+    let agent = attempt
+        .insist(|| activities.turns.agent_definition(hash))
+        .await?;
+    agent.ok_or_else(|| {
+        let message = format!("The agent definition {hash} is not stored.");
+        fail::permanent(failure::INTERNAL, message)
+    })
+}
+
 /// A call of the model that was claimed.
 struct ModelCall<'a> {
     activities: &'a AgentActivities,
@@ -187,21 +205,9 @@ impl ModelCall<'_> {
         Ok(plan(&stored))
     }
 
-    /// The agent this turn is pinned to. Only that of another configuration is read from the store.
+    /// The agent this turn is pinned to.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        if let Some(agent) = self.activities.agents.with_hash(self.agent_hash) {
-            return Ok(agent.clone());
-        }
-        let agent = self
-            .attempt
-            .insist(|| self.activities.turns.agent_definition(self.agent_hash))
-            .await?;
-        agent.ok_or_else(|| {
-            fail::permanent(
-                failure::INTERNAL,
-                format!("The agent definition {} is not stored.", self.agent_hash),
-            )
-        })
+        pinned_agent(self.activities, self.attempt, self.agent_hash).await
     }
 
     /// Leaves the call to another worker when this one lacks what the agent needs, and gives back its claim.

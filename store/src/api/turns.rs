@@ -58,6 +58,18 @@ pub trait TurnStore: Send + Sync {
     /// Returns whose the conversation is; `None` when there is no such conversation.
     async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>>;
 
+    /// Returns the texts of those of these messages that are stored, by their ids.
+    async fn message_texts(
+        &self,
+        conversation_id: &str,
+        message_ids: &[String],
+    ) -> Result<BTreeMap<String, String>>;
+
+    /// Stores the records of the hooks that run after a turn, as pending, unless they are stored. `step` is that of
+    /// `ids::AFTER_TURN_STEP`. No event belongs to them. Returns false, and stores nothing, when too many hooks of other turns of
+    /// the conversation have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
+    async fn begin_after_turn(&self, step: &StepKey, calls: &[ToolCall]) -> Result<bool>;
+
     /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 

@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use everturn_proto::{
     Thread,
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall, save_request::Batch},
 };
 use everturn_store::{
     Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate,
@@ -116,6 +116,23 @@ impl TurnStore for MeasuredTurns {
 
     async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
         noted(self.store.owner_of(conversation_id).await)
+    }
+
+    async fn message_texts(
+        &self,
+        conversation_id: &str,
+        message_ids: &[String],
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let texts = self.store.message_texts(conversation_id, message_ids);
+        noted(texts.await)
+    }
+
+    async fn begin_after_turn(
+        &self,
+        step: &StepKey,
+        calls: &[ToolCall],
+    ) -> Result<bool, StoreError> {
+        noted(self.store.begin_after_turn(step, calls).await)
     }
 
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {

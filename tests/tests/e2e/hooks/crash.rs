@@ -6,7 +6,7 @@ use everturn_tests::{
     stack::Stack,
 };
 
-use super::{before::agent, blocks};
+use super::{after, before::agent, blocks};
 
 /// A turn whose worker dies while the hook before it runs. Returns its events, the effects of the hook, and how many results
 /// of hooks the model was sent.
@@ -65,4 +65,44 @@ async fn a_plan_that_was_stored_is_kept() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(count(&events, "act"), 1);
     assert_eq!(stack.model.requests().len(), 1);
+}
+
+/// A worker dies while the hook after a turn runs. Returns how often the hook had its effect when all has ended.
+async fn killed_after(tool: &str) -> usize {
+    let stack = after::stack(&after::KEEPS.replace("test_once", tool)).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_holding(&[]);
+    let conversation = stack.ask_held("tool.during", "hello").await;
+    stack.ended(&conversation, 1).await;
+    stack.held(&conversation, 1).await;
+    worker.kill().await;
+    let _next = stack.worker();
+    after::completed(&stack, &conversation, 1).await;
+    stack.effects().len()
+}
+
+#[tokio::test]
+async fn a_hook_after_a_turn_runs_again_if_it_may() {
+    let effects = killed_after("test_idempotent").await;
+    assert!(effects >= 2, "{effects}");
+}
+
+#[tokio::test]
+async fn a_hook_after_a_turn_runs_once_if_it_must() {
+    assert_eq!(killed_after("test_once").await, 1);
+}
+
+/// The end is stored, and its worker dies before it has told anybody.
+#[tokio::test]
+async fn hooks_after_a_turn_survive_the_worker_that_ended_it() {
+    let stack = after::stack(after::KEEPS).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_stopping_at("save.end.after");
+    let (conversation, _) = stack.ask("hello").await;
+    stack.reached("save.end.after").await;
+    worker.kill().await;
+    let _next = stack.worker();
+    stack.ended(&conversation, 1).await;
+    after::completed(&stack, &conversation, 1).await;
+    assert_eq!(stack.effects().len(), 1);
 }

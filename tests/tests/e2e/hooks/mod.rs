@@ -1,5 +1,6 @@
 //! Hooks: tools that run before and after a turn, without being asked for by the model.
 
+mod after;
 mod before;
 mod crash;
 

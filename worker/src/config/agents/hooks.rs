@@ -37,6 +37,8 @@ const KEYS: [&str; 3] = ["name", "timeout", "input"];
 pub(super) struct HooksTable {
     #[serde(default)]
     before_turn: Vec<Spanned<Value>>,
+    #[serde(default)]
+    after_turn: Vec<Spanned<Value>>,
     timeout: Option<Spanned<String>>,
     max_result_bytes: Option<Spanned<u32>>,
 }
@@ -64,13 +66,15 @@ impl HooksTable {
             }
             let hooks = written.iter();
             hooks
-                .filter_map(|written| one(check, written, names, tools, timeout))
+                .filter_map(|written| one(check, hook, written, names, tools, timeout))
                 .collect()
         };
         let before_turn = hooks(&Hook::BeforeTurn, &self.before_turn);
-        (!before_turn.is_empty()).then_some(AgentHooks {
+        let after_turn = hooks(&Hook::AfterTurn, &self.after_turn);
+        let is_empty = before_turn.is_empty() && after_turn.is_empty();
+        (!is_empty).then_some(AgentHooks {
             before_turn,
-            after_turn: Vec::new(),
+            after_turn,
             max_result_bytes,
         })
     }
@@ -79,6 +83,7 @@ impl HooksTable {
 /// The hook of an entry; `None` when it cannot be used.
 fn one(
     check: &mut Checker<'_>,
+    hook: &Hook,
     written: &Spanned<Value>,
     names: &Names,
     tools: &[AgentTool],
@@ -111,6 +116,9 @@ fn one(
     let refused = match tool.kind() {
         ToolKind::Client => {
             "the client runs this tool, and is not asked for hooks; name a tool that a worker runs"
+        }
+        ToolKind::Remote if *hook == Hook::AfterTurn => {
+            "a remote tool cannot run after the turn; name it in `before_turn`, or a tool that a worker runs itself"
         }
         _ => {
             return Some(AgentHook {

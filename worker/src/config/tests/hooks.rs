@@ -25,7 +25,7 @@ fn hooks(text: &str) -> Option<AgentHooks> {
 fn a_hook_is_the_name_of_a_tool_or_a_table() {
     let hooks = hooks(
         "before_turn = [\"calculate\", { name = \"memory__search\", timeout = \"3s\", input = { query = \"{message}\" } }, \
-         \"far\"]\ntimeout = \"5s\"\nmax_result_bytes = 1000\n",
+         \"far\"]\nafter_turn = [\"memory__add\"]\ntimeout = \"5s\"\nmax_result_bytes = 1000\n",
     )
     .unwrap();
     let [plain, table, remote] = &hooks.before_turn[..] else {
@@ -38,14 +38,15 @@ fn a_hook_is_the_name_of_a_tool_or_a_table() {
     let input = table.input.as_ref().unwrap().to_value();
     assert_eq!(input, json!({"query": "{message}"}));
     assert_eq!(remote.tool.as_ref().unwrap().kind(), ToolKind::Remote);
+    assert_eq!(hooks.after_turn.len(), 1);
     assert_eq!(hooks.max_result_bytes, 1000);
 }
 
 #[test]
 fn an_empty_table_is_no_table() {
     assert_eq!(hooks(""), None);
-    let one = hooks("before_turn = [\"calculate\"]\n").unwrap();
-    assert_eq!(one.before_turn[0].tool.as_ref().unwrap().timeout_ms, 10_000);
+    let one = hooks("after_turn = [\"calculate\"]\n").unwrap();
+    assert_eq!(one.after_turn[0].tool.as_ref().unwrap().timeout_ms, 10_000);
     assert_eq!(one.max_result_bytes, 8192);
 }
 
@@ -65,6 +66,11 @@ fn what_cannot_be_used_is_told() {
             "there is no MCP server `none`",
         ),
         ("", "before_turn = [\"ask\"]\n", "the client runs this tool"),
+        (
+            "",
+            "after_turn = [\"far\"]\n",
+            "a remote tool cannot run after the turn",
+        ),
         ("", "before_turn = [\"delegate\"]\n", "a hook is one tool"),
         ("", "before_turn = [\"memory__*\"]\n", "a hook is one tool"),
         (
