@@ -199,7 +199,7 @@ $(VENV)/schemathesis-installed: tests/requirements.txt
 	$(call pip-install,$(VENV))
 
 openapi: ## Write docs/openapi.json anew (after a change of an endpoint).
-	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi
+	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test gateway openapi::
 
 release: ## Build the archives of a release with their checksums into target/archives, for glibc and musl, and check them.
 	@scripts/release.sh
