@@ -95,7 +95,7 @@ pub async fn hooks_after_a_turn_are_claimed_like_any_tool(backend: &impl Backend
     assert!(matches!(other, ToolClaim::OutcomeUnknown(_)), "{other:?}");
     let record = turn
         .store
-        .finish_tool(&key, tool_end("kept"))
+        .finish_tool(&key, tool_end(r#""kept""#))
         .await
         .unwrap();
     assert_eq!(record.status, ToolStatus::Completed);
@@ -151,7 +151,7 @@ pub async fn hooks_of_too_many_turns_are_left_out(backend: &impl Backend) {
         let key = first.tool(AFTER_TURN_STEP, index);
         first
             .store
-            .finish_tool(&key, tool_end("kept"))
+            .finish_tool(&key, tool_end(r#""kept""#))
             .await
             .unwrap();
     }

@@ -1,7 +1,7 @@
 //! Hooks that run before a turn: what they give stands in front of its task, in each of its requests and in no other.
 
+use everturn_client::GatewayClient;
 use everturn_tests::{
-    client::GatewayClient,
     events::{count, data, error, observe, types},
     model::{Model, Reply, Request},
     stack::Stack,
