@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn input(message: &str, given: Option<Value>, schema: Option<Value>) -> Value {
+    fn input(message: &str, given: Option<Value>, schema: Option<&Value>) -> Value {
         let owner = Access::owner("acme", "ann");
         let around = Around {
             owner: &owner,
@@ -135,13 +135,13 @@ mod tests {
             answer: None,
         };
         let given = given.map(|given| Json::of(&given));
-        let input = around.input(&Hook::BeforeTurn, given.as_ref(), schema.as_ref());
+        let input = around.input(&Hook::BeforeTurn, given.as_ref(), schema);
         input.to_value()
     }
 
     #[test]
     fn a_hook_is_told_what_its_schema_names() {
-        let all = input("hi", None, Some(json!({"type": "object"})));
+        let all = input("hi", None, Some(&json!({"type": "object"})));
         let known = json!({
             "hook": "before_turn", "tenant_id": "acme", "user_id": "ann", "conversation_id": "c", "message_id": "m",
             "agent_execution_id": "run_1", "agent": "default", "message": "hi", "message_is_cut": false,
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(all, known);
         assert_eq!(input("hi", None, None), known);
         let schema = json!({"properties": {"message": {"type": "string"}, "other": {}}});
-        assert_eq!(input("hi", None, Some(schema)), json!({"message": "hi"}));
+        assert_eq!(input("hi", None, Some(&schema)), json!({"message": "hi"}));
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         let told = input(
             "{tenant_id} }",
             Some(given),
-            Some(json!({"properties": {"x": {}}})),
+            Some(&json!({"properties": {"x": {}}})),
         );
         assert_eq!(
             told,
