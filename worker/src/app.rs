@@ -8,7 +8,7 @@ use everturn_activities::tools::{Tool, TypedTool, typed};
 use crate::{
     chat,
     cli::{Cli, Command, ConfigCommand},
-    dev, logging, roles,
+    dev, logging, roles, tail, waterfall,
 };
 
 /// The binary `everturn`, with tools of one's own: every role of it, read from the command line and the environment.
@@ -97,6 +97,8 @@ impl App {
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
             Command::Chat(options) => chat::run(options).await,
+            Command::Tail(options) => tail::run(options).await,
+            Command::Show(options) => waterfall::run(options).await,
         }
     }
 }

@@ -12,7 +12,7 @@
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
 //! - [`frames`]: what this release knows of the frames that a client of the gateway gets
-//! - [`chat`], [`show`]: the terminal
+//! - [`chat`], [`tail`], [`waterfall`], [`show`]: the terminal
 //!
 //! Must not be here: state that a second gateway or worker would not have.
 
@@ -28,8 +28,10 @@ pub mod logging;
 pub mod roles;
 pub mod show;
 pub mod shutdown;
+pub mod tail;
 pub mod telemetry;
 pub mod version;
+pub mod waterfall;
 
 pub use app::App;
 pub use everturn_activities::tools::{

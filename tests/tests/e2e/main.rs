@@ -67,6 +67,7 @@ mod skills;
 mod soak;
 mod step_summary;
 mod subagents;
+mod terminal;
 mod tool_crash;
 mod tools_cli;
 mod traces;

@@ -19,7 +19,7 @@ use crate::{cli::ChatOptions, frames::KnownFrame, shutdown};
 
 /// Sends messages and prints answers until the input ends; Ctrl-C cancels the running turn, or leaves.
 pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
-    let client = GatewayClient::with_token(&options.url, options.token.as_deref())?;
+    let client = options.gateway.client()?;
     let conversation_id = match options.conversation {
         Some(id) => id,
         None => client.create_conversation(options.agent.as_deref()).await?,

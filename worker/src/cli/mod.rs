@@ -2,9 +2,10 @@
 //!
 //! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`, `all`
 //! - `operate`: the commands that end by themselves: `config`, `keys`, `replay`, `retention`
-//! - `tools`, `chat`
+//! - `conversations`: the commands that talk to a gateway: `chat`, `tail`, `show`
+//! - `tools`
 
-mod chat;
+mod conversations;
 mod operate;
 mod serve;
 mod tools;
@@ -15,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use everturn_proto::words::TASK_QUEUE;
 
 pub use self::{
-    chat::ChatOptions,
+    conversations::{ChatOptions, GatewayAddress, ShowOptions, TailOptions},
     operate::{
         CheckConfig, ConfigCommand, ConfigOptions, CreateKey, KeysCommand, KeysOptions, ListKeys,
         ReplayOptions, RetentionOptions, RevokeKey,
@@ -140,15 +141,30 @@ pub enum Command {
                       or the gateway cannot be reached."
     )]
     Chat(ChatOptions),
+    /// Follows a conversation: one line for each event, or JSON.
+    #[command(
+        after_help = "Exit codes: 0 it was told to stop, or came to the last event with --no-follow; 1 the gateway refuses, \
+                      or says that nothing more comes."
+    )]
+    Tail(TailOptions),
+    /// Shows where the time of a turn went: its LLM calls, tools and sub-agents on a time axis.
+    #[command(
+        after_help = "Exit codes: 0 it is shown; 1 there is no such turn, or the gateway refuses."
+    )]
+    Show(ShowOptions),
 }
 
 impl Command {
     /// The log filter when none is given. In a terminal, warnings only.
     fn default_log_filter(&self) -> &'static str {
         match self {
-            Self::Dev(_) | Self::Chat(_) | Self::Keys(_) | Self::Tools(_) | Self::Config(_) => {
-                "warn"
-            }
+            Self::Dev(_)
+            | Self::Chat(_)
+            | Self::Tail(_)
+            | Self::Show(_)
+            | Self::Keys(_)
+            | Self::Tools(_)
+            | Self::Config(_) => "warn",
             // The SDK warns of each history that does not replay, which is told on standard output.
             Self::Replay(_) => "error",
             // rmcp logs every message that it gets.

@@ -1,0 +1,66 @@
+//! `everturn tail`: the events of a conversation as lines, as they come.
+
+use std::{
+    io::{self, Write},
+    pin::pin,
+    process::ExitCode,
+};
+
+use anyhow::bail;
+use everturn_client::Frame;
+use futures::StreamExt;
+
+use crate::{cli::TailOptions, show, shutdown};
+
+/// Prints the newest events, and then what comes, until it is told to stop.
+pub async fn run(options: TailOptions) -> anyhow::Result<ExitCode> {
+    let client = options.gateway.client()?;
+    let last = client.last_sequence(&options.conversation).await?;
+    let from = last.saturating_sub(options.lines);
+    let shutdown = shutdown::token()?;
+    let mut frames = pin!(client.follow(&options.conversation, from));
+    let mut shown = from;
+    while !(options.no_follow && shown >= last) {
+        let frame = tokio::select! {
+            frame = frames.next() => frame,
+            () = shutdown.cancelled() => return Ok(ExitCode::SUCCESS),
+        };
+        let Some(frame) = frame else {
+            bail!(
+                "nothing more comes: the conversation was deleted, or the key or token is not valid any more"
+            );
+        };
+        if let Some(line) = line(&frame, options.json)
+            && is_closed(writeln!(io::stdout(), "{line}"))?
+        {
+            break;
+        }
+        shown = frame.id.unwrap_or(shown);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The line of an event, or of `reset`, after which events come anew.
+fn line(frame: &Frame, is_json: bool) -> Option<String> {
+    let is_reset = frame.event == "reset";
+    if is_json {
+        let is_shown = is_reset || frame.id.is_some();
+        return is_shown.then(|| frame.data.to_string());
+    }
+    if is_reset {
+        let from = &frame.data["from_sequence"];
+        return Some(format!(
+            "the database has lost events: forget those from {from} on"
+        ));
+    }
+    show::line(frame)
+}
+
+/// True when nobody reads what is printed any more, as with `| head`.
+pub(crate) fn is_closed(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Ok(()) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Err(error) => Err(error),
+    }
+}
