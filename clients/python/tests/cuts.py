@@ -19,14 +19,13 @@ class _Log:
     texts: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
 
     def take(self, frame: Any) -> None:
-        data = frame.get("data")
+        data: Any = frame.get("data")
         if "cut" in frame:
             self.texts.clear()
         if not isinstance(data, dict):
             return
-        number = data.get("sequence_number")
         if _is_event(data):
-            if number > self.last:
+            if _number(frame) > self.last:
                 self.events.append(frame)
                 if data["type"] in _ENDS_TEXTS:
                     self._drop_texts(data.get("agent_execution_id"))

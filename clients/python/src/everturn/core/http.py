@@ -11,7 +11,7 @@ from urllib.parse import quote, urljoin
 from ..api import Problem
 from ..errors import ApiError, EverturnError
 from ..options import Key, Limits
-from ..wire.step import Refused, Stop, Wait, Cut, next_step, retry_after_ms
+from ..wire.step import Cut, Refused, Stop, Wait, next_step, retry_after_ms
 from .effects import Answer, Flow, Lost, Request, Send, Sleep
 
 _FIRST_RETRY_MS = 500
@@ -67,7 +67,9 @@ class Http:
             return EverturnError("unreachable", f"No gateway answers at {self.url}: {outcome.error}")
         problem = _problem(outcome)
         if problem is None:
-            return EverturnError("unexpected_answer", f"{self.url} answered {outcome.status}, but not as a gateway does.")
+            return EverturnError(
+                "unexpected_answer", f"{self.url} answered {outcome.status}, but not as a gateway does."
+            )
         retry_after = retry_after_ms(outcome.headers.get("retry-after")) / 1000
         return ApiError(problem, urljoin(f"{self.url}/", problem["type"]), retry_after)
 

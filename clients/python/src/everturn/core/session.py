@@ -45,6 +45,10 @@ class Reply:
     """The value of the answer, when the agent has an output schema."""
 
 
+_OLDER = 1000
+"""Events of a page, while a message is looked for that a turn took before."""
+
+
 class Session:
     """Follows one conversation. One reader at a time."""
 
@@ -71,8 +75,8 @@ class Session:
         """Each change until the end of a message's turn. The message is sent first, unless it was."""
         accepted = yield from turn.send()
         yield from self._load()
-        while accepted["status"] == "accepted_before" and not turn.is_known and self._reducer.first_sequence > 1:
-            if not (yield from self.older(1000)):
+        while accepted["status"] == "accepted_before" and not turn.is_taken and self._reducer.first_sequence > 1:
+            if not (yield from self.older(_OLDER)):
                 break
         if turn.end is None:
             yield from self._follow(lambda: turn.end is not None)
@@ -146,35 +150,29 @@ class TurnCore:
         return self._session.turn(self)
 
     @property
-    def is_known(self) -> bool:
-        """True when the events that are known have the message, or its end."""
-        return self.end is not None or self._taken is not None
-
-    @property
-    def _taken(self) -> UserMessage | None:
-        """The message as a turn took it."""
-        own = self.accepted["message_id"] if self.accepted else None
-        items = reversed(self._session.state.items)
-        return next((item for item in items if isinstance(item, UserMessage) and item.id == own), None)
+    def is_taken(self) -> bool:
+        """True when the events that are known have the message: a turn took it."""
+        return self._taken()[1] is not None
 
     @property
     def end(self) -> End | None:
         """The end of the turn, once it has ended. A message that was steered has that of the turn that it joined."""
-        if self.accepted is None:
-            return None
-        own = self.accepted["message_id"]
-        joined = None
-        for item in reversed(self._session.state.items):
-            if isinstance(item, UserMessage) and item.id == own:
-                joined = item.turn
-                break
-        turns = (own, joined)
+        own, taken = self._taken()
+        turns = {own, taken.turn if taken else None}
         for item in reversed(self._session.state.items):
             if isinstance(item, End) and item.agent_execution_id is None and item.turn in turns:
                 return item
-            if isinstance(item, UserMessage) and item.id == own:
-                break
+            if item is taken:
+                return None
         return None
+
+    def _taken(self) -> tuple[str | None, UserMessage | None]:
+        """The gateway's id of the message, and its item."""
+        if self.accepted is None:
+            return None, None
+        own = self.accepted["message_id"]
+        items = reversed(self._session.state.items)
+        return own, next((item for item in items if isinstance(item, UserMessage) and item.id == own), None)
 
     def reply(self) -> Reply:
         """Returns what the turn ended with. Raises ``TurnError`` when that is no answer."""

@@ -31,9 +31,7 @@ class Parts:
         http = Http(url, key, limits or Limits())
         return cls(http, Calls(http), dict(tools or {}), {} if storage is None else storage)
 
-    def session(
-        self, conversation_id: str | None, agent: str | None, title: str | None, cursor: str | None
-    ) -> Session:
+    def session(self, conversation_id: str | None, agent: str | None, title: str | None, cursor: str | None) -> Session:
         """Makes what follows a conversation; one without an id is a new one."""
         calls = ConversationCalls(self.http, conversation_id or str(uuid4()))
         outbox = Outbox(calls, self.storage, self.http.limits.outbox, agent, title)

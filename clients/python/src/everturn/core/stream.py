@@ -82,9 +82,7 @@ class Frames:
         """
         yield Close()
         self._failures = 0 if self._has_frame else self._failures + 1
-        step = next_step(
-            self._outcome, failures=self._failures, retry_ms=self._retry_ms, random=self._http.random()
-        )
+        step = next_step(self._outcome, failures=self._failures, retry_ms=self._retry_ms, random=self._http.random())
         if isinstance(step, Stop) and step.why == "ended":
             return False
         if isinstance(step, Stop) or self._failures >= self._http.limits.connections:

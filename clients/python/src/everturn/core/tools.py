@@ -58,7 +58,9 @@ class ToolRunner:
         """Begins the calls that wait, also those before the first event that is known."""
         if not self._tools:
             return
-        for call in (yield from self._calls.client_tools()):
+        waiting = yield from self._calls.client_tools()
+        self._forget_all_but({call["execution_id"] for call in waiting})
+        for call in waiting:
             yield from self._begin(call["execution_id"], call["tool_name"], call["tool_input"])
 
     def consider(self, items: Iterable[Item]) -> Flow[None]:
@@ -69,6 +71,17 @@ class ToolRunner:
             if isinstance(item, ToolCall) and item.client_tool and item.state == "running" and item.execution_id:
                 yield from self._begin(item.execution_id, item.tool_name, item.tool_input)
 
+    def _forget_all_but(self, waiting: set[str]) -> None:
+        """Removes what is stored of calls that nobody waits for any more."""
+        prefix = self._key("")
+        stored = [key for key in self._storage if key.startswith(prefix)]
+        for key in stored:
+            if key.removeprefix(prefix) not in waiting:
+                self._storage.pop(key, None)
+
+    def _key(self, execution_id: str) -> str:
+        return f"everturn-tool/{self._calls.id}/{execution_id}"
+
     def _begin(self, execution_id: str, tool_name: str, tool_input: Json) -> Flow[None]:
         tool = self._tools.get(tool_name)
         if tool is None or execution_id in self._begun:
@@ -77,7 +90,7 @@ class ToolRunner:
         yield Spawn(self._run_once(tool, execution_id, tool_input))
 
     def _run_once(self, tool: ClientTool, execution_id: str, tool_input: Json) -> Flow[None]:
-        key = f"everturn-tool/{self._calls.id}/{execution_id}"
+        key = self._key(execution_id)
         is_over = False
         try:
             result = yield from self._result(key, tool, tool_input)

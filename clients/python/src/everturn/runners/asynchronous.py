@@ -29,7 +29,13 @@ class AsyncRunner:
 
     async def run(self, flow: Flow[T]) -> T:
         """Runs a flow to its end, and returns its value."""
-        scope = _Scope()
+        scope = _Scope(self._limits)
+        try:
+            return await self._run(flow, scope)
+        finally:
+            await scope.close()
+
+    async def _run(self, flow: Flow[T], scope: _Scope) -> T:
         try:
             effect = next(flow)
             while True:
@@ -39,11 +45,10 @@ class AsyncRunner:
             return value
         finally:
             flow.close()
-            await scope.close()
 
     async def stream(self, flow: Stream[T]) -> AsyncGenerator[T, None]:
         """Runs a flow, and yields what it emits."""
-        scope = _Scope()
+        scope = _Scope(self._limits)
         try:
             effect = next(flow)
             while True:
@@ -75,13 +80,15 @@ class AsyncRunner:
             case Sleep(seconds):
                 return await asyncio.sleep(seconds)
             case Call():
-                return await _call(effect)
+                return await scope.call(effect)
             case Spawn(flow):
-                return scope.spawn(self._beside(flow))
+                return scope.spawn(flow, self)
 
-    async def _beside(self, flow: Flow[None]) -> None:
+    async def run_beside(self, flow: Flow[None], scope: _Scope) -> None:
+        """Runs a flow that another one has spawned, once there is a place for it."""
         async with self._slots:
-            await self.run(flow)
+            if not scope.is_closed:
+                await self._run(flow, scope)
 
     async def _send(self, effect: Send) -> Answer | Lost:
         try:
@@ -117,10 +124,13 @@ class AsyncRunner:
 class _Scope:
     """What a running flow holds: at most one open stream, and what it has spawned."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self.is_closed = False
+        self._limits = limits
         self._response: httpx.Response | None = None
         self._chunks: AsyncIterator[bytes] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._spawned: set[asyncio.Task[None]] = set()
+        self._calls: set[asyncio.Task[Any]] = set()
 
     def hold(self, response: httpx.Response) -> None:
         self._response = response
@@ -134,10 +144,11 @@ class _Scope:
         except httpx.RequestError:
             return None
 
-    def spawn(self, work: Any) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def spawn(self, flow: Flow[None], runner: AsyncRunner) -> None:
+        _keep(self._spawned, asyncio.create_task(runner.run_beside(flow, self)))
+
+    async def call(self, effect: Call) -> Any:
+        return await _keep(self._calls, asyncio.create_task(_call(effect)))
 
     async def close_stream(self) -> None:
         response, self._response, self._chunks = self._response, None, None
@@ -145,12 +156,22 @@ class _Scope:
             await response.aclose()
 
     async def close(self) -> None:
-        """Cancels what was spawned and still runs."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Closes the stream, and cancels the functions that run. Results that are on their way are still sent."""
+        self.is_closed = True
         await self.close_stream()
+        for call in list(self._calls):
+            call.cancel()
+        if self._spawned:
+            _, late = await asyncio.wait(self._spawned, timeout=self._limits.request_seconds)
+            for task in late:
+                task.cancel()
+
+
+def _keep(tasks: set[asyncio.Task[T]], task: asyncio.Task[T]) -> asyncio.Task[T]:
+    """Keeps a task until it is done: asyncio itself may forget it."""
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
 
 
 async def _call(effect: Call) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from .model import JsonObject
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_COUNT = 2**53 - 1  # the largest whole number that every client can tell from its neighbours
 
 
@@ -43,5 +43,5 @@ def milliseconds(data: JsonObject, name: str) -> int:
     except ValueError:
         return 0
     if time.tzinfo is None:
-        time = time.replace(tzinfo=timezone.utc)
+        time = time.replace(tzinfo=UTC)
     return (time - _EPOCH) // timedelta(milliseconds=1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from .fields import text, text_id, count
+from .fields import count, text, text_id
 from .items import (
     ENDS,
     Base,
@@ -183,7 +183,7 @@ class Fold:
                 self._change_call(at, state="unknown")
                 del self._running[at]
 
-    _CHANGES: dict[str, Callable[[Fold, JsonObject, Base], None]] = {
+    _CHANGES: ClassVar[dict[str, Callable[[Fold, JsonObject, Base], None]]] = {
         "observe": _observe,
         "approval_requested": _request_approval,
         "approval_resolved": _resolve_approval,

@@ -19,7 +19,6 @@ from .model import (
     ToolCall,
     ToolResult,
     UserMessage,
-    WorkPlan,
 )
 
 # Unicode's White_Space. `str.isspace` also takes the separators U+001C to U+001F.
@@ -93,7 +92,7 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
 
 
 def _assistant_message(data: JsonObject, base: Base) -> AssistantMessage:
-    """An answer's ``message_id`` is its own. Events of the first releases have none, and so carry that of their turn."""
+    """An answer's ``message_id`` is its own. Those of the first releases have none, and carry that of their turn."""
     own = text_id(data, "message_id")
     if own is not None and own != base["turn"]:
         base["id"] = own
@@ -153,9 +152,7 @@ def _output(data: JsonObject) -> Any:
 
 def requested_approval(data: JsonObject) -> Approval:
     """Returns the approval that an ``approval_requested`` asks for."""
-    return Approval(
-        state="pending", input_hash=text_id(data, "input_hash"), expires_at=text_id(data, "expires_at")
-    )
+    return Approval(state="pending", input_hash=text_id(data, "input_hash"), expires_at=text_id(data, "expires_at"))
 
 
 def resolved_approval(data: JsonObject) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class State:
     """A conversation at one moment. It is never changed: what happens next makes a new one."""
 
     cursor: str = "0"
-    """The ``id`` of the last event: what to come back with. ``"0"`` before the first. Keep it as the text that it is."""
+    """The ``id`` of the last event, as the text that it is: what to come back with. ``"0"`` before the first."""
     status: Literal["idle", "running", "waiting"] = "idle"
     """``waiting``: a turn runs, and at least one of its calls waits for a person or for a client tool."""
     turn: str | None = None

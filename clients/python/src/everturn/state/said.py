@@ -11,8 +11,8 @@ _BREAK = "\n\n"
 class Said:
     """Follows the states of a conversation, and gives out what is new in them.
 
-    All that it has given out, joined, is what the turn's own agent said, step by step. If a text is begun anew, because
-    its LLM call is tried again, the new one follows after a blank line.
+    All that it has given out, joined, is what the turn's own agent said, step by step, with a blank line between two
+    steps. If an LLM call is tried again and says something else, the new text follows after a blank line, too.
     """
 
     def __init__(self, state: State) -> None:
@@ -42,11 +42,14 @@ class Said:
         return new[::-1]
 
     def _rest(self, text: str, *, is_whole: bool) -> str:
-        is_begun = bool(self._shown) and text.startswith(self._shown)
-        rest = text[len(self._shown) :] if is_begun else text
+        """Returns what is not shown yet of a text that grows. ``is_whole``: nothing more of it comes."""
+        shown = self._shown
+        if shown.startswith(text):  # it was begun anew, and has come as far as before or less
+            self._shown = "" if is_whole else shown
+            return ""
         self._shown = "" if is_whole else text
-        if is_begun or not rest:
-            return rest
+        if shown and text.startswith(shown):
+            return text[len(shown) :]
         before = "" if self._is_first else _BREAK
         self._is_first = False
-        return before + rest
+        return before + text

@@ -1,7 +1,7 @@
 """Server-sent events, from bytes.
 
-Why not ``httpx-sse``: it gives each message the last ``id`` of the stream, where a cursor must be the message's own, and
-leaves out messages that have only a ``retry``. The shared ``sse.json`` has both.
+Why not ``httpx-sse``: it gives each message the last ``id`` of the stream, where a cursor must be the message's own,
+it keeps a byte order mark, and it has no limit. The shared ``sse.json`` says what is needed.
 """
 
 from __future__ import annotations
