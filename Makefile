@@ -24,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool openapi histories previous release clean chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories previous release clean chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -44,6 +44,7 @@ test: deps temporal temporal-server s3 collector mcp-servers aimock python pytho
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3
+	@$(MAKE) --no-print-directory python-client
 
 check: fmt-check lint ## Formatting and lints, without tests.
 
@@ -197,6 +198,18 @@ python: $(VENV)/schemathesis-installed ## Install schemathesis, which fuzzes the
 $(VENV)/schemathesis-installed: tests/requirements.txt
 	@echo "▸ schemathesis with pip"
 	$(call pip-install,$(VENV))
+
+PYTHON_CLIENT := $(CURDIR)/.tools/python-client
+
+python-client: $(PYTHON_CLIENT)/installed temporal everturn ## Check, build and test the Python client, with a real stack.
+	@echo "▸ the Python client"
+	@cd clients/python && "$(PYTHON_CLIENT)/bin/ruff" format --quiet --check . && "$(PYTHON_CLIENT)/bin/ruff" check --quiet .
+	@cd clients/python && "$(PYTHON_CLIENT)/bin/mypy"
+	@cd clients/python && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" "$(PYTHON_CLIENT)/bin/pytest" --quiet
+
+$(PYTHON_CLIENT)/installed: clients/python/requirements.txt
+	@echo "▸ what builds and tests the Python client with pip (some seconds, once)"
+	$(call pip-install,$(PYTHON_CLIENT))
 
 openapi: ## Write docs/openapi.json anew (after a change of an endpoint).
 	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi
