@@ -24,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories previous release clean chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -40,11 +40,11 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
+	@$(MAKE) --no-print-directory clients
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3
-	@$(MAKE) --no-print-directory python-client
 
 check: fmt-check lint ## Formatting and lints, without tests.
 
@@ -106,6 +106,18 @@ $(BENCH_TYPESCRIPT)/installed: $(addprefix bench/peers/typescript/,$(PEER_FILES)
 	@echo "▸ Temporal's TypeScript SDK and the client of OpenAI with npm ci (some seconds, once)"
 	@mkdir -p "$(BENCH_TYPESCRIPT)" && cp $^ "$(BENCH_TYPESCRIPT)"
 	@cd "$(BENCH_TYPESCRIPT)" && npm ci --silent --no-audit --no-fund
+	@touch "$@"
+
+CLIENT_TYPESCRIPT := clients/typescript
+
+clients: temporal everturn $(CLIENT_TYPESCRIPT)/node_modules/installed ## Compile the clients of the API and run their tests, against a real gateway too.
+	@echo "▸ the client in TypeScript: shared transcripts, connections, the examples of its README"
+	@cd $(CLIENT_TYPESCRIPT) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
+
+# The compiler looks for packages beside the sources.
+$(CLIENT_TYPESCRIPT)/node_modules/installed: $(addprefix $(CLIENT_TYPESCRIPT)/,package.json package-lock.json .npmrc)
+	@echo "▸ TypeScript's compiler with npm ci (a few seconds, once)"
+	@cd $(CLIENT_TYPESCRIPT) && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
 PYTHON_TOOL := $(CURDIR)/.tools/python-tool
@@ -199,20 +211,9 @@ $(VENV)/schemathesis-installed: tests/requirements.txt
 	@echo "▸ schemathesis with pip"
 	$(call pip-install,$(VENV))
 
-PYTHON_CLIENT := $(CURDIR)/.tools/python-client
-
-python-client: $(PYTHON_CLIENT)/installed temporal everturn ## Check, build and test the Python client, with a real stack.
-	@echo "▸ the Python client"
-	@cd clients/python && "$(PYTHON_CLIENT)/bin/ruff" format --quiet --check . && "$(PYTHON_CLIENT)/bin/ruff" check --quiet .
-	@cd clients/python && "$(PYTHON_CLIENT)/bin/mypy"
-	@cd clients/python && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" "$(PYTHON_CLIENT)/bin/pytest" --quiet
-
-$(PYTHON_CLIENT)/installed: clients/python/requirements.txt
-	@echo "▸ what builds and tests the Python client with pip (some seconds, once)"
-	$(call pip-install,$(PYTHON_CLIENT))
-
-openapi: ## Write docs/openapi.json anew (after a change of an endpoint).
-	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi
+openapi: $(CLIENT_TYPESCRIPT)/node_modules/installed ## Write docs/openapi.json and what is generated from it anew (after a change of an endpoint).
+	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test gateway openapi::
+	@cd $(CLIENT_TYPESCRIPT) && npm run --silent generate
 
 release: ## Build the archives of a release with their checksums into target/archives, for glibc and musl, and check them.
 	@scripts/release.sh

@@ -3,9 +3,10 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
+use everturn_client::GatewayClient;
 use everturn_tests::{
+    KnownFrame,
     backends::Backends,
-    client::GatewayClient,
     model::{Model, Reply, Request},
     proxy::Proxy,
     round_trips::RoundTrips,

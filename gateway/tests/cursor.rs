@@ -1,20 +1,18 @@
 //! Cursors that do not fit the log any more: the database has lost its last commits, or the conversation was removed and
 //! made anew (invariant 8, a cursor never expires).
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::sync::Arc;
 
 use everturn_gateway::{
     GatewayConfig,
     live::{Cursor, LiveFrame, LiveHub, LiveReader, ReaderEnd},
 };
-use everturn_store::{Access, Conversations};
+use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Announcement, StreamOptions, StreamWriter};
 use futures::FutureExt;
-use support::world::{World, settle};
+use tokio::time::timeout;
+
+use crate::support::world::{World, settle};
 
 fn hub(world: &World) -> LiveHub {
     let store = Arc::new(world.store.clone());
@@ -110,6 +108,25 @@ async fn a_tail_does_not_go_on_in_another_log() {
     assert_eq!(read(&mut reader).await.unwrap_err(), ReaderEnd::Unreadable);
     let mut reader = open(&hub, &world, cursor).await;
     assert_eq!(read(&mut reader).await.unwrap(), ["reset 5", "5", "6"]);
+}
+
+/// While the store is away it loses an event, and another one takes its number before anybody looks.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_is_as_long_as_the_lost_one_is_noticed() {
+    let (world, cursor) = with_five_events();
+    let hub = hub(&world);
+    let mut reader = open(&hub, &world, cursor).await;
+    assert!(read(&mut reader).await.unwrap().is_empty());
+    world.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
+    let interval = GatewayConfig::default().poll_interval;
+    assert!(timeout(interval * 2, reader.next()).await.is_err());
+    world.store.lock().broken = None;
+    world.store.lose_last_event("c");
+    world.store.append("c", "m", "thought", "{}");
+    let end = timeout(interval * 2, reader.next()).await.unwrap();
+    assert_eq!(end.unwrap_err(), ReaderEnd::Unreadable);
+    let mut reader = open(&hub, &world, cursor).await;
+    assert_eq!(read(&mut reader).await.unwrap(), ["reset 5", "5"]);
 }
 
 #[tokio::test(start_paused = true)]

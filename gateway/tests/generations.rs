@@ -2,10 +2,6 @@
 //! stream has lost (invariant 7, fenced deltas). Two gateways, each of which has a stream that says what the test makes
 //! it say.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -17,8 +13,9 @@ use everturn_proto::LogId;
 use everturn_store::{Access, Conversations};
 use everturn_stream::{Following, Item, OpenText, Piece, StreamError, StreamOptions, StreamReader};
 use futures::FutureExt;
-use support::world::{POLL, World, elapse, settle};
 use tokio::sync::mpsc;
+
+use crate::support::world::{POLL, World, elapse, settle};
 
 /// What a reader is shown that is shown no text.
 const NOTHING: [u32; 0] = [];

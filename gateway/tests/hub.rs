@@ -1,10 +1,6 @@
 //! Many readers on one live tail: invariant 7, fenced deltas; invariant 8, a cursor never expires; invariant 10,
 //! nothing grows without a bound.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
@@ -15,8 +11,9 @@ use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Published, StreamOptions, StreamWriter};
 use futures::FutureExt;
 use proptest::prelude::*;
-use support::world::{Onlooker, POLL, World, elapse, settle};
 use tokio::time::Instant;
+
+use crate::support::world::{Onlooker, POLL, World, elapse, settle};
 
 fn access() -> Access {
     Access::tenant("default")

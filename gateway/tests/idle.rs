@@ -1,14 +1,11 @@
 //! A silent stream stays open as if for an hour, with all limits of idleness at a hundredth of their defaults.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::time::{Duration, Instant};
 
 use everturn_gateway::GatewayConfig;
 use futures::{Stream, StreamExt};
-use support::TestGateway;
+
+use crate::support::TestGateway;
 
 /// By how much every limit is shorter than its default.
 const SCALE: u32 = 100;

@@ -1,9 +1,5 @@
 //! Limits of a tenant over HTTP: each is a 429 that says when to come back.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{
     num::{NonZeroU32, NonZeroUsize},
     time::Duration,
@@ -11,7 +7,8 @@ use std::{
 
 use everturn_gateway::{GatewayConfig, TenantLimits};
 use serde_json::json;
-use support::{Answer, Sse, TestGateway};
+
+use crate::support::{Answer, Sse, TestGateway};
 
 async fn with_limits(tenant: TenantLimits) -> TestGateway {
     TestGateway::with(GatewayConfig {

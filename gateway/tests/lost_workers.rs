@@ -1,9 +1,5 @@
 //! What becomes of what a dead worker was doing: on the real store, with an engine that records what it is asked.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -20,8 +16,9 @@ use everturn_store::{
     BeginTurn, LostWorkers, OnUnknownAgent, RunningExecution, StepClaim, StepKey, TurnStore,
     WorkerId, WorkerLease, WorkerLeases, sqlite::SqliteStore,
 };
-use support::until;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::support::until;
 
 /// The shortest lease that a worker may have.
 const LEASE: Duration = Duration::from_secs(1);

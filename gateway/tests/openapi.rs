@@ -1,9 +1,5 @@
 //! The OpenAPI document: it is committed, complete and served, and agrees with the other documentation.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{
     collections::BTreeSet,
     fs,
@@ -12,7 +8,8 @@ use std::{
 
 use everturn_gateway::{openapi_document, problem::Code};
 use serde_json::{Value, json};
-use support::TestGateway;
+
+use crate::support::TestGateway;
 
 fn document() -> Value {
     serde_json::from_str(&openapi_document()).unwrap()

@@ -1,9 +1,5 @@
 //! The reconciler on the real store, with an engine that records what it is asked.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{
     num::NonZeroU32,
     sync::Arc,
@@ -24,8 +20,9 @@ use everturn_store::{
     Access, BeginTurn, Conversations, EventReader, NewConversation, NewMessage, OnUnknownAgent,
     PageLimit, TurnStore, sqlite::SqliteStore,
 };
-use support::{RecordingTurns, until};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::support::{RecordingTurns, until};
 
 /// A store, an engine, and gateways that look at both.
 struct World {

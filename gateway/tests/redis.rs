@@ -2,10 +2,6 @@
 //! doubled, and every reader ends with exactly what a fresh replay shows (invariant 7, fenced
 //! deltas; invariant 8, a cursor never expires).
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_gateway::{
@@ -19,11 +15,12 @@ use everturn_stream::{
     TextWriter,
 };
 use everturn_test_servers::redis::Redis;
-use support::memory::MemoryStore;
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
 };
+
+use crate::support::memory::MemoryStore;
 
 /// A gateway's interval; short, so that the test is.
 const INTERVAL: Duration = Duration::from_millis(300);

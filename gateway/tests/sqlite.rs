@@ -1,9 +1,5 @@
 //! The gateway on the real store, with a test that does what a worker does.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use everturn_gateway::{GatewayConfig, GatewayState, Ports};
@@ -18,7 +14,8 @@ use everturn_store::{
 };
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
 use serde_json::{Value, json};
-use support::{Answer, RecordingTurns, Sse, client, listen};
+
+use crate::support::{Answer, RecordingTurns, Sse, client, listen};
 
 /// A worker and a gateway in one process.
 struct Stack {

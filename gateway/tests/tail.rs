@@ -1,10 +1,6 @@
 //! The tail, which joins replay and live, as its readers see it (invariant 7, fenced deltas; invariant 8, a cursor
 //! never expires). Many readers are tested in `hub.rs`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{
     collections::VecDeque,
     sync::{
@@ -25,8 +21,9 @@ use everturn_stream::{
     StreamWriter,
 };
 use futures::FutureExt;
-use support::world::{Onlooker, POLL, World, elapse, settle};
 use tokio::time::{Instant, timeout};
+
+use crate::support::world::{Onlooker, POLL, World, elapse, settle};
 
 /// A reader of the world's conversation from after `cursor`, at a gateway of its own.
 async fn reader_from(world: &World, cursor: u32) -> LiveReader {

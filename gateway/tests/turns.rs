@@ -1,13 +1,10 @@
 //! Resuming, rejecting, and messages whose turn is another one's, with an engine that only records.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use everturn_gateway::turns::StartOutcome;
 use everturn_store::{ResumePoint, StoreError, UnfinishedTurn};
 use serde_json::{Value, json};
-use support::TestGateway;
+
+use crate::support::TestGateway;
 
 const MESSAGES: &str = "/conversations/c/messages";
 const RESUME: &str = "/conversations/c/resume";

@@ -1,9 +1,5 @@
 //! One query of the store for all tails of a gateway.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
@@ -13,8 +9,9 @@ use everturn_gateway::{
 use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Announcement, InProcessStream, StreamWriter};
 use futures::FutureExt;
-use support::{memory::MemoryStore, world::settle};
 use tokio::time::{Instant, advance, sleep, timeout};
+
+use crate::support::{memory::MemoryStore, world::settle};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
@@ -162,6 +159,14 @@ async fn a_look_that_fails_is_made_good_by_the_next() {
     let started = Instant::now();
     assert_eq!(next_sequence(&mut reader).await, 1);
     assert!(started.elapsed() <= INTERVAL);
+
+    // After an outage each tail reads once, and then no more.
+    gateway.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
+    assert!(timeout(INTERVAL * 3, reader.next()).await.is_err());
+    gateway.store.lock().broken = None;
+    let before = gateway.store.lock().reads;
+    wait(&mut [reader], INTERVAL * 5).await;
+    assert_eq!(gateway.store.lock().reads, before + 1);
 }
 
 #[tokio::test(start_paused = true)]

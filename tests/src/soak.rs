@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use everturn_worker::client::GatewayClient;
+use everturn_client::GatewayClient;
+use everturn_worker::frames::KnownFrame;
 use futures::{StreamExt, stream};
 use serde_json::json;
 

@@ -11,7 +11,7 @@
 //! - [`version`]: the version of this build
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
-//! - [`client`]: a small client of the gateway; used by `dev --once` and `chat`
+//! - [`frames`]: what this release knows of the frames that a client of the gateway gets
 //! - [`chat`], [`show`]: the terminal
 //!
 //! Must not be here: state that a second gateway or worker would not have.
@@ -19,11 +19,11 @@
 mod app;
 pub mod chat;
 pub mod cli;
-pub mod client;
 pub mod config;
 pub mod connections;
 pub mod demo;
 pub mod dev;
+pub mod frames;
 pub mod logging;
 pub mod roles;
 pub mod show;

@@ -3,7 +3,9 @@
 use everturn_proto::words::EventType;
 use serde_json::Value;
 
-use crate::client::Frame;
+use everturn_client::Frame;
+
+use crate::frames::KnownFrame;
 
 /// Longest text shown of one event, in characters: a line or two of a terminal.
 const MAX_CHARS: usize = 160;

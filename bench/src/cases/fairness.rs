@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use everturn_client::GatewayClient;
 use everturn_tests::{
     backends::Backends,
-    client::GatewayClient,
     model::{Model, Reply},
     stack::Stack,
     temporal::Temporal,

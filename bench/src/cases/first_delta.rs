@@ -5,6 +5,7 @@ use std::{pin::pin, time::Duration};
 
 use clap::Args;
 use everturn_tests::{
+    KnownFrame,
     crowd::ages,
     model::{Model, Reply},
 };

@@ -3,10 +3,8 @@
 use std::{pin::pin, time::Instant};
 
 use clap::Args;
-use everturn_tests::{
-    client::GatewayClient,
-    model::{Model, Reply},
-};
+use everturn_client::GatewayClient;
+use everturn_tests::model::{Model, Reply};
 use futures::StreamExt;
 
 use crate::{

@@ -166,7 +166,8 @@ impl Tail {
         let item = tokio::select! {
             item = receive(self.items.as_mut()) => item,
             news = self.watched.news(self.log.sequence()) => match news {
-                News::Behind => {
+                // In doubt, the next read is of the event at the cursor too.
+                News::Behind | News::Returned => {
                     self.is_behind = true;
                     return Ok(());
                 }

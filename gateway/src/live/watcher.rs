@@ -5,6 +5,9 @@
 //! no way to send one. So one query in each interval asks for the last sequence number of all watched conversations,
 //! and the tails that lack events read them. Nothing runs, and nothing is asked, while no tail is open.
 //!
+//! A store that was away may have lost its last commits, and other events may have their numbers by the time it is asked
+//! again. So each tail then looks at its log once, also when the number is the same.
+//!
 //! Must not be here: reading events, which the tails do.
 
 use std::{
@@ -37,15 +40,30 @@ struct SharedWatcher {
 
 #[derive(Default)]
 struct WatchedConversations {
-    /// What the last query found; `None` when the log is gone.
-    last_sequences: HashMap<EventLog, watch::Sender<Option<u32>>>,
+    /// What the last query found.
+    found: HashMap<EventLog, watch::Sender<Found>>,
+    /// How often the store has been away.
+    outages: u64,
+    /// True after a query that failed.
+    is_away: bool,
     is_running: bool,
+}
+
+/// What a query found of a log.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// `None` when the log is gone.
+    last_sequence: Option<u32>,
+    /// The number of times that the store has been away before this query.
+    outages: u64,
 }
 
 /// A watched conversation. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct WatchedConversation {
-    last_sequence: watch::Receiver<Option<u32>>,
+    found: watch::Receiver<Found>,
+    /// The outages that the tail was told of.
+    outages: u64,
 }
 
 /// The result of a query for one tail.
@@ -53,6 +71,8 @@ pub struct WatchedConversation {
 pub enum News {
     /// There are events that the tail has not read.
     Behind,
+    /// The log ends where the tail stands. But the store was away, and may have come back with another log.
+    Returned,
     /// The log is not there, or has fewer events than the tail has read. A replica that is late shows the same.
     Doubtful,
 }
@@ -77,12 +97,16 @@ impl Watcher {
             watched.is_running = true;
             tokio::spawn(Arc::clone(&self.shared).run(self.ticks()));
         }
-        let sender = watched
-            .last_sequences
-            .entry(log.clone())
-            .or_insert_with(|| watch::Sender::new(Some(0)));
+        let outages = watched.outages;
+        let nothing = Found {
+            last_sequence: Some(0),
+            outages,
+        };
+        let sender = watched.found.entry(log.clone());
+        let sender = sender.or_insert_with(|| watch::Sender::new(nothing));
         WatchedConversation {
-            last_sequence: sender.subscribe(),
+            found: sender.subscribe(),
+            outages,
         }
     }
 
@@ -100,16 +124,23 @@ impl Watcher {
 }
 
 impl WatchedConversation {
-    /// Waits for a query that finds anything else than the event `cursor` at the end. Each such query is reported, so
-    /// that a reader whose replica of the store is late is told again. Cancel safe.
+    /// Waits for a query that finds anything else than the event `cursor` at the end, or for the first one after the
+    /// store was away. Each such query is reported, so that a reader whose replica of the store is late is told again.
+    /// Cancel safe.
     pub async fn news(&mut self, cursor: u32) -> News {
         loop {
-            if self.last_sequence.changed().await.is_err() {
+            if self.found.changed().await.is_err() {
                 // The runtime is shutting down.
                 pending::<()>().await;
             }
-            match *self.last_sequence.borrow_and_update() {
+            let found = *self.found.borrow_and_update();
+            let has_returned = found.outages > self.outages;
+            self.outages = found.outages;
+            match found.last_sequence {
                 Some(last_sequence) if last_sequence > cursor => return News::Behind,
+                Some(last_sequence) if last_sequence == cursor && has_returned => {
+                    return News::Returned;
+                }
                 Some(last_sequence) if last_sequence == cursor => {}
                 Some(_) | None => return News::Doubtful,
             }
@@ -129,6 +160,7 @@ impl SharedWatcher {
                 match self.events.last_sequences(&ids.collect::<Vec<_>>()).await {
                     Ok(last_sequences) => self.tell(chunk, &last_sequences.into_iter().collect()),
                     Err(error) => {
+                        self.note_outage();
                         tracing::debug!(%error, "a look for missed events failed; the next one follows");
                     }
                 }
@@ -140,19 +172,31 @@ impl SharedWatcher {
     fn logs(&self) -> Option<Vec<EventLog>> {
         let mut watched = self.lock();
         watched
-            .last_sequences
+            .found
             .retain(|_, sender| sender.receiver_count() > 0);
-        watched.is_running = !watched.last_sequences.is_empty();
+        watched.is_running = !watched.found.is_empty();
         watched
             .is_running
-            .then(|| watched.last_sequences.keys().cloned().collect())
+            .then(|| watched.found.keys().cloned().collect())
+    }
+
+    fn note_outage(&self) {
+        let mut watched = self.lock();
+        watched.outages += u64::from(!watched.is_away);
+        watched.is_away = true;
     }
 
     fn tell(&self, asked: &[EventLog], last_sequences: &HashMap<EventLog, u32>) {
-        let watched = self.lock();
+        let mut watched = self.lock();
+        watched.is_away = false;
+        let outages = watched.outages;
         for log in asked {
-            if let Some(sender) = watched.last_sequences.get(log) {
-                sender.send_replace(last_sequences.get(log).copied());
+            if let Some(sender) = watched.found.get(log) {
+                let last_sequence = last_sequences.get(log).copied();
+                sender.send_replace(Found {
+                    last_sequence,
+                    outages,
+                });
             }
         }
     }

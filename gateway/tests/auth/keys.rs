@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{
     ROUTES, SESSION, acme, assert_unauthenticated, config, eventually, gateway, in_ms, key,
-    support::{Answer, Sse},
 };
+use crate::support::{Answer, Sse};
 
 #[tokio::test]
 async fn without_a_credential_only_health_is_open() {

@@ -3,10 +3,8 @@
 use everturn_gateway::AuthConfig;
 use serde_json::json;
 
-use super::{
-    PAGE, acme, config, gateway,
-    support::{Answer, TestGateway},
-};
+use super::{PAGE, acme, config, gateway};
+use crate::support::{Answer, TestGateway};
 
 async fn preflight(gateway: &TestGateway, origin: &str) -> Answer {
     let request = gateway

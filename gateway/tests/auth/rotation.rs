@@ -7,8 +7,8 @@ use everturn_gateway::config::{Algorithm, AuthConfig, OidcConfig};
 use super::{
     assert_unauthenticated, config, eventually, gateway,
     issuer::{Issuer, SigningKey},
-    support::TestGateway,
 };
+use crate::support::TestGateway;
 
 const ROUTE: (&str, &str) = ("GET", "/conversations");
 const LONG: Duration = Duration::from_secs(3600);

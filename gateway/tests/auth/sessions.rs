@@ -9,8 +9,8 @@ use super::{
     PAGE, SESSION, acme, assert_unauthenticated, config, eventually, gateway, in_ms,
     issuer::{Issuer, SigningKey},
     key,
-    support::{Answer, Sse, TestGateway},
 };
+use crate::support::{Answer, Sse, TestGateway};
 
 /// Opens a session, and returns the cookie as a browser sends it back.
 async fn open(gateway: &TestGateway, credential: &str) -> String {

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::{
     SESSION, assert_unauthenticated, config, gateway,
     issuer::{Issuer, RSA, SigningKey},
-    support::{Sse, TestGateway},
 };
+use crate::support::{Sse, TestGateway};
 
 const ROUTE: (&str, &str) = ("GET", "/conversations");
 

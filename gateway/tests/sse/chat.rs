@@ -3,10 +3,8 @@
 use everturn_proto::ids;
 use serde_json::{Value, json};
 
-use crate::{
-    data,
-    support::{Sse, TestGateway},
-};
+use super::data;
+use crate::support::{Sse, TestGateway};
 
 /// Plays the turn of `message_id`, with a sub-agent and another message in between.
 fn play(gateway: &TestGateway, conversation_id: &str, message_id: &str) {

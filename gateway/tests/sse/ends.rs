@@ -14,10 +14,8 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::{
-    STREAM, announce, data, open, publish,
-    support::{RecordingTurns, TestGateway, memory::MemoryStore},
-};
+use super::{STREAM, announce, data, open, publish};
+use crate::support::{RecordingTurns, TestGateway, memory::MemoryStore};
 
 #[tokio::test]
 async fn idle_streams_are_kept_open_by_comments() {

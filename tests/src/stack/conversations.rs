@@ -1,7 +1,9 @@
 //! Requests of a test to the stack's gateway, and conditions that a test waits for.
 
+use std::time::Duration;
+
+use everturn_client::{Frame, GatewayClient};
 use everturn_proto::{ids, words::EventType};
-use everturn_worker::client::{Frame, GatewayClient};
 use futures::StreamExt;
 use serde_json::Value;
 
@@ -18,9 +20,10 @@ pub struct HistorySize {
 }
 
 impl Stack {
-    /// Returns a client of the gateway.
+    /// Returns a client of the gateway. It comes back sooner than a gateway asks its readers to.
     pub fn client(&self) -> GatewayClient {
-        GatewayClient::new(&self.url()).unwrap()
+        let client = GatewayClient::new(&self.url()).unwrap();
+        client.retrying_every(Duration::from_millis(500))
     }
 
     /// Creates a conversation with one message, and returns both ids.

@@ -8,11 +8,12 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("proto", &[]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
     ("stream", &["proto"]),
+    ("client", &[]),
     ("supervisor", &[]),
     ("telemetry", &[]),
     (
@@ -34,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "workflows",
             "activities",
             "gateway",
+            "client",
         ],
     ),
     ("own-tool", &["worker"]),
@@ -49,10 +51,11 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "activities",
             "gateway",
             "worker",
+            "client",
             "test-servers",
         ],
     ),
-    ("bench", &["tests"]),
+    ("bench", &["client", "tests"]),
 ];
 
 #[test]

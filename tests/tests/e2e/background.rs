@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, fs, future::ready};
 
+use everturn_client::Frame;
 use everturn_tests::{
     backends::is_production,
     events::{count, data, types},
@@ -11,7 +12,6 @@ use everturn_tests::{
     stack::{Process, Stack, frames_until},
     wait,
 };
-use everturn_worker::client::Frame;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -97,7 +97,7 @@ async fn seen(stack: &Stack, conversation: &str) -> Vec<(String, String)> {
         let path = format!("/conversations/{conversation}{page}");
         seen.push((path.clone(), stack.get(&path).await.to_string()));
     }
-    let is_end = |frame: &everturn_tests::client::Frame| {
+    let is_end = |frame: &everturn_client::Frame| {
         let text = format!("{frame:?}");
         text.contains("complete") || text.contains("\"error\"")
     };

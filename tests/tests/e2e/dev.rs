@@ -2,13 +2,13 @@
 
 use std::{future::Future, process::Stdio};
 
+use everturn_client::{Frame, GatewayClient};
 use everturn_tests::{
     events::assert_gap_free,
     model::{Model, Reply, Request},
     stack::{Process, Stack, binary, frames_until, ready},
     temporal, wait,
 };
-use everturn_worker::client::{Frame, GatewayClient};
 use serde_json::Value;
 use tokio::{net::TcpStream, process::Command};
 

@@ -1,8 +1,8 @@
 //! Tenants share workers: one that asks for very much does not make another one wait.
 
+use everturn_client::GatewayClient;
 use everturn_tests::{
     backends::Backends,
-    client::GatewayClient,
     model::{Model, Reply, Request},
     stack::Stack,
     temporal::Temporal,

@@ -11,6 +11,7 @@ use axum::{
     http::{StatusCode, Uri},
     response::{IntoResponse, Response},
 };
+use everturn_client::Frame;
 use everturn_tests::{
     backends::is_production,
     events::{data, types},
@@ -19,7 +20,6 @@ use everturn_tests::{
     stack::{Process, Stack},
     wait,
 };
-use everturn_worker::client::Frame;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
+use everturn_client::Frame;
 use everturn_tests::{
     model::{Model, Reply, Request},
     stack::Stack,
 };
-use everturn_worker::client::Frame;
 use serde_json::{Value, json};
 
 /// Script of a model that calls three tools one after the other, then streams an answer for a while.

@@ -2,13 +2,13 @@
 
 use std::{fs, process::Output};
 
+use everturn_client::GatewayClient;
 use everturn_tests::{
     model::{Model, Reply, Request},
     stack::{Process, Stack, ready},
     temporal::{self, free_port},
     wait,
 };
-use everturn_worker::client::GatewayClient;
 use serde_json::Value;
 
 /// Configuration of a gateway that requires a credential and soon notices that a key was revoked.

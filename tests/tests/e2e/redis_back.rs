@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use everturn_client::GatewayClient;
 use everturn_tests::{
     model::{Model, Reply},
     stack::Stack,
 };
-use everturn_worker::client::GatewayClient;
 use futures::StreamExt;
 use tokio::{
     sync::watch,

@@ -1,13 +1,13 @@
 //! A database that is restored from a copy which is older than what readers have seen (invariant 8, a cursor never
 //! expires). These tests run on the production backends only.
 
+use everturn_client::Frame;
 use everturn_proto::words::EventType;
 use everturn_tests::{
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
 };
-use everturn_worker::client::Frame;
 use futures::StreamExt;
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! Conversations whose workflow is gone: it was terminated at the worst instants, or Temporal lost its data. What was
 //! completed is neither paid nor done again, and a reader that stays connected sees what a replay shows.
 
+use everturn_client::Frame;
 use everturn_gateway::turns::{TemporalTurns, TemporalTurnsOptions, TurnStarter};
 use everturn_tests::{
     backends,
@@ -8,7 +9,6 @@ use everturn_tests::{
     model::{Model, Reply, Request},
     stack::{Process, Stack},
 };
-use everturn_worker::client::Frame;
 use serde_json::{Value, json};
 
 use crate::faults::{assembled, persisted};

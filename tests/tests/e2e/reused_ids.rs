@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
+use everturn_client::{Frame, GatewayClient};
 use everturn_tests::{
     backends,
     model::{Model, Reply, Request},
     stack::{Stack, frames_until},
     wait,
 };
-use everturn_worker::client::{Frame, GatewayClient};
 use futures::StreamExt;
 use serde_json::{Value, json};
 

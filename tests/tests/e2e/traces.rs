@@ -14,6 +14,7 @@ use everturn_tests::{
     temporal::free_port,
     wait,
 };
+use everturn_worker::frames::KnownFrame;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -237,7 +237,7 @@ async fn live_and_replayed_are_the_same() {
     let replayed = stack
         .frames_until(&conversation, 0, |frame| frame.event == "complete")
         .await;
-    let persisted = |frames: &[everturn_worker::client::Frame]| -> Vec<(u32, Value)> {
+    let persisted = |frames: &[everturn_client::Frame]| -> Vec<(u32, Value)> {
         frames
             .iter()
             .filter_map(|frame| Some((frame.id?, frame.data.clone())))

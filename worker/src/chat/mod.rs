@@ -13,7 +13,9 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use self::{approval::Input, printer::Printer};
-use crate::{cli::ChatOptions, client::GatewayClient, shutdown};
+use everturn_client::GatewayClient;
+
+use crate::{cli::ChatOptions, frames::KnownFrame, shutdown};
 
 /// Sends messages and prints answers until the input ends; Ctrl-C cancels the running turn, or leaves.
 pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {

@@ -4,7 +4,9 @@ use std::io::Write;
 
 use everturn_proto::words::EventType;
 
-use crate::{client::Frame, show};
+use everturn_client::Frame;
+
+use crate::{frames::KnownFrame, show};
 
 #[derive(Default)]
 pub(super) struct Printer {

@@ -16,12 +16,12 @@ use std::{
 
 use anyhow::{Context, bail};
 use everturn_activities::tools::{Tool, ToolRegistry};
+use everturn_client::GatewayClient;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, DevOptions, TelemetryOptions},
-    client::GatewayClient,
     config::Config,
     connections, roles, shutdown,
     telemetry::Telemetry,

@@ -3,7 +3,9 @@
 use everturn_proto::words::EventType;
 use futures::StreamExt;
 
-use crate::{client::GatewayClient, show};
+use everturn_client::GatewayClient;
+
+use crate::{frames::KnownFrame, show};
 
 /// Runs one turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
 /// completed.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use clap::Args;
-use everturn_tests::model::Model;
+use everturn_tests::{KnownFrame, model::Model};
 use futures::StreamExt;
 
 use self::{

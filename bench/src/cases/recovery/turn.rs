@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use everturn_client::Frame;
 use everturn_tests::{
-    client::Frame,
     events::count,
     model::{Reply, Request},
 };

@@ -1,8 +1,8 @@
 //! Two workers at a time, told apart by the API keys that they send to the model.
 
+use everturn_client::GatewayClient;
 use everturn_tests::{
     backends::Backends,
-    client::GatewayClient,
     model::Model,
     stack::{Process, Stack},
 };

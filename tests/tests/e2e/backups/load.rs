@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
+use everturn_client::GatewayClient;
 use everturn_proto::words::EventType;
 use everturn_tests::stack::Stack;
-use everturn_worker::client::GatewayClient;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};

@@ -146,17 +146,17 @@ impl Disaster {
     }
 }
 
-/// What the restored database has, before anything runs on it.
+/// What the database had at the point. Where nobody has stopped the workers, they go on before this is read.
 struct Restored {
     conversations: BTreeSet<String>,
     messages: BTreeSet<String>,
-    /// The tool executions of `test_once` that have begun, and how they are.
+    /// The tool executions of `test_once` that had begun, and how they are.
     once: BTreeMap<String, String>,
     running_turns: usize,
 }
 
 impl Restored {
-    async fn read(stack: &Stack) -> Self {
+    async fn read(stack: &Stack, point: &str) -> Self {
         let database = stack.backends().database().unwrap();
         let pool = sqlx::PgPool::connect(database).await.unwrap();
         let rows = async |sql: &'static str| sqlx::query(sql).fetch_all(&pool).await.unwrap();
@@ -165,8 +165,12 @@ impl Restored {
             rows.iter().map(|row| row.get(0)).collect::<BTreeSet<_>>()
         };
         let once = "SELECT execution_id, status FROM tool_execution_records \
-                    WHERE effect = 'once' AND status <> 'pending'";
-        let once = rows(once).await;
+                    WHERE effect = 'once' AND status <> 'pending' AND started_at <= $1::timestamptz";
+        let once = sqlx::query(once)
+            .bind(point)
+            .fetch_all(&pool)
+            .await
+            .unwrap();
         Self {
             conversations: ids("SELECT id FROM conversations").await,
             messages: ids("SELECT id FROM messages WHERE role = 'user'").await,
@@ -309,7 +313,7 @@ async fn nothing_is_done_twice(stack: &Stack, restored: &Restored) {
             };
             assert!(
                 runs.get(execution).copied().unwrap_or_default() <= 1,
-                "{execution}"
+                "{execution} was {status} and has run again: {events:#?}"
             );
             if status == "running" {
                 unknown += 1;
@@ -330,14 +334,19 @@ async fn readers_agree(stack: &Stack, readers: Vec<Reader>, restored: &Restored)
         });
         let anew = persisted(&anew.await);
         let has_all = reader.screen.wait_for(|screen| screen.events == anew);
-        let has_all = timeout(Duration::from_mins(1), has_all).await;
+        let has_all = timeout(Duration::from_mins(1), has_all)
+            .await
+            .map(|has| has.map(drop));
         match has_all {
-            Ok(Ok(_)) => {}
+            Ok(Ok(())) => {}
             // The gateway said 404, so the stream has ended.
             Ok(Err(_)) if !restored.conversations.contains(conversation) => {
                 reader.task.await.unwrap();
             }
-            _ => panic!("a reader of {conversation} has something else than {anew:#?}"),
+            _ => {
+                let has = &reader.screen.borrow().events;
+                panic!("a reader of {conversation} has {has:#?} instead of {anew:#?}")
+            }
         }
     }
 }
@@ -347,7 +356,7 @@ async fn restore(backup: &Backup, disaster: &Disaster) -> Restored {
     backup.run("Restore the files", &disaster.point).await;
     backup.stack.postgres().start_again().await;
     backup.run("Wait for the point", "").await;
-    let restored = Restored::read(&backup.stack).await;
+    let restored = Restored::read(&backup.stack, &disaster.point).await;
     restored.is_of_use(&disaster.accepted);
     restored
 }

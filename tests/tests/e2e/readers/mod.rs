@@ -251,8 +251,7 @@ impl Run {
     /// A conversation with two readers, from its first message to its end.
     async fn conversation(&self, seed: u64) -> Result<Outcome, String> {
         // The gateway that is never killed.
-        let client =
-            everturn_worker::client::GatewayClient::new(&self.stack.gateway_url(0)).unwrap();
+        let client = everturn_client::GatewayClient::new(&self.stack.gateway_url(0)).unwrap();
         let conversation = client
             .create_conversation(None)
             .await

@@ -21,7 +21,7 @@ async fn a_tree_of_three_levels_is_one_order() {
         .await
         .unwrap();
     let root = ids::root_execution_id(&conversation, &message);
-    let is_last = |frame: &everturn_worker::client::Frame| {
+    let is_last = |frame: &everturn_client::Frame| {
         frame.event == "complete" && frame.data["agent_execution_id"] == root.as_str()
     };
     let live = stack.frames_until(&conversation, 0, is_last).await;

@@ -1,16 +1,13 @@
 //! The streams over HTTP.
 
-#![allow(clippy::unwrap_used)]
-
 mod chat;
 mod ends;
-#[path = "../support/mod.rs"]
-mod support;
 
 use everturn_proto::SealedStep;
 use everturn_stream::{Announcement, Part, Piece, StreamWriter, TextKey};
 use serde_json::{Value, json};
-use support::{Sse, TestGateway};
+
+use crate::support::{Sse, TestGateway};
 
 const STREAM: &str = "/conversations/c/events/stream";
 
@@ -153,7 +150,7 @@ async fn continues_from_the_cursor() {
         .send()
         .await
         .unwrap();
-    support::Answer::of(bad)
+    crate::support::Answer::of(bad)
         .await
         .assert_problem(400, "invalid_parameter");
 }

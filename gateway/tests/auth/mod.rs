@@ -1,14 +1,10 @@
 //! Who may do what: keys, tokens, browser sessions and origins, over real HTTP.
 
-#![allow(clippy::unwrap_used, unreachable_pub)]
-
 mod issuer;
 mod keys;
 mod origins;
 mod rotation;
 mod sessions;
-#[path = "../support/mod.rs"]
-mod support;
 mod tokens;
 mod usage;
 
@@ -18,7 +14,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use everturn_gateway::{AuthConfig, GatewayConfig, auth::Secret, config::Origin};
 use everturn_store::{Access, KeyKind, Keys, NewKey};
 use serde_json::json;
-use support::{Answer, TestGateway};
+
+use crate::support::{Answer, TestGateway};
 
 /// Some of the API's routes. The test that is made from the OpenAPI document, `tests/tests/e2e/isolation.rs`, tries
 /// all.

@@ -1,7 +1,5 @@
 //! The endpoints over HTTP, except the streams.
 
-#![allow(clippy::unwrap_used)]
-
 mod blobs;
 mod conversations;
 mod documentation;
@@ -10,6 +8,4 @@ mod executions;
 mod messages;
 mod outside;
 mod problems;
-#[path = "../support/mod.rs"]
-mod support;
 mod tool_results;

@@ -10,7 +10,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use everturn_worker::client::GatewayClient;
+use everturn_client::GatewayClient;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -39,7 +39,6 @@ async fn stream(State(script): State<Script>, RawQuery(query): RawQuery) -> Stri
 
 /// Serves on a free port, and returns the URL.
 async fn serve(app: Router) -> String {
-    let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });

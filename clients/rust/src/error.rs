@@ -1,0 +1,88 @@
+//! What can go wrong between a program and a gateway.
+
+use std::{fmt, time::Duration};
+
+use serde_json::Value;
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The URL is not one of a gateway.
+    #[error("`{0}` is not the URL of a gateway; it looks like http://127.0.0.1:8080")]
+    Url(String),
+    /// The token cannot be sent.
+    #[error("the token has characters that no key or token has")]
+    Token,
+    /// No answer came.
+    #[error("cannot reach the gateway at {url}")]
+    Unreachable {
+        /// Of the API.
+        url: String,
+        /// Why not.
+        source: reqwest::Error,
+    },
+    /// The gateway refused.
+    #[error(transparent)]
+    Refused(#[from] Box<Problem>),
+    /// The answer lacks what the API promises.
+    #[error("the gateway's answer has no `{0}`: it is of another version, or no gateway")]
+    Unexpected(&'static str),
+}
+
+/// A refusal of the gateway (RFC 9457, problem details).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: u16,
+    /// The stable code, which has a page in `docs/errors`; empty when a proxy answered.
+    pub code: String,
+    /// What is wrong, in a few words.
+    pub title: String,
+    /// What is wrong in this case, and what to do.
+    pub detail: String,
+    /// When to come back.
+    pub retry_after: Option<Duration>,
+}
+
+impl Problem {
+    /// Reads the answer, which is no success.
+    pub(crate) async fn of(response: reqwest::Response) -> Box<Self> {
+        let status = response.status().as_u16();
+        let retry_after = retry_after(&response)
+            .and_then(|text| text.parse().ok())
+            .map(Duration::from_secs);
+        let body: Value = response.json().await.unwrap_or_default();
+        let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+        Box::new(Self {
+            status,
+            code: text("code"),
+            title: text("title"),
+            detail: text("detail"),
+            retry_after,
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the gateway answered {}", self.status)?;
+        let said = [&self.title, &self.detail].map(String::as_str);
+        let said = said.into_iter().filter(|text| !text.is_empty());
+        let said = said.collect::<Vec<_>>().join(" ");
+        if !said.is_empty() {
+            write!(formatter, ": {said}")?;
+        }
+        if !self.code.is_empty() {
+            write!(formatter, " ({})", self.code)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The header `Retry-After`, as it came.
+pub(crate) fn retry_after(response: &reqwest::Response) -> Option<String> {
+    let value = response.headers().get(reqwest::header::RETRY_AFTER)?;
+    value.to_str().ok().map(str::to_owned)
+}

@@ -1,0 +1,151 @@
+//! Follows a conversation over as many connections as it takes.
+
+use std::{collections::VecDeque, pin::Pin};
+
+use futures::{Stream, StreamExt};
+
+use crate::{
+    error,
+    frame::Frame,
+    gateway::GatewayClient,
+    reconnect::{Outcome, RETRY_MS, Step, next_step},
+    sse::Parser,
+};
+
+type Bytes = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>> + Send>>;
+
+/// A place in a conversation, and the connection there, if one is open.
+pub(crate) struct Following {
+    client: GatewayClient,
+    url: String,
+    cursor: String,
+    connection: Option<Connection>,
+    /// Connections in a row that brought no frame.
+    failures: u32,
+    retry_ms: u64,
+}
+
+/// A stream that is being read.
+struct Connection {
+    bytes: Bytes,
+    parser: Parser,
+    frames: VecDeque<Frame>,
+    /// How it ends, as far as the gateway has said.
+    outcome: Outcome,
+}
+
+impl Following {
+    pub(crate) fn new(client: GatewayClient, url: String, cursor: String) -> Self {
+        Self {
+            client,
+            url,
+            cursor,
+            connection: None,
+            failures: 0,
+            retry_ms: RETRY_MS,
+        }
+    }
+
+    /// The next frame; `None` when the gateway says that nothing more comes, or refuses.
+    pub(crate) async fn next(&mut self) -> Option<Frame> {
+        loop {
+            let outcome = match self.read().await {
+                Ok(frame) => return Some(frame),
+                Err(outcome) => outcome,
+            };
+            self.connection = None;
+            match next_step(&outcome, self.failures, self.retry_ms, random()) {
+                Step::Wait(wait) => {
+                    tracing::debug!(
+                        ?outcome,
+                        ?wait,
+                        "the event stream was cut; it is opened again"
+                    );
+                    let wait = self.client.fixed_retry().unwrap_or(wait);
+                    tokio::time::sleep(wait).await;
+                }
+                Step::Ended => return None,
+                Step::Refused => {
+                    tracing::warn!(?outcome, "the gateway refuses the event stream");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Reads the next frame, and connects where there is no connection. The error is how the connection ended.
+    async fn read(&mut self) -> Result<Frame, Outcome> {
+        if self.connection.is_none() {
+            // Until a frame comes, this connection counts as one more that failed.
+            self.failures = self.failures.saturating_add(1);
+            let url = format!("{}?cursor={}", self.url, self.cursor);
+            self.connection = Some(Connection::open(&self.client, &url).await?);
+        }
+        loop {
+            let connection = self.connection.as_mut().ok_or(Outcome::Cut)?;
+            if let Some(frame) = connection.frames.pop_front() {
+                self.failures = 0;
+                match frame.event.as_str() {
+                    "end" => return Err(Outcome::End),
+                    "reconnect" => {
+                        let delay_ms = frame.data["delay_ms"].as_u64();
+                        let delay_ms = delay_ms.unwrap_or(self.retry_ms);
+                        connection.outcome = Outcome::Reconnect { delay_ms };
+                        continue;
+                    }
+                    "reset" => {
+                        let from = frame.data["from_sequence"].as_u64().unwrap_or(1);
+                        self.cursor = from.saturating_sub(1).to_string();
+                    }
+                    _ => {
+                        if let Some(cursor) = &frame.cursor {
+                            self.cursor.clone_from(cursor);
+                        }
+                    }
+                }
+                return Ok(frame);
+            }
+            let read = connection.bytes.next().await;
+            let Some(Ok(bytes)) = read else {
+                return Err(connection.outcome.clone());
+            };
+            let messages = connection.parser.take(&bytes).map_err(|error| {
+                tracing::warn!(%error, "the event stream cannot be read");
+                Outcome::Cut
+            })?;
+            for message in messages {
+                self.retry_ms = message.retry_ms.unwrap_or(self.retry_ms);
+                connection.frames.extend(Frame::of(message));
+            }
+        }
+    }
+}
+
+impl Connection {
+    async fn open(client: &GatewayClient, url: &str) -> Result<Self, Outcome> {
+        let response = client.open(url).await.map_err(|error| {
+            tracing::debug!(%error, "the gateway cannot be reached");
+            Outcome::Cut
+        })?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            let retry_after = error::retry_after(&response);
+            return Err(Outcome::Status {
+                status,
+                retry_after,
+            });
+        }
+        let bytes = response.bytes_stream();
+        Ok(Self {
+            bytes: Box::pin(bytes.map(|read| read.map(|bytes| bytes.to_vec()))),
+            parser: Parser::default(),
+            frames: VecDeque::new(),
+            outcome: Outcome::Cut,
+        })
+    }
+}
+
+/// A number from 0 to below 1.
+fn random() -> f64 {
+    f64::from(getrandom::u32().unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
+}

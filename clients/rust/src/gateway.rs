@@ -1,0 +1,206 @@
+//! Requests to a gateway. Each one may be sent again, so a client need not know whether the first one came through.
+
+use std::time::Duration;
+
+use futures::Stream;
+use reqwest::{Response, header};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    error::{ClientError, Problem},
+    following::Following,
+    frame::Frame,
+};
+
+/// How often a request is sent that the gateway answers with 503: a worker, a store or a Temporal server that restarts
+/// is ready by then.
+const ATTEMPTS: u32 = 30;
+
+/// The pause between two of them, unless the gateway says otherwise; and the longest that it may say.
+const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// How long a connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a gateway may say nothing: several times as long as the pause between two signs of life in a stream.
+const SILENCE: Duration = Duration::from_mins(2);
+
+/// A gateway at a URL. Clones share its connections.
+#[derive(Debug, Clone)]
+pub struct GatewayClient {
+    url: String,
+    http: reqwest::Client,
+    fixed_retry: Option<Duration>,
+}
+
+impl GatewayClient {
+    /// A client of the gateway at `url`, without a credential.
+    pub fn new(url: &str) -> Result<Self, ClientError> {
+        Self::with_token(url, None)
+    }
+
+    /// A client that sends this key or token with each request.
+    pub fn with_token(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
+        let is_http = url
+            .parse::<reqwest::Url>()
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if !is_http {
+            return Err(ClientError::Url(url.to_owned()));
+        }
+        let mut headers = header::HeaderMap::new();
+        if let Some(token) = token {
+            let value = header::HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.map_err(|_| ClientError::Token)?;
+            // Keeps it out of what is logged of a request.
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
+        let url = format!("{}/api/v1/agent", url.trim_end_matches('/'));
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(SILENCE)
+            .default_headers(headers)
+            .build();
+        let http = http.map_err(|source| ClientError::Unreachable {
+            url: url.clone(),
+            source,
+        })?;
+        Ok(Self {
+            url,
+            http,
+            fixed_retry: None,
+        })
+    }
+
+    /// Waits so long before it opens a stream again, and not as long as the gateway says, which spreads its readers over
+    /// some seconds.
+    #[must_use]
+    pub fn retrying_every(self, pause: Duration) -> Self {
+        Self {
+            fixed_retry: Some(pause),
+            ..self
+        }
+    }
+
+    /// Creates a conversation and returns its id.
+    pub async fn create_conversation(&self, agent: Option<&str>) -> Result<String, ClientError> {
+        // With an id of its own, a request that is sent again creates no second conversation.
+        let mut body = json!({ "id": Uuid::now_v7().to_string() });
+        if let Some(agent) = agent {
+            body["agent"] = agent.into();
+        }
+        text_of(&self.post("/conversations", &body).await?, "id")
+    }
+
+    /// Submits a message and returns its id. `message_id` makes a repeated call return the first one's answer; without
+    /// it the message has an id of its own.
+    pub async fn submit(
+        &self,
+        conversation_id: &str,
+        content: &str,
+        message_id: Option<&str>,
+    ) -> Result<String, ClientError> {
+        let path = format!("/conversations/{conversation_id}/messages");
+        let message_id = message_id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+        let body = json!({ "content": content, "message_id": message_id });
+        text_of(&self.post(&path, &body).await?, "message_id")
+    }
+
+    /// Asks the running turn of the conversation to end.
+    pub async fn cancel(&self, conversation_id: &str) -> Result<(), ClientError> {
+        let path = format!("/conversations/{conversation_id}/cancel");
+        self.post(&path, &json!({})).await.map(drop)
+    }
+
+    /// Answers an approval.
+    pub async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+        answer: &Value,
+    ) -> Result<(), ClientError> {
+        let path = format!("/conversations/{conversation_id}/approvals/{execution_id}");
+        self.post(&path, answer).await.map(drop)
+    }
+
+    /// The conversation's largest sequence number.
+    pub async fn last_sequence(&self, conversation_id: &str) -> Result<u32, ClientError> {
+        let path = format!("/conversations/{conversation_id}/execution-status");
+        let url = format!("{}{path}", self.url);
+        let status = self.sent(self.http.get(url)).await?;
+        let status = json_of(checked(status).await?).await?;
+        let last = status["last_sequence"].as_u64();
+        last.and_then(|last| u32::try_from(last).ok())
+            .ok_or(ClientError::Unexpected("last_sequence"))
+    }
+
+    /// Follows the conversation after the event `cursor`. When the stream breaks, opens it again with the cursor of the
+    /// last frame. A frame `reset` says that the events from its `from_sequence` on come anew, as others. Ends when
+    /// the gateway says that nothing more comes, or refuses, for example because the token has expired.
+    pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
+        let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
+        let following = Following::new(self.clone(), url, cursor.to_string());
+        futures::stream::unfold(following, |mut following| async move {
+            let frame = following.next().await?;
+            Some((frame, following))
+        })
+    }
+
+    /// How long to wait after each cut, if not as the gateway says.
+    pub(crate) fn fixed_retry(&self) -> Option<Duration> {
+        self.fixed_retry
+    }
+
+    /// Opens a stream.
+    pub(crate) async fn open(&self, url: &str) -> reqwest::Result<reqwest::Response> {
+        self.http.get(url).send().await
+    }
+
+    /// Sends a request whose repetition changes nothing, again and again while the gateway answers "not now" (503).
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        let url = format!("{}{path}", self.url);
+        let mut attempts_left = ATTEMPTS;
+        loop {
+            attempts_left -= 1;
+            let response = self.sent(self.http.post(&url).json(body)).await?;
+            match checked(response).await {
+                Ok(response) => return json_of(response).await,
+                Err(problem) if problem.status == 503 && attempts_left > 0 => {
+                    let pause = problem.retry_after.unwrap_or(PAUSE).min(MAX_PAUSE);
+                    tracing::debug!(%problem, ?pause, "the gateway cannot serve now; trying again");
+                    tokio::time::sleep(pause).await;
+                }
+                Err(problem) => return Err(problem.into()),
+            }
+        }
+    }
+
+    async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
+        let sent = request.send().await;
+        sent.map_err(|source| ClientError::Unreachable {
+            url: self.url.clone(),
+            source,
+        })
+    }
+}
+
+async fn checked(response: Response) -> Result<Response, Box<Problem>> {
+    if response.status().is_success() {
+        Ok(response)
+    } else {
+        Err(Problem::of(response).await)
+    }
+}
+
+async fn json_of(response: Response) -> Result<Value, ClientError> {
+    let read = response.json().await;
+    read.map_err(|_| ClientError::Unexpected("JSON"))
+}
+
+fn text_of(answer: &Value, field: &'static str) -> Result<String, ClientError> {
+    let text = answer[field].as_str().map(str::to_owned);
+    text.ok_or(ClientError::Unexpected(field))
+}

@@ -1,0 +1,22 @@
+//! The client of Everturn for programs in Rust.
+//!
+//! - [`GatewayClient`]: the requests, and the stream of a conversation over as many connections as it takes
+//! - [`state`]: frames in, what a person is shown out. No I/O.
+//! - [`sse`]: bytes in, server-sent events out. No I/O.
+//! - [`reconnect`]: what to do after a connection. No I/O.
+//!
+//! What the last three do is the same in every client of Everturn: `clients/transcripts/` describes it and tests it.
+
+mod error;
+mod following;
+mod frame;
+mod gateway;
+pub mod reconnect;
+pub mod sse;
+pub mod state;
+
+pub use self::{
+    error::{ClientError, Problem},
+    frame::Frame,
+    gateway::GatewayClient,
+};

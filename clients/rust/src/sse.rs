@@ -1,0 +1,144 @@
+//! Server-sent events, from bytes. The rules are those of the HTML standard (section 9.2.6), and of
+//! `clients/transcripts/sse.json`.
+//!
+//! A message has its own id only. An id that stays for later messages, as the standard has it for browsers, would be taken
+//! for the cursor of frames that have none.
+
+/// The most bytes of a message by default. The largest event that a gateway stores has a fraction of it.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// One message of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message {
+    /// `event:`, empty without one.
+    pub event: String,
+    /// The lines of `data:`, joined with line feeds; empty without one.
+    pub data: String,
+    /// `id:` of this message.
+    pub id: Option<String>,
+    /// `retry:` in milliseconds.
+    pub retry_ms: Option<u64>,
+}
+
+/// A message has more bytes than is allowed. The stream cannot be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    /// The limit.
+    pub max_bytes: usize,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "a message of the event stream has more than {} bytes, so it is not one of a gateway",
+            self.max_bytes
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// Cuts the bytes of a stream into messages.
+#[derive(Debug)]
+pub struct Parser {
+    max_bytes: usize,
+    /// The bytes of a line that has not ended.
+    line: Vec<u8>,
+    message: Message,
+    has_data: bool,
+    /// Bytes of the message so far.
+    bytes: usize,
+    /// True after a CR, whose LF is no line of its own.
+    after_cr: bool,
+    /// True before the first line has ended: a byte order mark may stand there.
+    is_first_line: bool,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::with_limit(MAX_MESSAGE_BYTES)
+    }
+}
+
+impl Parser {
+    /// A parser for messages of at most so many bytes.
+    pub fn with_limit(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            line: Vec::new(),
+            message: Message::default(),
+            has_data: false,
+            bytes: 0,
+            after_cr: false,
+            is_first_line: true,
+        }
+    }
+
+    /// Takes the next bytes. Returns the messages that end in them.
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<Vec<Message>, TooLarge> {
+        let mut messages = Vec::new();
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            self.bytes += part.len();
+            if self.bytes > self.max_bytes {
+                let max_bytes = self.max_bytes;
+                return Err(TooLarge { max_bytes });
+            }
+            self.line.extend_from_slice(part);
+            bytes = rest;
+            if let Some((end, rest)) = rest.split_first() {
+                self.after_cr = *end == b'\r';
+                bytes = rest;
+                messages.extend(self.end_line());
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Takes the line into the message. A blank line ends it.
+    fn end_line(&mut self) -> Option<Message> {
+        let line = std::mem::take(&mut self.line);
+        let mut line = line.as_slice();
+        if std::mem::take(&mut self.is_first_line) {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
+        if line.is_empty() {
+            return self.end_message();
+        }
+        let line = String::from_utf8_lossy(line);
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.message.event),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.message.data.push('\n');
+                }
+                self.message.data.push_str(value);
+            }
+            "id" if !value.contains('\0') => self.message.id = Some(value.to_owned()),
+            "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.message.retry_ms = value.parse().ok().or(self.message.retry_ms);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn end_message(&mut self) -> Option<Message> {
+        self.bytes = 0;
+        let has_data = std::mem::take(&mut self.has_data);
+        let message = std::mem::take(&mut self.message);
+        let is_something = has_data
+            || !message.event.is_empty()
+            || message.id.is_some()
+            || message.retry_ms.is_some();
+        is_something.then_some(message)
+    }
+}

@@ -1,0 +1,208 @@
+//! Frames in, what a person is shown out: everything that a client knows of a conversation follows from the frames that it
+//! has seen. No I/O. The rules are those of `clients/transcripts/README.md`.
+//!
+//! - `fields`: an event's fields, read without trust
+//! - `items`, `read`: what is shown, and what an event makes of it at first
+//! - `fold`: what later events change
+//! - `texts`: what models are writing now
+
+mod fields;
+mod fold;
+mod items;
+mod read;
+mod texts;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde_json::{Map, Value};
+
+use self::{fields::Fields, fold::Fold, texts::Texts};
+pub use self::{
+    items::{
+        Approval, CallResult, CallState, ClientTool, End, EndKind, Item, ItemKind, PlanStep,
+        SubAgent, ToolCall, ToolResult, WorkPlan,
+    },
+    texts::OpenText,
+};
+
+/// The most events that a conversation keeps. Past it, the oldest tenth is forgotten.
+const MAX_EVENTS: usize = 50_000;
+
+/// Whether a turn runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// None does.
+    Idle,
+    /// One does.
+    Running,
+    /// One does, and a call of it waits for a person or for a client tool.
+    Waiting,
+}
+
+/// One conversation, as far as its frames have told.
+#[derive(Debug)]
+pub struct Conversation {
+    /// The last event before those that are known, and its number.
+    start: (String, u64),
+    events: Vec<KnownEvent>,
+    fold: Fold,
+    texts: Texts,
+    ended: Option<String>,
+}
+
+/// An event, as it came.
+#[derive(Debug, Clone)]
+struct KnownEvent {
+    cursor: String,
+    sequence_number: u64,
+    data: Map<String, Value>,
+}
+
+impl Default for Conversation {
+    fn default() -> Self {
+        Self::behind("0")
+    }
+}
+
+impl Conversation {
+    /// A conversation of which the events up to this cursor are not known; `"0"` is the beginning.
+    pub fn behind(cursor: &str) -> Self {
+        let digits = cursor.split(|c: char| !c.is_ascii_digit()).next();
+        let number = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        Self {
+            start: (cursor.to_owned(), number),
+            events: Vec::new(),
+            fold: Fold::default(),
+            texts: Texts::default(),
+            ended: None,
+        }
+    }
+
+    /// The `id` of the last event: what to come back with.
+    pub fn cursor(&self) -> &str {
+        let last = self.events.last();
+        last.map_or(&self.start.0, |event| &event.cursor)
+    }
+
+    /// The number of the last event; 0 before the first.
+    pub fn last_sequence(&self) -> u64 {
+        let last = self.events.last();
+        last.map_or(self.start.1, |event| event.sequence_number)
+    }
+
+    /// Whether a turn runs.
+    pub fn status(&self) -> Status {
+        match self.turn() {
+            None => Status::Idle,
+            Some(_) if self.fold.is_waiting() => Status::Waiting,
+            Some(_) => Status::Running,
+        }
+    }
+
+    /// The message id of the turn that runs.
+    pub fn turn(&self) -> Option<&str> {
+        self.fold.turn.as_deref()
+    }
+
+    /// Why the gateway said not to come back: `conversation_deleted`, `token_expired`, or a reason that is newer.
+    pub fn ended(&self) -> Option<&str> {
+        self.ended.as_deref()
+    }
+
+    /// What a person is shown, in order.
+    pub fn items(&self) -> &[Item] {
+        &self.fold.items
+    }
+
+    /// What models are writing now, in the order in which the texts began.
+    pub fn texts(&self) -> &[OpenText] {
+        &self.texts.0
+    }
+
+    /// Takes the next frame: its `id`, and the value of its `data`. True when something has changed.
+    pub fn apply(&mut self, id: Option<&str>, data: Value) -> bool {
+        let Value::Object(data) = data else {
+            return false;
+        };
+        let fields = Fields(&data);
+        let event_type = fields.get("type").and_then(Value::as_str);
+        let number = fields.count("sequence_number").filter(|it| *it > 0);
+        if let (Some(_), Some(sequence_number)) = (event_type, number) {
+            let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+            let cursor = id.unwrap_or_else(|| sequence_number.to_string());
+            return self.take_event(KnownEvent {
+                cursor,
+                sequence_number,
+                data,
+            });
+        }
+        match event_type {
+            Some("replay") => {
+                let had_ended = self.ended.take().is_some();
+                self.texts.clear() || had_ended
+            }
+            Some("text_start" | "text_delta" | "text_end") => {
+                let parent = self.fold.parent_of(fields.text("agent_execution_id"));
+                self.texts.apply(fields, parent)
+            }
+            Some("reset") => self.reset(fields.count("from_sequence").unwrap_or(1)),
+            Some("end") => {
+                self.ended = Some(fields.text("reason").to_owned());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn take_event(&mut self, event: KnownEvent) -> bool {
+        if event.sequence_number <= self.last_sequence() {
+            return false;
+        }
+        let data = Fields(&event.data);
+        let event_type = data.text("type");
+        let replaces = matches!(event_type, "thought" | "assistant_message");
+        if replaces || EndKind::of(event_type).is_some() {
+            self.texts.drop_of(data.text("agent_execution_id"));
+        }
+        self.fold.apply(data, event.sequence_number);
+        self.events.push(event);
+        if self.events.len() > MAX_EVENTS {
+            self.events.drain(..MAX_EVENTS / 10);
+            self.fold_anew();
+        }
+        true
+    }
+
+    /// Forgets the events from this number on: another log has taken their place.
+    fn reset(&mut self, from: u64) -> bool {
+        self.texts.clear();
+        if from <= self.start.1 {
+            let before = from.saturating_sub(1);
+            self.start = (before.to_string(), before);
+        }
+        self.events.retain(|event| event.sequence_number < from);
+        self.fold_anew();
+        true
+    }
+
+    fn fold_anew(&mut self) {
+        self.fold = Fold::default();
+        for event in &self.events {
+            self.fold.apply(Fields(&event.data), event.sequence_number);
+        }
+    }
+}
+
+/// The state, as `clients/transcripts/README.md` has it.
+impl Serialize for Conversation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut state = serializer.serialize_struct("Conversation", 6)?;
+        state.serialize_field("cursor", self.cursor())?;
+        state.serialize_field("status", &self.status())?;
+        state.serialize_field("turn", &self.turn())?;
+        state.serialize_field("ended", &self.ended())?;
+        state.serialize_field("items", self.items())?;
+        state.serialize_field("texts", self.texts())?;
+        state.end()
+    }
+}

@@ -1,0 +1,170 @@
+//! What an event makes a person see, before anything else happened to it.
+
+use serde_json::Value;
+
+use super::{
+    fields::Fields,
+    items::{
+        Approval, CallResult, CallState, End, EndKind, ItemKind, PlanStep, SubAgent, ToolCall,
+        ToolResult, WorkPlan,
+    },
+};
+
+/// Fields of every event, which a note does not repeat.
+const ENVELOPE: [&str; 5] = [
+    "type",
+    "conversation_id",
+    "message_id",
+    "sequence_number",
+    "created_at",
+];
+
+/// What an event shows that stands for itself; `None` for an event that changes other items, or is not shown.
+pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
+    if let Some(outcome) = EndKind::of(event_type) {
+        return Some(ItemKind::End(Box::new(end(outcome, data))));
+    }
+    match event_type {
+        "user_message" => Some(ItemKind::UserMessage {
+            content: data.text("content").to_owned(),
+            attachments: data.value("attachments"),
+        }),
+        "thought" => {
+            let content = data.text("thought");
+            let is_blank = content.chars().all(char::is_whitespace);
+            (!is_blank).then(|| ItemKind::Thought {
+                content: content.to_owned(),
+            })
+        }
+        "act" => Some(ItemKind::ToolCall(Box::new(call(data)))),
+        "assistant_message" => Some(ItemKind::AssistantMessage {
+            content: data.text("content").to_owned(),
+            partial: data.flag("partial").unwrap_or_default(),
+            finish: data.owned_id("finish"),
+        }),
+        "context_compacted"
+        | "model_fallback"
+        | "pattern_match"
+        | "skill_matched"
+        | "skill_execution_start"
+        | "skill_execution_complete" => {
+            let own = data.0.iter();
+            let own = own.filter(|(name, _)| !ENVELOPE.contains(&name.as_str()));
+            Some(ItemKind::Note {
+                event: event_type.to_owned(),
+                data: own
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn call(data: Fields<'_>) -> ToolCall {
+    ToolCall {
+        tool_name: data.text("tool_name").to_owned(),
+        tool_input: data.get("tool_input").cloned().unwrap_or_default(),
+        execution_id: data.owned_id("execution_id"),
+        call_id: data.owned_id("call_id"),
+        state: CallState::Running,
+        result: None,
+        approval: None,
+        client_tool: None,
+        sub_agent: None,
+    }
+}
+
+fn end(outcome: EndKind, data: Fields<'_>) -> End {
+    End {
+        outcome,
+        code: data.owned_id("code"),
+        message: data.owned_id("message"),
+        reason: data.owned_id("reason"),
+        finish: data.owned_id("finish"),
+        steps: data.count("steps"),
+        usage: data.value("usage"),
+        cost_usd: data.owned_id("cost_usd"),
+        output: data.value("output"),
+    }
+}
+
+/// The result that an `observe` has for its call.
+pub(super) fn result(data: Fields<'_>, sequence_number: u64, timestamp: i64) -> CallResult {
+    CallResult {
+        tool_output: output(data),
+        is_error: data.flag("is_error").unwrap_or_default(),
+        duration_ms: data.count("duration_ms"),
+        result_sequence_number: sequence_number,
+        result_timestamp: timestamp,
+    }
+}
+
+/// What an `observe` shows whose call is not known.
+pub(super) fn unpaired(data: Fields<'_>) -> ToolResult {
+    ToolResult {
+        tool_name: data.text("tool_name").to_owned(),
+        tool_output: output(data),
+        is_error: data.flag("is_error").unwrap_or_default(),
+        execution_id: data.owned_id("execution_id"),
+        call_id: data.owned_id("call_id"),
+        duration_ms: data.count("duration_ms"),
+    }
+}
+
+/// The events of the first design named it `observation`.
+fn output(data: Fields<'_>) -> Value {
+    let output = data.get("result").or_else(|| data.get("observation"));
+    output.cloned().unwrap_or_default()
+}
+
+/// The approval that an `approval_requested` asks for.
+pub(super) fn requested(data: Fields<'_>) -> Approval {
+    Approval {
+        state: "pending".to_owned(),
+        input_hash: data.owned_id("input_hash"),
+        expires_at: data.owned_id("expires_at"),
+        ..Approval::default()
+    }
+}
+
+/// The approval after an `approval_resolved`.
+pub(super) fn resolved(data: Fields<'_>, before: Approval) -> Approval {
+    Approval {
+        state: data.text("decision").to_owned(),
+        edited: data.flag("edited").or(before.edited),
+        remember: data.flag("remember").or(before.remember),
+        reason: data.owned_id("reason").or(before.reason),
+        resolved_by: data.owned_id("resolved_by").or(before.resolved_by),
+        ..before
+    }
+}
+
+/// The sub-agent that a `sub_agent_start` begins.
+pub(super) fn sub_agent(data: Fields<'_>) -> SubAgent {
+    SubAgent {
+        agent_execution_id: data.text("agent_execution_id").to_owned(),
+        agent: data.text("agent").to_owned(),
+        task: data.text("task").to_owned(),
+        depth: data.count("depth"),
+        state: "running".to_owned(),
+    }
+}
+
+/// The plan of a `work_plan`.
+pub(super) fn work_plan(data: Fields<'_>) -> WorkPlan {
+    let steps = data.get("steps").and_then(Value::as_array);
+    let steps = steps.into_iter().flatten().filter_map(Value::as_object);
+    let step = |step: Fields<'_>| {
+        Some(PlanStep {
+            step_number: step.count("step_number")?,
+            description: step.text("description").to_owned(),
+            status: step.text("status").to_owned(),
+        })
+    };
+    WorkPlan {
+        plan_id: data.owned_id("plan_id"),
+        title: data.text("title").to_owned(),
+        steps: steps.filter_map(|fields| step(Fields(fields))).collect(),
+    }
+}

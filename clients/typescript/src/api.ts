@@ -1,0 +1,50 @@
+/** The types of the HTTP API, by the names that docs/openapi.json gives them. */
+
+import type { components } from "./generated/openapi.js";
+
+type Schemas = components["schemas"];
+
+/** A conversation, as lists show it. */
+export type Conversation = Schemas["Conversation"];
+/** A page of conversations. */
+export type ConversationPage = Schemas["ConversationPage"];
+/** A conversation to be created. */
+export type NewConversation = Schemas["NewConversation"];
+/** A message to be sent. */
+export type NewMessage = Schemas["NewMessage"];
+/** The gateway has stored a message. */
+export type AcceptedMessage = Schemas["AcceptedMessage"];
+/** An event, as pages have it. */
+export type Event = Schemas["Event"];
+/** A page of events. */
+export type EventPage = Schemas["EventPage"];
+/** A page of the API's timeline. */
+export type Timeline = Schemas["Timeline"];
+/** An item of the API's timeline. */
+export type TimelineItem = Schemas["TimelineItem"];
+/** Whether a turn runs. */
+export type ExecutionStatus = Schemas["ExecutionStatus"];
+/** A page of turns and their sub-agents. */
+export type AgentExecutions = Schemas["AgentExecutions"];
+/** A call that waits for a person. */
+export type PendingApproval = Schemas["PendingApproval"];
+/** The answer to an approval was taken. */
+export type AnsweredApproval = Schemas["AnsweredApproval"];
+/** A call that waits for a client. */
+export type WaitingCall = Schemas["WaitingCall"];
+/** The result of a client tool was stored. */
+export type StoredResult = Schemas["StoredResult"];
+/** A part of a long result. */
+export type ToolResultSlice = Schemas["ToolResultSlice"];
+/** What came of a cancel. */
+export type Cancelled = Schemas["Cancelled"];
+/** What came of a resume. */
+export type Resumed = Schemas["Resumed"];
+/** A file that was uploaded. */
+export type Blob = Schemas["Blob"];
+/** Who the caller is. */
+export type Session = Schemas["Session"];
+/** An error response (RFC 9457). */
+export type Problem = Schemas["Problem"];
+/** The stable codes of errors. A gateway that is newer may have more. */
+export type Code = Schemas["Code"];

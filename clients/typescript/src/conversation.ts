@@ -1,0 +1,308 @@
+/** A conversation: what is said in it, and what may be done with it. */
+
+import type {
+  AgentExecutions,
+  AnsweredApproval,
+  Cancelled,
+  Conversation as ConversationRow,
+  ExecutionStatus,
+  NewMessage,
+  PendingApproval,
+  Resumed,
+  StoredResult,
+  Timeline,
+  ToolResultSlice,
+} from "./api.js";
+import { EverturnError, TurnError } from "./errors.js";
+import { type Http, path, type Request } from "./http.js";
+import { newId } from "./ids.js";
+import { defaultLocks, type Locks } from "./live/locks.js";
+import type { PendingMessage } from "./live/outbox.js";
+import { Session, type Update } from "./live/session.js";
+import { memoryStorage, type TextStorage } from "./live/storage.js";
+import type { ClientTools } from "./live/tools.js";
+import { endOfTurn, itemsOfAgent, itemsOfTurn } from "./state/select.js";
+import type { AssistantMessage, End, Item, Json, ToolCall } from "./state/state.js";
+
+/** Events of the newest page, by default. */
+const HISTORY = 1000;
+
+/** How a conversation is followed. */
+export interface ConversationOptions {
+  /** The agent of a conversation that the first message creates. */
+  readonly agent?: string;
+  /** The title of a conversation that the first message creates. */
+  readonly title?: string;
+  /** Begins behind this cursor, which a state had, instead of with the newest page. */
+  readonly cursor?: string;
+  /** Events of the newest page, with which a conversation begins: 1 to 1000, by default 1000. */
+  readonly history?: number;
+  /** The client tools that this program runs. */
+  readonly tools?: ClientTools;
+  /** What survives a reload: `localStorage` in a browser. By default nothing does. */
+  readonly storage?: TextStorage;
+  /** What lets a single tab run a call of a client tool: `navigator.locks`, which pages with TLS have by default. */
+  readonly locks?: Locks;
+}
+
+/** How a message is sent. */
+export interface SendOptions {
+  /** Your own id of the message: the same one twice in a conversation is one message. By default a new one. */
+  readonly messageId?: string;
+  /** Files that were uploaded before. */
+  readonly attachments?: NewMessage["attachments"];
+  /** What to do while a turn runs: `queue` (default), `steer`, `interrupt` or `reject`. */
+  readonly onBusy?: NewMessage["on_busy"];
+  readonly signal?: AbortSignal;
+}
+
+/** The answer of a turn. */
+export interface Answer {
+  /** What the agent answered; its parts, when there are several, one after the other. */
+  readonly content: string;
+  /** The value of the answer, when the agent has an output schema. */
+  readonly output?: Json;
+  readonly end: End;
+  /** Everything of the turn that is known. */
+  readonly items: readonly Item[];
+}
+
+/** A call that waits for a person: from the state, or from the list of approvals. */
+export type ApprovalRequest = ToolCall | PendingApproval;
+
+/** One conversation. It is followed while somebody iterates over it or listens. */
+export class Conversation {
+  readonly id: string;
+  readonly #http: Http;
+  readonly #session: Session;
+  readonly #options: ConversationOptions;
+  readonly #path: string;
+
+  /** Use `everturn.conversation(id)`. */
+  constructor(http: Http, id: string, options: ConversationOptions) {
+    this.#http = http;
+    this.id = id;
+    this.#path = path`/agent/conversations/${id}`;
+    this.#options = options;
+    this.#session = new Session(http, {
+      conversationId: id,
+      cursor: options.cursor,
+      history: options.history ?? HISTORY,
+      tools: options.tools ?? {},
+      storage: options.storage ?? memoryStorage(),
+      locks: options.locks ?? defaultLocks(),
+      create: () => this.create(),
+    });
+  }
+
+  /** What is known now. The same object stands for as long as nothing changes. */
+  get current(): Update {
+    return this.#session.current;
+  }
+
+  /** Calls the listener after each change, and follows the conversation until the function that it returns is called. */
+  subscribe(listener: () => void): () => void {
+    return this.#session.subscribe(listener);
+  }
+
+  /**
+   * Yields what is known, and then each change, over cuts and reconnections. Whoever is slow skips what lies between.
+   * It ends when the gateway says not to come back: `state.ended` says why.
+   *
+   * @throws {ApiError} that the gateway refuses the stream, as for a conversation that is not there.
+   */
+  follow(options?: { signal?: AbortSignal }): AsyncGenerator<Update, void> {
+    return this.#session.updates(options?.signal);
+  }
+
+  /**
+   * Sends a message when the first update is asked for, and yields updates until its turn has ended. The message is
+   * `pending` at once. A conversation that is missing is created.
+   *
+   * @throws {EverturnError} that the message was refused, or that the stream ended before the turn.
+   */
+  send(content: string, options: SendOptions = {}): AsyncGenerator<Update, void> {
+    return this.#turn(content, options, {});
+  }
+
+  /**
+   * Sends a message and waits for the answer.
+   *
+   * @throws {TurnError} that the turn ended without one.
+   */
+  async ask(content: string, options: SendOptions = {}): Promise<Answer> {
+    const sent: { messageId?: string } = {};
+    for await (const _ of this.#turn(content, options, sent));
+    return answerOf(this.current.state.items, sent.messageId ?? "");
+  }
+
+  /**
+   * Sends a message, and does not wait for its turn. It is `pending` until its turn takes it.
+   *
+   * @throws {EverturnError} that it was refused, or that nobody answered. It is then `failed`: post it again with the
+   * same `messageId`, or discard it.
+   */
+  post(content: string, { signal, ...options }: SendOptions = {}) {
+    const messageId = options.messageId ?? newId();
+    return this.#session.outbox.post({ ...options, content, messageId }, signal);
+  }
+
+  /** Forgets a message that failed. */
+  discard(message: Pick<PendingMessage, "messageId">): void {
+    this.#session.outbox.discard(message.messageId);
+  }
+
+  /** Reads events before the first one that is known, into the state. False when there are none. */
+  older(limit = HISTORY, signal?: AbortSignal): Promise<boolean> {
+    return this.#session.older(limit, signal);
+  }
+
+  /** Creates the conversation. One that is there stays as it is. */
+  create(signal?: AbortSignal): Promise<ConversationRow> {
+    const { agent, title } = this.#options;
+    const json = { id: this.id, ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
+    return this.#http.json({ method: "POST", path: "/agent/conversations", json, isRepeatable: true, signal });
+  }
+
+  /** Its title, agent and counts. */
+  show(signal?: AbortSignal): Promise<ConversationRow> {
+    return this.#http.json(this.#request("", { signal }));
+  }
+
+  /** Gives it another title. */
+  rename(title: string, signal?: AbortSignal): Promise<ConversationRow> {
+    return this.#http.json(this.#request("", { method: "PATCH", json: { title }, signal }));
+  }
+
+  /** Ends its turn, and removes it with everything in it. */
+  delete(signal?: AbortSignal): Promise<void> {
+    return this.#http.json(this.#request("", { method: "DELETE", isRepeatable: false, signal }));
+  }
+
+  /** Whether a turn runs, and which. */
+  status(signal?: AbortSignal): Promise<ExecutionStatus> {
+    return this.#http.json(this.#request("/execution-status", { signal }));
+  }
+
+  /** Ends the turn that runs, or a message that waits, by the gateway's id of the message. */
+  cancel(options: { messageId?: string; signal?: AbortSignal } = {}): Promise<Cancelled> {
+    const json = options.messageId === undefined ? null : { message_id: options.messageId };
+    return this.#http.json(this.#request("/cancel", { method: "POST", json, signal: options.signal }));
+  }
+
+  /** Goes on with what was accepted and not finished, when the conversation's workflow is gone. */
+  resume(signal?: AbortSignal): Promise<Resumed> {
+    return this.#http.json(this.#request("/resume", { method: "POST", signal }));
+  }
+
+  /** The calls that wait for a person. */
+  async approvals(signal?: AbortSignal): Promise<PendingApproval[]> {
+    const page = await this.#http.json<{ approvals: PendingApproval[] }>(this.#request("/approvals", { signal }));
+    return page.approvals;
+  }
+
+  /** Approves a call: it runs with the input that was shown, or with yours. `remember`: never ask for this tool again. */
+  approve(
+    call: ApprovalRequest,
+    options: { toolInput?: Json; remember?: boolean; signal?: AbortSignal } = {},
+  ): Promise<AnsweredApproval> {
+    const { toolInput, remember, signal } = options;
+    const edited = toolInput === undefined ? {} : { tool_input: toolInput };
+    return this.#answer(call, { decision: "approve", ...edited, ...(remember ? { remember } : {}) }, signal);
+  }
+
+  /** Denies a call. The model reads the reason. */
+  deny(call: ApprovalRequest, options: { reason?: string; signal?: AbortSignal } = {}): Promise<AnsweredApproval> {
+    const reason = options.reason === undefined ? {} : { reason: options.reason };
+    return this.#answer(call, { decision: "deny", ...reason }, options.signal);
+  }
+
+  /** Posts the result of a client tool that this program did not register under `tools`. */
+  async answerTool(
+    executionId: string,
+    result: unknown,
+    options: { isError?: boolean; signal?: AbortSignal } = {},
+  ): Promise<StoredResult> {
+    const json = { result, is_error: options.isError ?? false };
+    const target = path`/client-tools/${executionId}`;
+    return this.#http.json(this.#request(target, { method: "POST", json, signal: options.signal }));
+  }
+
+  /** The whole result of a tool whose output was cut, as text: its JSON, or the text that it is. */
+  async toolResult(executionId: string, signal?: AbortSignal): Promise<string> {
+    let [text, offset]: [string, number | null | undefined] = ["", 0];
+    while (offset !== null && offset !== undefined) {
+      const query = { offset, limit: 262_144 };
+      const target = path`/tool-executions/${executionId}/result`;
+      const slice: ToolResultSlice = await this.#http.json(this.#request(target, { query, signal }));
+      [text, offset] = [text + slice.text, slice.next_offset];
+    }
+    return text;
+  }
+
+  /** A page of the API's timeline, the newest one or the one before `before`, which the page after it named. */
+  timeline(options: { before?: number; limit?: number; signal?: AbortSignal } = {}): Promise<Timeline> {
+    const { signal, ...query } = options;
+    return this.#http.json(this.#request("/messages", { query, signal }));
+  }
+
+  /** A page of its turns and their sub-agents. */
+  executions(options: { after?: string; limit?: number; signal?: AbortSignal } = {}): Promise<AgentExecutions> {
+    const { signal, ...query } = options;
+    return this.#http.json(this.#request("/executions", { query, signal }));
+  }
+
+  /** Sends a message and yields updates to the end of its turn. `sent` gets the gateway's id of the message. */
+  async *#turn(content: string, options: SendOptions, sent: { messageId?: string }): AsyncGenerator<Update, void> {
+    options.signal?.throwIfAborted();
+    const failed: { error?: unknown } = {};
+    this.post(content, options)
+      .then((accepted) => (sent.messageId = accepted.message_id))
+      .catch((error: unknown) => (failed.error = error))
+      .finally(() => this.#session.changed());
+    for await (const update of this.#session.updates(options.signal, true)) {
+      yield update;
+      if (failed.error !== undefined) throw failed.error;
+      if (sent.messageId !== undefined && (await this.#hasEnded(sent.messageId, options.signal))) return;
+    }
+    throw new EverturnError("stream_ended", `The stream ended before the turn did: ${this.current.state.ended}.`);
+  }
+
+  /** True when the turn of a message that was accepted has ended. It may be in events that are not known yet. */
+  async #hasEnded(messageId: string, signal: AbortSignal | undefined): Promise<boolean> {
+    for (;;) {
+      const { state, pending, hasOlder } = this.current;
+      if (endOfTurn(state.items, messageId)) return true;
+      const isPending = pending.some((message) => message.acceptedAs === messageId);
+      if (isPending || !hasOlder || state.items.some((item) => item.id === messageId)) return false;
+      await this.older(HISTORY, signal);
+    }
+  }
+
+  async #answer(call: ApprovalRequest, answer: object, signal: AbortSignal | undefined): Promise<AnsweredApproval> {
+    const [executionId, inputHash] =
+      "execution_id" in call ? [call.execution_id, call.input_hash] : [call.executionId, call.approval?.inputHash];
+    const json = { input_hash: inputHash, ...answer };
+    const target = path`/approvals/${executionId ?? ""}`;
+    return this.#http.json(this.#request(target, { method: "POST", json, isRepeatable: false, signal }));
+  }
+
+  #request(rest: string, request: Omit<Request, "path">): Request {
+    return { isRepeatable: true, ...request, path: this.#path + rest };
+  }
+}
+
+function answerOf(items: readonly Item[], messageId: string): Answer {
+  const end = endOfTurn(items, messageId);
+  if (!end) throw new EverturnError("stream_ended", "The turn of the message is not known.");
+  if (end.outcome !== "complete") {
+    throw new TurnError(end.code ?? end.outcome, end.message ?? end.reason ?? "The turn was cancelled.");
+  }
+  const ofTurn = itemsOfTurn(items, end.turn);
+  // An answer that does not fit its schema is followed by another one.
+  const answers = itemsOfAgent(ofTurn).filter(
+    (item): item is AssistantMessage => item.type === "assistant_message" && item.finish !== "invalid_output",
+  );
+  const content = answers.map((answer) => answer.content).join("");
+  return { content, end, items: ofTurn, ...(end.output === undefined ? {} : { output: end.output }) };
+}

@@ -1,0 +1,79 @@
+/** The door: a client of one installation of Everturn, with the rights of one key. */
+
+import type {
+  Blob as StoredBlob,
+  Conversation as ConversationRow,
+  ConversationPage,
+  NewConversation,
+  Session,
+} from "./api.js";
+import { Conversation, type ConversationOptions } from "./conversation.js";
+import { Http, path } from "./http.js";
+import { newId } from "./ids.js";
+import type { EverturnOptions } from "./options.js";
+
+/** A client of Everturn. It holds no connection; a conversation does, while it is followed. */
+export class Everturn {
+  readonly #http: Http;
+
+  constructor(options: EverturnOptions) {
+    this.#http = new Http(options);
+  }
+
+  /**
+   * A conversation, by its id. Nothing is sent yet; the first message creates a conversation that is missing.
+   *
+   * @throws {EverturnError} that there can be none with this id.
+   */
+  conversation(id: string = newId(), options: ConversationOptions = {}): Conversation {
+    return new Conversation(this.#http, id, options);
+  }
+
+  /** Creates a conversation. One with the same id stays as it is. */
+  create(conversation: NewConversation = {}, signal?: AbortSignal): Promise<ConversationRow> {
+    const isRepeatable = typeof conversation.id === "string";
+    return this.#http.json({ method: "POST", path: "/agent/conversations", json: conversation, isRepeatable, signal });
+  }
+
+  /** Yields conversations, page by page; the one that was updated last comes first. */
+  async *conversations(
+    options: { search?: string; agent?: string; pageSize?: number; signal?: AbortSignal } = {},
+  ): AsyncGenerator<ConversationRow, void> {
+    const { search, agent, pageSize: limit, signal } = options;
+    let before: string | undefined;
+    do {
+      const query = { search, agent, limit, before };
+      const request = { path: "/agent/conversations", query, isRepeatable: true, signal } as const;
+      const page: ConversationPage = await this.#http.json(request as never);
+      yield* page.conversations;
+      before = page.next_before ?? undefined;
+    } while (before !== undefined);
+  }
+
+  /** Uploads a file. Name its `blob_id` in the attachments of a message within a day. */
+  upload(
+    file: Blob | Uint8Array | string,
+    options: { mediaType: string; fileName?: string; signal?: AbortSignal },
+  ): Promise<StoredBlob> {
+    return this.#http.json({
+      method: "POST",
+      path: "/agent/blobs",
+      query: { file_name: options.fileName },
+      // The same key again is the same file, so the request may be repeated.
+      headers: { "content-type": options.mediaType, "idempotency-key": newId() },
+      body: file as BodyInit,
+      isRepeatable: true,
+      signal: options.signal,
+    });
+  }
+
+  /** The bytes of a file. */
+  async download(blobId: string, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.#http.bytes({ path: path`/agent/blobs/${blobId}`, isRepeatable: true, signal });
+  }
+
+  /** Who the caller is, and what they may do. */
+  session(signal?: AbortSignal): Promise<Session> {
+    return this.#http.json({ path: "/auth/session", isRepeatable: true, signal });
+  }
+}

@@ -1,0 +1,161 @@
+/** Frames in, state out: everything that a client knows follows from the frames that it has seen. No I/O. */
+
+import { count, isObject, text } from "./fields.js";
+import { Fold } from "./fold.js";
+import { EMPTY_STATE, type JsonObject, type State } from "./state.js";
+import { Texts } from "./texts.js";
+
+/** A frame of the stream of events. */
+export interface Frame {
+  /** Of an event: its cursor. */
+  readonly id?: string;
+  /** The value of `data:`. What is no object is ignored. */
+  readonly data: unknown;
+}
+
+/** Where a reducer begins, and how much it keeps. */
+export interface ReducerOptions {
+  /** What came before is not known: the cursor to begin behind. Default `"0"`, the beginning. */
+  readonly cursor?: string | undefined;
+  /** The most events that are kept, 50 000 by default. Past it, the oldest tenth is forgotten. */
+  readonly maxEvents?: number | undefined;
+}
+
+interface KnownEvent {
+  readonly id: string;
+  readonly sequenceNumber: number;
+  readonly data: JsonObject;
+}
+
+/** Events that replace the texts of their agent execution. */
+const REPLACES_TEXTS = new Set(["thought", "assistant_message", "complete", "error", "cancelled"]);
+
+/** Turns the frames of one conversation into its state. */
+export class Reducer {
+  #start: { cursor: string; sequenceNumber: number };
+  readonly #maxEvents: number;
+  #events: KnownEvent[] = [];
+  #fold = new Fold();
+  readonly #texts = new Texts();
+  #ended: string | null = null;
+  #state: State | undefined;
+
+  constructor(options: ReducerOptions = {}) {
+    const cursor = options.cursor ?? EMPTY_STATE.cursor;
+    this.#start = { cursor, sequenceNumber: Number.parseInt(cursor, 10) || 0 };
+    this.#maxEvents = options.maxEvents ?? 50_000;
+  }
+
+  /** The state now. It is made anew only when something has changed. */
+  get state(): State {
+    return (this.#state ??= {
+      cursor: this.#events.at(-1)?.id ?? this.#start.cursor,
+      status: this.#fold.turn === null ? "idle" : this.#fold.isWaiting ? "waiting" : "running",
+      turn: this.#fold.turn,
+      ended: this.#ended,
+      items: this.#fold.items.slice(),
+      texts: this.#texts.shown(),
+    });
+  }
+
+  /** The number of the first event that is known, or of the next one when none is. */
+  get firstSequence(): number {
+    return this.#events[0]?.sequenceNumber ?? this.#start.sequenceNumber + 1;
+  }
+
+  /** The number of the last event; 0 before the first. */
+  get lastSequence(): number {
+    return this.#events.at(-1)?.sequenceNumber ?? this.#start.sequenceNumber;
+  }
+
+  /** Takes the next frame. True when the state has changed. */
+  apply(frame: Frame): boolean {
+    const data = frame.data;
+    if (!isObject(data)) return false;
+    const hasChanged = this.#take(frame.id, data);
+    if (hasChanged) this.#state = undefined;
+    return hasChanged;
+  }
+
+  /**
+   * Adds events from before the first that is known, in their order, each as its frame's data has it. Those that are
+   * known already are left out.
+   */
+  prepend(older: readonly JsonObject[]): void {
+    const before = this.firstSequence;
+    const events = older.flatMap((data) => known(undefined, data) ?? []);
+    const added = events.filter((event) => event.sequenceNumber < before);
+    if (added.length > 0) this.#refold([...added, ...this.#events]);
+  }
+
+  #take(frameId: string | undefined, data: JsonObject): boolean {
+    const event = known(frameId, data);
+    if (event) return this.#takeEvent(event);
+    switch (data["type"]) {
+      case "replay":
+        return this.#connect();
+      case "text_start":
+      case "text_delta":
+      case "text_end":
+        return this.#texts.apply(data, this.#fold.parentOf(text(data, "agent_execution_id")));
+      case "reset":
+        return this.#reset(count(data, "from_sequence") ?? 1);
+      case "end":
+        this.#ended = text(data, "reason");
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** Begins another connection: what is still open comes anew. */
+  #connect(): boolean {
+    const hadEnded = this.#ended !== null;
+    this.#ended = null;
+    return this.#texts.clear() || hadEnded;
+  }
+
+  #takeEvent(event: KnownEvent): boolean {
+    if (event.sequenceNumber <= this.lastSequence) return false;
+    this.#events.push(event);
+    if (REPLACES_TEXTS.has(text(event.data, "type"))) this.#texts.drop(text(event.data, "agent_execution_id"));
+    if (this.#events.length > this.#maxEvents) {
+      this.#refold(this.#events.slice(Math.ceil(this.#maxEvents / 10)));
+    } else {
+      this.#fold.apply(event.data, event.sequenceNumber);
+    }
+    return true;
+  }
+
+  /** Forgets the events from this number on: another log has taken their place. */
+  #reset(from: number): boolean {
+    this.#texts.clear();
+    if (from <= this.#start.sequenceNumber) {
+      const before = Math.max(0, from - 1);
+      this.#start = { cursor: String(before), sequenceNumber: before };
+    }
+    this.#refold(this.#events.filter((event) => event.sequenceNumber < from));
+    return true;
+  }
+
+  #refold(events: KnownEvent[]): void {
+    this.#events = events;
+    this.#fold = new Fold();
+    for (const event of events) this.#fold.apply(event.data, event.sequenceNumber);
+    this.#state = undefined;
+  }
+}
+
+/** Returns the event that a frame is; undefined when it is none. */
+function known(frameId: string | undefined, data: JsonObject): KnownEvent | undefined {
+  const sequenceNumber = count(data, "sequence_number");
+  if (!sequenceNumber || typeof data["type"] !== "string") return undefined;
+  return { id: frameId || String(sequenceNumber), sequenceNumber, data };
+}
+
+/** The state after these frames. */
+export function reduce(frames: Iterable<Frame>, options?: ReducerOptions): State {
+  const reducer = new Reducer(options);
+  for (const frame of frames) reducer.apply(frame);
+  return reducer.state;
+}

@@ -1,0 +1,188 @@
+/** Sending, client tools, pages and errors, against a gateway that the test plays. */
+
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { Everturn, type EverturnOptions, memoryStorage, TurnError } from "../src/index.js";
+import { FakeGateway, problem, type Seen } from "./support/server.js";
+
+const EVENTS = "/api/v1/agent/conversations/c/events";
+const MESSAGES = "/api/v1/agent/conversations/c/messages";
+
+/** A gateway whose conversation `c` has these events in its newest page. */
+async function start(t: TestContext, answers: Record<string, (seen: Seen) => any>, events: object[] = []) {
+  const gateway = await FakeGateway.start(t);
+  gateway.answer = (seen) => {
+    const target = `${seen.method} ${seen.path.split("?")[0]}`;
+    const answer = answers[target];
+    if (answer) return answer(seen);
+    if (target === `GET ${EVENTS}`) return { json: { events, has_more: false } };
+    return { status: 404, json: problem("not_found", 404) };
+  };
+  return gateway;
+}
+
+function client(gateway: FakeGateway, options: Partial<EverturnOptions> = {}) {
+  const limits = { attempts: 3, requestMs: 2000, connections: 5 };
+  return new Everturn({ url: gateway.url, limits, ...options });
+}
+
+const event = (sequence_number: number, type: string, fields: object) => ({
+  id: `${sequence_number}-a`,
+  data: { type, message_id: "msg_1", sequence_number, created_at: "2026-11-24T04:00:00.000Z", ...fields },
+});
+const user = (at: number, id = "msg_1") => event(at, "user_message", { content: "Hi", message_id: id });
+const answer = (at: number) => event(at, "assistant_message", { content: "Hello.", message_id: "msg_a" });
+const complete = (at: number) => event(at, "complete", { finish: "stop" });
+const accepted = { status: 202, json: { conversation_id: "c", message_id: "msg_1", status: "queued" } };
+const missing = { status: 404, json: problem("conversation_not_found", 404) };
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+test("a message is pending at once, and the first one creates its conversation", async (t) => {
+  let exists = false;
+  const created: unknown[] = [];
+  const gateway = await start(t, {
+    [`GET ${EVENTS}`]: () => (exists ? { json: { events: [], has_more: false } } : missing),
+    [`POST ${MESSAGES}`]: () => (exists ? accepted : missing),
+    "POST /api/v1/agent/conversations": ({ body }) => {
+      exists = true;
+      created.push(body);
+      return { status: 201, json: {} };
+    },
+  });
+  gateway.onStream((stream) => stream.frames(user(1), answer(2), complete(3)));
+  const chat = client(gateway).conversation("c", { agent: "poet" });
+  const pending: string[] = [];
+  for await (const update of chat.send("Hi")) pending.push(update.pending.map((message) => message.content).join());
+  assert.equal(pending[0], "Hi");
+  assert.equal(pending.at(-1), "");
+  assert.deepEqual(created[0], { id: "c", agent: "poet" });
+  assert.deepEqual(chat.current.state.items.map((item) => item.type), ["user_message", "assistant_message", "end"]);
+  await gateway.untilIdle();
+});
+
+test("a message that nobody confirmed is sent again with its id, also after a reload", async (t) => {
+  const ids: string[] = [];
+  let isAway = true;
+  const gateway = await start(t, {
+    [`POST ${MESSAGES}`]: ({ body }) => {
+      ids.push(body.message_id);
+      return isAway ? { cut: true } : accepted;
+    },
+  });
+  const storage = memoryStorage();
+  const before = client(gateway).conversation("c", { storage });
+  await assert.rejects(before.post("Hi", { onBusy: "steer" }), { code: "unreachable" });
+  assert.equal(before.current.pending[0]?.state, "failed");
+  assert.equal(ids.length, 3, "it was tried `attempts` times");
+
+  isAway = false;
+  gateway.onStream((stream) => void until(() => ids.length === 4).then(() => stream.frames(user(1), complete(2))));
+  const after = client(gateway).conversation("c", { storage });
+  for await (const { state, pending } of after.follow()) {
+    if (state.items.length === 2 && pending.length === 0) break;
+  }
+  assert.equal(new Set(ids).size, 1, ids.join());
+  assert.equal(gateway.requests.findLast((seen) => seen.method === "POST")?.body.on_busy, "steer");
+  assert.equal(storage.length, 0);
+});
+
+test("a refused message fails with the gateway's code, and is not sent again", async (t) => {
+  const gateway = await start(t, {
+    [`POST ${MESSAGES}`]: () => ({ status: 409, json: problem("turn_running", 409) }),
+  });
+  gateway.onStream((stream) => stream.retry(1));
+  const storage = memoryStorage();
+  const chat = client(gateway).conversation("c", { storage });
+  const sending = (async () => {
+    for await (const _ of chat.send("Hi", { onBusy: "reject" }));
+  })();
+  await assert.rejects(sending, { code: "turn_running", status: 409 });
+  assert.equal(chat.current.pending[0]?.error?.code, "turn_running");
+  assert.equal(storage.length, 0);
+  chat.discard(chat.current.pending[0]!);
+  assert.deepEqual(chat.current.pending, []);
+});
+
+test("429 and 503 are tried again after Retry-After, 400 is not", async (t) => {
+  let count = 0;
+  const gateway = await start(t, {
+    "GET /api/v1/agent/conversations/c": () => {
+      count++;
+      if (count === 1) return { status: 503, json: problem("store_unavailable", 503) };
+      return count === 2 ? { status: 429, json: problem("rate_limited", 429) } : { json: { id: "c" } };
+    },
+    "GET /api/v1/agent/conversations/c/execution-status": () => ({ status: 400, json: problem("invalid_id", 400) }),
+  });
+  const chat = client(gateway).conversation("c");
+  assert.deepEqual(await chat.show(), { id: "c" });
+  await assert.rejects(chat.status(), { code: "invalid_id", requestId: "r" });
+  assert.equal(gateway.requests.length, 4);
+});
+
+test("`ask` gives the answer, and throws what ended the turn without one", async (t) => {
+  const gateway = await start(t, { [`POST ${MESSAGES}`]: () => accepted });
+  gateway.onStream(
+    (stream) => stream.frames(user(1), answer(2), answer(3), event(4, "complete", { output: { n: 1 } })),
+    (stream) => stream.frames(user(5), event(6, "error", { code: "step_limit", message: "Too many steps." })),
+  );
+  const chat = client(gateway).conversation("c");
+  const { content, output } = await chat.ask("Hi");
+  assert.deepEqual([content, output], ["Hello.Hello.", { n: 1 }]);
+  const failed = client(gateway).conversation("c", { cursor: "4" }).ask("Hi");
+  await assert.rejects(failed, (error) => error instanceof TurnError && error.code === "step_limit");
+});
+
+test("a message whose turn is long over is found in older pages", async (t) => {
+  const row = (at: number, type: string, data: object) => ({
+    ...{ id: "", conversation_id: "c", message_id: "msg_1", event_type: type, event_data: data },
+    ...{ sequence_number: at, created_at: "2026-11-24T04:00:00.000Z" },
+  });
+  const rows = [row(1, "user_message", { content: "Hi" }), row(2, "complete", {}), row(3, "context_compacted", {})];
+  const gateway = await start(t, {
+    [`POST ${MESSAGES}`]: () => ({ ...accepted, json: { ...accepted.json, status: "accepted_before" } }),
+    [`GET ${EVENTS}`]: ({ path }) => {
+      const query = new URL(path, "http://x").searchParams;
+      const older = rows.filter((event) => event.sequence_number < Number(query.get("before")));
+      return { json: { events: older.slice(-1), has_more: older.length > 1 } };
+    },
+  });
+  gateway.onStream((stream) => stream.retry(1));
+  const chat = client(gateway).conversation("c");
+  for await (const _ of chat.send("Hi", { messageId: "mine" }));
+  assert.equal(chat.current.hasOlder, false);
+  assert.deepEqual(gateway.cursors, ["3"]);
+});
+
+test("paths cannot be left through an id, and keys come from a function", async (t) => {
+  const gateway = await start(t, {});
+  const everturn = client(gateway, { key: async () => "fresh" });
+  await assert.rejects(everturn.conversation("../../auth/session?x=1#").show(), { code: "not_found" });
+  assert.equal(gateway.requests[0]?.path, "/api/v1/agent/conversations/..%2F..%2Fauth%2Fsession%3Fx%3D1%23");
+  assert.equal(gateway.requests[0]?.headers.authorization, "Bearer fresh");
+  for (const id of ["", ".", ".."]) assert.throws(() => everturn.conversation(id), { code: "invalid_id" });
+  await assert.rejects(everturn.download(".."), { code: "invalid_id" });
+});
+
+test("conversations are listed page by page", async (t) => {
+  const gateway = await start(t, {
+    "GET /api/v1/agent/conversations": ({ path }) => {
+      const isSecond = path.includes("before=p2");
+      return { json: { conversations: [{ id: isSecond ? "b" : "a" }], next_before: isSecond ? null : "p2" } };
+    },
+  });
+  const ids = [];
+  for await (const { id } of client(gateway).conversations({ search: "x y" })) ids.push(id);
+  assert.deepEqual(ids, ["a", "b"]);
+  assert.ok(gateway.requests.every(({ path }) => path.includes("search=x+y")));
+});
+
+test("an answer past the limit, and one that is no JSON, are errors", async (t) => {
+  const gateway = await start(t, { "GET /api/v1/agent/conversations/c": () => ({ json: { title: "x".repeat(2000) } }) });
+  const small = client(gateway, { limits: { answerBytes: 1000 } });
+  await assert.rejects(small.conversation("c").show(), { code: "answer_too_large" });
+  const other = new Everturn({ url: gateway.url, fetch: async () => new Response("<html>", { status: 200 }) });
+  await assert.rejects(other.conversation("c").show(), { code: "unexpected_answer" });
+});

@@ -1,0 +1,141 @@
+/** Every method against a real gateway: what is sent is what the API takes. `make clients` says which (EVERTURN_BIN). */
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { after, before, test } from "node:test";
+import { type Conversation, Everturn, pendingApprovals, timeline, TurnError, type Update } from "../src/index.js";
+import { type RealGateway, startGateway } from "./support/everturn.js";
+
+const CONFIG = `
+[agents.default]
+provider = "demo"
+model = "demo"
+tools = ["calculate", "read_page", { name = "refund", approval = "always" }]
+delegates = ["helper"]
+
+[agents.helper]
+provider = "demo"
+model = "demo"
+description = "Calculates."
+tools = ["calculate"]
+
+[client_tools.read_page]
+description = "Reads the page that the user sees."
+
+[client_tools.refund]
+description = "Refunds an order."
+`;
+const skip = process.env["EVERTURN_BIN"] ? false : "EVERTURN_BIN names no everturn: use `make clients`";
+
+let folder: string;
+let gateway: RealGateway;
+let everturn: Everturn;
+
+before(async () => {
+  if (skip) return;
+  folder = mkdtempSync(`${tmpdir()}/everturn-methods-`);
+  gateway = await startGateway(folder, CONFIG);
+  everturn = new Everturn({ url: gateway.url });
+});
+
+after(() => {
+  gateway?.stop();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Follows a conversation until something is so, and returns it. */
+async function until(chat: Conversation, condition: (update: Update) => boolean): Promise<Update> {
+  for await (const update of chat.follow()) if (condition(update)) return update;
+  throw new Error("the conversation has ended");
+}
+
+/** What a person sees is what the API says. */
+async function assertSameTimeline(chat: Conversation): Promise<void> {
+  const { timeline: ofApi } = await chat.timeline();
+  await until(chat, ({ state }) => timeline(state.items).length >= ofApi.length);
+  assert.deepEqual(timeline(chat.current.state.items), ofApi);
+}
+
+test("conversations are made, listed, renamed and deleted", { skip }, async () => {
+  const { id } = await everturn.create({ title: "A title", agent: "helper" });
+  const chat = everturn.conversation(id);
+  assert.equal((await chat.create()).title, "A title", "it is there already");
+  assert.equal((await chat.rename("Another title")).title, "Another title");
+  const found = [];
+  for await (const conversation of everturn.conversations({ search: "ANOTHER", pageSize: 1 })) found.push(conversation.id);
+  assert.deepEqual(found, [id]);
+  assert.deepEqual(await chat.status(), { is_running: false, last_sequence: 0, current_message_id: null });
+  assert.equal((await everturn.session()).credential, "none");
+  const following = until(chat, () => false);
+  await until(chat, ({ connection }) => connection.status === "open");
+  await chat.delete();
+  await assert.rejects(following, /the conversation has ended/);
+  assert.equal(chat.current.state.ended, "conversation_deleted");
+  await assert.rejects(chat.show(), { code: "conversation_not_found", status: 404 });
+});
+
+test("an approval is denied, another one edited, and a call answered by hand", { skip }, async () => {
+  const chat = everturn.conversation("refunds");
+  await chat.post('call refund {"order": 1} call refund {"order": 2}');
+  const { state } = await until(chat, (update) => pendingApprovals(update.state).length === 2);
+  assert.equal(state.status, "waiting");
+  const [first, second] = pendingApprovals(state);
+  await chat.deny(first!, { reason: "Not this one." });
+  await assert.rejects(chat.approve(first!), { code: "approval_answered" });
+  const [listed] = await chat.approvals();
+  await chat.approve(listed!, { toolInput: { order: 22 } });
+  await until(chat, (update) => update.state.items.some((item) => item.type === "tool_call" && item.clientTool !== undefined));
+  await chat.answerTool(second!.executionId!, { refunded: 22 });
+  const calls = (await until(chat, (update) => update.state.status === "idle")).state.items.flatMap((item) =>
+    item.type === "tool_call" ? [{ state: item.state, approval: item.approval?.state, input: item.toolInput }] : [],
+  );
+  assert.deepEqual(calls, [
+    { state: "failed", approval: "denied", input: { order: 1 } },
+    { state: "done", approval: "approved", input: { order: 22 } },
+  ]);
+  await assertSameTimeline(chat);
+});
+
+test("a turn is steered, cancelled, and resumed when there is nothing to resume", { skip }, async () => {
+  const chat = everturn.conversation("control");
+  await chat.post("call read_page {}");
+  await until(chat, ({ state }) => state.status === "waiting");
+  await assert.rejects(chat.post("Me, too", { onBusy: "reject" }), { code: "turn_running" });
+  const steered = chat.ask("What is 3 * 3?", { onBusy: "steer" });
+  await until(chat, ({ pending }) => pending.some((message) => message.state === "queued"));
+  const call = chat.current.state.items.find((item) => item.type === "tool_call");
+  await chat.answerTool(call?.executionId ?? "", "A page");
+  assert.match((await steered).content, /3 \* 3 = 9/);
+
+  const cancelled = chat.ask("call read_page {}");
+  const { state } = await until(chat, (update) => update.state.status === "waiting");
+  await chat.cancel({ messageId: state.turn ?? "" });
+  await assert.rejects(cancelled, (error) => error instanceof TurnError && error.code === "cancelled");
+  await assert.rejects(chat.resume(), { code: "turn_complete" });
+  assert.deepEqual(chat.current.pending.map((message) => message.error?.code), ["turn_running"]);
+  await assertSameTimeline(chat);
+});
+
+test("a sub-agent's items lead to its call, and executions are listed", { skip }, async () => {
+  const chat = everturn.conversation("tree");
+  const { items } = await chat.ask('call delegate {"agent": "helper", "task": "What is 6 * 7?"}');
+  const [call] = items.filter((item) => item.type === "tool_call" && item.subAgent !== undefined);
+  assert.ok(call?.type === "tool_call" && call.subAgent?.state === "complete");
+  const inner = items.filter((item) => item.agentExecutionId === call.subAgent?.agentExecutionId);
+  assert.ok(inner.length >= 3 && inner.every((item) => item.parentToolCallId === call.callId));
+  const { executions } = await chat.executions({ limit: 10 });
+  assert.deepEqual(executions.map((one) => one.id).sort(), [call.subAgent.agentExecutionId, executions[0]!.id].sort());
+  assert.match(await chat.toolResult(call.executionId ?? ""), /6 \* 7 = 42/);
+  await assertSameTimeline(chat);
+});
+
+test("a file is uploaded, named in a message, and read again", { skip }, async () => {
+  const blob = await everturn.upload("Buy bread.", { mediaType: "text/plain", fileName: "notes.txt" });
+  assert.equal(new TextDecoder().decode(await everturn.download(blob.blob_id)), "Buy bread.");
+  const chat = everturn.conversation("files");
+  await chat.ask("Look", { attachments: [{ blob_id: blob.blob_id }] });
+  const [message] = chat.current.state.items;
+  assert.ok(message?.type === "user_message" && Array.isArray(message.attachments));
+  await assertSameTimeline(chat);
+});

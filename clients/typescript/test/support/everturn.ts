@@ -1,0 +1,60 @@
+/** A real gateway with everything behind it: `everturn dev` on free ports, in a folder of its own. */
+
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+
+/** A gateway that runs. */
+export interface RealGateway {
+  readonly url: string;
+  /** Ends it in order. */
+  stop(): void;
+  /** Kills it, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again, on the same ports and with the same data. */
+  restart(): Promise<RealGateway>;
+}
+
+/** Starts `everturn dev` with this configuration, and waits until it answers. */
+export async function startGateway(folder: string, config: string): Promise<RealGateway> {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(`${folder}/everturn.toml`, config);
+  return start(folder, await freePort(), await freePort());
+}
+
+async function start(folder: string, port: number, temporalPort: number): Promise<RealGateway> {
+  const address = `127.0.0.1:${port}`;
+  const options = ["--listen", address, "--temporal-port", `${temporalPort}`, "--data-dir", "data"];
+  const running = spawn(process.env["EVERTURN_BIN"] ?? "", ["dev", "--config", "everturn.toml", ...options], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const gone = new Promise<void>((resolve) => running.on("exit", () => resolve()));
+  let printed = "";
+  running.stdout.on("data", (data) => (printed += data));
+  running.stderr.on("data", (data) => (printed += data));
+  const url = `http://${address}`;
+  const isReady = () => fetch(`${url}/readyz`).then((response) => response.ok, () => false);
+  while (!(await isReady())) {
+    if (running.exitCode !== null) throw new Error(`everturn dev has ended:\n${printed}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    url,
+    stop: () => void running.kill("SIGTERM"),
+    kill: () => (running.kill("SIGKILL"), gone),
+    restart: () => start(folder, port, temporalPort),
+  };
+}
+
+/** A port on which nobody listens. Temporal's web page takes the one 1000 above. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => (port < 64_000 ? resolve(port) : resolve(freePort())));
+    });
+  });
+}

@@ -1,0 +1,148 @@
+/** The shared transcripts: every one ends in its state, also with cuts at random bytes. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isObject } from "../src/state/fields.js";
+import { type Frame, Reducer } from "../src/state/reducer.js";
+import type { State } from "../src/state/state.js";
+import { timeline } from "../src/state/timeline.js";
+import { SseParser } from "../src/wire/sse.js";
+import { Gateway } from "./support/gateway.js";
+import { randomNumbers, SEED } from "./support/random.js";
+import { rendered, type Step, transcripts } from "./support/transcripts.js";
+
+const CUTS = 500;
+
+/** A connection: what it has delivered goes into the reducer. */
+class Reader {
+  readonly reducer: Reducer;
+  readonly #parser = new SseParser(1_000_000);
+
+  constructor(reducer: Reducer) {
+    this.reducer = reducer;
+  }
+
+  push(bytes: Uint8Array): void {
+    for (const { id, data } of this.#parser.push(bytes)) {
+      const frame = parsed(data);
+      if (frame !== undefined) this.reducer.apply(id === undefined ? { data: frame } : { id, data: frame });
+    }
+  }
+}
+
+function parsed(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads frames as one connection after the other, without further cuts. */
+function read(steps: readonly Step[]): State {
+  const reducer = new Reducer();
+  let reader = new Reader(reducer);
+  for (const step of steps) {
+    if (step.cut) reader = new Reader(reducer);
+    else reader.push(Buffer.from(rendered(step)));
+  }
+  return reducer.state;
+}
+
+/** Reads frames, and cuts the connection at random bytes. What happens meanwhile comes with the next one. */
+function readWithCuts(steps: readonly Step[], random: (below: number) => number): State {
+  const gateway = new Gateway();
+  const reducer = new Reducer();
+  let [at, cuts, reader] = [0, 1 + random(4), new Reader(reducer)];
+  while (at < steps.length) {
+    const run = cuts > 0 ? random(steps.length - at) : steps.length - at;
+    for (const step of steps.slice(at, at + run)) {
+      gateway.take(step);
+      if (step.cut) reader = new Reader(reducer);
+      else pushInPieces(reader, Buffer.from(rendered(step)), random);
+    }
+    at += run;
+    if (cuts-- <= 0) continue;
+    const half = steps[at];
+    if (half && !half.cut) {
+      const bytes = Buffer.from(rendered(half));
+      pushInPieces(reader, bytes.subarray(0, random(bytes.length)), random);
+    }
+    // Some of what follows happens while nobody is connected, but never the end of the stream.
+    const away = random(Math.min(steps.length - at, 20) + 1);
+    for (const step of steps.slice(at, at + away)) {
+      if (isObject(step.data) && step.data["type"] === "end") break;
+      gateway.take(step);
+      at++;
+    }
+    reader = new Reader(reducer);
+    const beginning = gateway.connect(reducer.state.cursor);
+    for (const step of beginning) pushInPieces(reader, Buffer.from(rendered(step)), random);
+  }
+  return reducer.state;
+}
+
+function pushInPieces(reader: Reader, bytes: Buffer, random: (below: number) => number): void {
+  for (let from = 0; from < bytes.length; ) {
+    const to = from + 1 + random(bytes.length);
+    reader.push(bytes.subarray(from, to));
+    from = to;
+  }
+}
+
+for (const [name, { about, frames, state, timeline: ofApi }] of transcripts()) {
+  test(`${name}: ${about}`, () => {
+    const seen = read(frames);
+    assert.deepEqual(seen, state);
+    if (ofApi) assert.deepEqual(timeline(seen.items), ofApi, "the API's timeline");
+  });
+
+  test(`${name}: with cuts`, () => {
+    for (let run = 0; run < CUTS; run++) {
+      const seed = SEED + run;
+      assert.deepEqual(readWithCuts(frames, randomNumbers(seed)), state, `EVERTURN_SEED=${seed} repeats it`);
+    }
+  });
+}
+
+test("a page of older events is the same as having read them", () => {
+  for (const [name, { frames, state }] of transcripts()) {
+    const events = frames.filter(isEvent);
+    if (name === "unknown.json" || frames.some((frame) => isObject(frame.data) && frame.data["type"] === "reset")) continue;
+    for (let from = 0; from <= events.length; from++) {
+      const [older, newer] = [events.slice(0, from), events.slice(from)];
+      const reducer = new Reducer({ cursor: String(from) });
+      for (const frame of newer) reducer.apply(frame as Frame);
+      reducer.prepend(older.slice(Math.floor(from / 2)).map((frame) => frame.data as never));
+      reducer.prepend(older.map((frame) => frame.data as never));
+      assert.deepEqual(reducer.state.items, state.items, `${name} from ${from}`);
+    }
+  }
+});
+
+function isEvent(step: Step): boolean {
+  return isObject(step.data) && typeof step.data["sequence_number"] === "number";
+}
+
+test("a reducer keeps no more events than it may", () => {
+  const reducer = new Reducer({ maxEvents: 100 });
+  const event = (sequence_number: number) => ({ type: "thought", thought: "x", sequence_number });
+  for (let number = 1; number <= 1000; number++) reducer.apply({ data: event(number) });
+  const { items, cursor } = reducer.state;
+  assert.equal(cursor, "1000");
+  assert.ok(items.length <= 100 && items.length >= 90, `${items.length} items`);
+  assert.equal(reducer.firstSequence, items[0]?.sequenceNumber);
+});
+
+test("what has not changed stays the same object", () => {
+  const reducer = new Reducer();
+  reducer.apply({ data: { type: "user_message", content: "a", message_id: "m", sequence_number: 1 } });
+  const before = reducer.state;
+  assert.equal(reducer.state, before);
+  reducer.apply({ data: { type: "from_the_future" } });
+  assert.equal(reducer.state, before);
+  reducer.apply({ data: { type: "thought", thought: "b", sequence_number: 2 } });
+  assert.notEqual(reducer.state, before);
+  assert.equal(before.items.length, 1, "a state that was given out does not change");
+  assert.equal(reducer.state.items[0], before.items[0]);
+});
