@@ -24,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool openapi histories previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
