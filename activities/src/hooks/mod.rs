@@ -10,18 +10,26 @@ mod input;
 
 pub(crate) use self::{block::place, input::Around};
 
+use std::time::Duration;
+
 use everturn_proto::{
     ids,
     turn::{AgentHook, ToolCall},
     words::{Hook, failure},
 };
 use everturn_store::Access;
+use futures::future::join_all;
 use temporalio_common::ActivityError;
+use tokio::time::timeout;
 
 use crate::{
     AgentActivities, attempt::Attempt, failure as fail, model::ModelToolCall, think,
     tools::ToolSpec,
 };
+
+/// How long the source of a tool may take to say what the tool is: an MCP server may have to start. It is less than the time in
+/// which a worker must show that it lives.
+const FIND_LIMIT: Duration = Duration::from_secs(20);
 
 /// Plans the calls of these hooks. `execution_id` names the tool execution of each, by its place.
 pub(crate) async fn plan(
@@ -31,27 +39,33 @@ pub(crate) async fn plan(
     around: &Around<'_>,
     execution_id: impl Fn(usize) -> String,
 ) -> Vec<ToolCall> {
-    let mut calls = Vec::with_capacity(hooks.len());
-    for (index, planned) in hooks.iter().enumerate() {
-        let tool = planned.tool.clone().unwrap_or_default();
-        // A tool that is not there fails when it runs, and says so.
-        let found = activities.tools.find(&tool.name).await.ok();
-        let specs: Vec<ToolSpec> = found.iter().map(|tool| tool.spec().clone()).collect();
-        let schema = specs.first().map(|spec| &spec.parameters);
-        let id = execution_id(index);
-        let call = ModelToolCall {
-            call_id: None,
-            tool_name: tool.name.clone(),
-            arguments: around.input(&hook, planned.input.as_ref(), schema),
-            signatures: Vec::new(),
-        };
-        let call_id = ids::call_id(&id);
-        calls.push(ToolCall {
-            hook: Some((&hook).into()),
-            ..think::planned_call(call, id, call_id, Some(&tool), &specs)
-        });
-    }
-    calls
+    let specs = join_all(hooks.iter().map(|planned| spec(activities, planned))).await;
+    let planned = hooks.iter().zip(specs).enumerate();
+    planned
+        .map(|(index, (planned, spec))| {
+            let tool = planned.tool.clone().unwrap_or_default();
+            let schema = spec.as_ref().map(|spec| &spec.parameters);
+            let call = ModelToolCall {
+                call_id: None,
+                tool_name: tool.name.clone(),
+                arguments: around.input(&hook, planned.input.as_ref(), schema),
+                signatures: Vec::new(),
+            };
+            let id = execution_id(index);
+            let call_id = ids::call_id(&id);
+            ToolCall {
+                hook: Some((&hook).into()),
+                ..think::planned_call(call, id, call_id, Some(&tool), spec.as_slice())
+            }
+        })
+        .collect()
+}
+
+/// What the tool of a hook is. `None` when it is not there: then it fails when it runs, and says so.
+async fn spec(activities: &AgentActivities, hook: &AgentHook) -> Option<ToolSpec> {
+    let name = hook.tool.as_ref().map_or("", |tool| tool.name.as_str());
+    let found = timeout(FIND_LIMIT, activities.tools.find(name)).await;
+    Some(found.ok()?.ok()?.spec().clone())
 }
 
 /// Whose conversation it is.
