@@ -54,7 +54,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'origin_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'origin_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 CursorText: TypeAlias = str
@@ -87,6 +87,19 @@ class Frame(TypedDict):
     id: NotRequired[str]
 
 
+class FrameOfList(TypedDict):
+    """
+    A frame of the stream of a list, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)
+    have it. No frame has an `id`.
+    """
+
+    data: str
+    event: str
+    """
+    The `type` of its data.
+    """
+
+
 class Health(TypedDict):
     """
     All is well.
@@ -99,6 +112,27 @@ Id: TypeAlias = str
 """
 Part of workflow ids and of paths.
 """
+
+
+class ItemUsage(TypedDict):
+    """
+    Tokens of LLM calls whose answers were stored.
+    """
+
+    cacheWriteTokens: int
+    """
+    Of the input: those that the provider wrote to its cache.
+    """
+    cachedTokens: int
+    """
+    Of the input: those that the provider read from its cache.
+    """
+    inputTokens: int
+    outputTokens: int
+    reasoningTokens: int
+    """
+    Of the output: those of the reasoning.
+    """
 
 
 MessageText: TypeAlias = str
@@ -321,15 +355,35 @@ class TimelineItem(TypedDict):
     """
     callId: NotRequired[str]
     """
-    Of a tool call or result: the model's id of the call.
+    Of a tool call or result, and of what is said of the call: the model's id of the call.
+    """
+    code: NotRequired[str]
+    """
+    Of an `error`: the code, which is stable.
     """
     content: NotRequired[str]
     """
-    Text of a message or a thought.
+    Text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
+    """
+    costUsd: NotRequired[str]
+    """
+    What that cost, in USD; absent when no model has a price.
+    """
+    data: NotRequired[Any]
+    """
+    Of an item whose type is its event's, but `error` and `cancelled`: the event's data.
+    """
+    durationMs: NotRequired[int]
+    """
+    Of a tool result: how long the tool took, in milliseconds.
     """
     executionId: NotRequired[str]
     """
-    Of a tool call or result: what pairs the two.
+    Of a tool call or result, and of what is said of the call: what pairs them.
+    """
+    finish: NotRequired[str]
+    """
+    Of an answer: why its text ends where it does.
     """
     id: str
     """
@@ -343,9 +397,17 @@ class TimelineItem(TypedDict):
     """
     Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs.
     """
+    partial: NotRequired[bool]
+    """
+    True of an answer that is only the text so far, because the turn was cut short.
+    """
     sequenceNumber: Sequence
     """
     The event's place.
+    """
+    step: NotRequired[int]
+    """
+    The LLM call that the item comes from, of those of its agent execution: from 0.
     """
     timestamp: int
     """
@@ -363,7 +425,11 @@ class TimelineItem(TypedDict):
     """
     Of a tool result, to the letter.
     """
-    type: Literal['user_message', 'thought', 'tool_call', 'tool_result', 'assistant_message']
+    type: Literal['user_message', 'thought', 'tool_call', 'tool_result', 'assistant_message', 'error', 'cancelled', 'work_plan', 'step_start', 'step_end', 'approval_requested', 'approval_resolved', 'client_tool_requested', 'sub_agent_start', 'context_compacted', 'model_fallback']
+    usage: NotRequired[ItemUsage]
+    """
+    Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took.
+    """
 
 
 class ToolResultSlice(TypedDict):
@@ -675,16 +741,13 @@ class Conversation(TypedDict):
     """
 
 
-class ConversationPage(TypedDict):
+class ConversationRemovedFrame(TypedDict):
     """
-    A page of conversations.
+    `data` of the frame of a conversation that is not in the list any more.
     """
 
-    conversations: list[Conversation]
-    next_before: str | None
-    """
-    `before` of the next page; null on the last one.
-    """
+    conversation_id: Id
+    type: Literal['conversation_removed']
 
 
 class EndFrame(TypedDict):
@@ -761,6 +824,22 @@ class ExecutionStatus(TypedDict):
     last_sequence: Sequence
     """
     The number of the last event, 0 before the first.
+    """
+
+
+class ListedConversation(Conversation):
+    """
+    A conversation in a list, with what goes on in it.
+    """
+
+    state: Literal['idle', 'queued', 'running', 'waiting_for_approval', 'waiting_for_client_tool']
+    waiting_approvals: int
+    """
+    Calls that a person must approve.
+    """
+    waiting_client_tools: int
+    """
+    Calls that the client is to run.
     """
 
 
@@ -884,3 +963,43 @@ class AgentExecutionDetail(AgentExecution):
     """
     The newest 1000 LLM calls whose answers were stored, in the order of their steps.
     """
+
+
+class ConversationChangedFrame(TypedDict):
+    """
+    `data` of the frame of a conversation that is new in the list, or shown otherwise than before.
+    """
+
+    conversation: ListedConversation
+    """
+    It replaces the one with the same id.
+    """
+    type: Literal['conversation_changed']
+
+
+class ConversationPage(TypedDict):
+    """
+    A page of conversations.
+    """
+
+    conversations: list[ListedConversation]
+    next_before: str | None
+    """
+    `before` of the next page; null on the last one.
+    """
+
+
+class ListFrame(TypedDict):
+    """
+    `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations.
+    """
+
+    conversations: list[ListedConversation]
+    """
+    The last updated first.
+    """
+    next_before: str | None
+    """
+    `before` of the page of the list with older ones; null when there are none.
+    """
+    type: Literal['list']
