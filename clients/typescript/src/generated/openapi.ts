@@ -53,8 +53,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reads a file.
-         * @description It is there as long as its conversation. `ETag` is the hash of its bytes, which never change.
+         * Reads a file, or a part of it.
+         * @description It is there as long as its conversation. `ETag` is the hash of its bytes, which never change. With the header `Range`, the
+         *     answer has one range of its bytes.
          */
         get: operations["read_blob"];
         put?: never;
@@ -87,6 +88,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/conversation-list/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Streams the list of the caller's conversations, and each change of it.
+         * @description The first frame has the newest 100 conversations, so whoever connects again needs no cursor. Then each conversation
+         *     comes that is new or shown otherwise than before, and the ids of those that are gone. The stream has no end of its own.
+         */
+        get: operations["stream_conversation_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/conversations": {
         parameters: {
             query?: never;
@@ -96,7 +118,8 @@ export interface paths {
         };
         /**
          * Lists the caller's conversations, or those of them that are searched for, the last updated first.
-         * @description With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
+         * @description Each says what goes on in it, as the store has it at this moment.
+         *     With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
          */
         get: operations["list_conversations"];
         put?: never;
@@ -326,8 +349,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a conversation as messages, thoughts and tool calls.
-         * @description Made from the events alone, from the newest on. Blank thoughts, plans and the events that end a turn are not shown.
+         * Shows a conversation as messages, thoughts, tool calls, and what happened besides.
+         * @description Made from the events alone, from the newest on. Blank thoughts, skills and patterns are not shown.
          */
         get: operations["show_timeline"];
         put?: never;
@@ -667,7 +690,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description A conversation. */
         Conversation: {
             agent: string;
@@ -688,11 +711,24 @@ export interface components {
              */
             updated_at: string;
         };
+        /** @description `data` of the frame of a conversation that is new in the list, or shown otherwise than before. */
+        ConversationChangedFrame: {
+            /** @description It replaces the one with the same id. */
+            conversation: components["schemas"]["ListedConversation"];
+            /** @enum {string} */
+            type: "conversation_changed";
+        };
         /** @description A page of conversations. */
         ConversationPage: {
-            conversations: components["schemas"]["Conversation"][];
+            conversations: components["schemas"]["ListedConversation"][];
             /** @description `before` of the next page; null on the last one. */
             next_before: string | null;
+        };
+        /** @description `data` of the frame of a conversation that is not in the list any more. */
+        ConversationRemovedFrame: {
+            conversation_id: components["schemas"]["Id"];
+            /** @enum {string} */
+            type: "conversation_removed";
         };
         /**
          * @description The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a cursor, too, but only the whole `id` tells that a log is another one than before.
@@ -768,6 +804,15 @@ export interface components {
             event: string;
             id?: string;
         };
+        /**
+         * @description A frame of the stream of a list, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)
+         *     have it. No frame has an `id`.
+         */
+        FrameOfList: {
+            data: string;
+            /** @description The `type` of its data. */
+            event: string;
+        };
         /** @description All is well. */
         Health: {
             /** @enum {string} */
@@ -778,6 +823,52 @@ export interface components {
          * @example talk-1
          */
         Id: string;
+        /** @description Tokens of LLM calls whose answers were stored. */
+        ItemUsage: {
+            /**
+             * Format: int32
+             * @description Of the input: those that the provider wrote to its cache.
+             */
+            cacheWriteTokens: number;
+            /**
+             * Format: int32
+             * @description Of the input: those that the provider read from its cache.
+             */
+            cachedTokens: number;
+            /** Format: int32 */
+            inputTokens: number;
+            /** Format: int32 */
+            outputTokens: number;
+            /**
+             * Format: int32
+             * @description Of the output: those of the reasoning.
+             */
+            reasoningTokens: number;
+        };
+        /** @description `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations. */
+        ListFrame: {
+            /** @description The last updated first. */
+            conversations: components["schemas"]["ListedConversation"][];
+            /** @description `before` of the page of the list with older ones; null when there are none. */
+            next_before: string | null;
+            /** @enum {string} */
+            type: "list";
+        };
+        /** @description A conversation in a list, with what goes on in it. */
+        ListedConversation: components["schemas"]["Conversation"] & {
+            /** @enum {string} */
+            state: "idle" | "queued" | "running" | "waiting_for_approval" | "waiting_for_client_tool";
+            /**
+             * Format: int32
+             * @description Calls that a person must approve.
+             */
+            waiting_approvals: number;
+            /**
+             * Format: int32
+             * @description Calls that the client is to run.
+             */
+            waiting_client_tools: number;
+        };
         /**
          * @description Not blank, without NUL. The limit counts bytes of UTF-8, and may be configured lower.
          * @example What is 2 + 2?
@@ -1006,20 +1097,49 @@ export interface components {
             agentExecutionId?: string | null;
             /** @description Of a user's message that names files: `blob_id`, `media_type`, `file_name` and `bytes` of each. */
             attachments?: unknown[];
-            /** @description Of a tool call or result: the model's id of the call. */
+            /** @description Of a tool call or result, and of what is said of the call: the model's id of the call. */
             callId?: string;
-            /** @description Text of a message or a thought. */
+            /**
+             * @description Of an `error`: the code, which is stable.
+             * @example step_limit
+             */
+            code?: string;
+            /** @description Text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`. */
             content?: string;
-            /** @description Of a tool call or result: what pairs the two. */
+            /**
+             * @description What that cost, in USD; absent when no model has a price.
+             * @example 0.0421
+             */
+            costUsd?: string;
+            /** @description Of an item whose type is its event's, but `error` and `cancelled`: the event's data. */
+            data?: unknown;
+            /**
+             * Format: int32
+             * @description Of a tool result: how long the tool took, in milliseconds.
+             */
+            durationMs?: number;
+            /** @description Of a tool call or result, and of what is said of the call: what pairs them. */
             executionId?: string;
+            /**
+             * @description Of an answer: why its text ends where it does.
+             * @example stop
+             */
+            finish?: string;
             /** @description The message's id, else `<event type>-<sequence number>`. */
             id: string;
             /** @description Of a tool result. */
             isError?: boolean;
             /** @description Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs. */
             parentToolCallId?: string | null;
+            /** @description True of an answer that is only the text so far, because the turn was cut short. */
+            partial?: boolean;
             /** @description The event's place. */
             sequenceNumber: components["schemas"]["Sequence"];
+            /**
+             * Format: int32
+             * @description The LLM call that the item comes from, of those of its agent execution: from 0.
+             */
+            step?: number;
             /**
              * Format: int64
              * @description Milliseconds since 1970.
@@ -1032,7 +1152,9 @@ export interface components {
             /** @description Of a tool result, to the letter. */
             toolOutput?: unknown;
             /** @enum {string} */
-            type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message";
+            type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message" | "error" | "cancelled" | "work_plan" | "step_start" | "step_end" | "approval_requested" | "approval_resolved" | "client_tool_requested" | "sub_agent_start" | "context_compacted" | "model_fallback";
+            /** @description Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took. */
+            usage?: components["schemas"]["ItemUsage"];
         };
         /** @description A slice of a tool's result, cut between characters. */
         ToolResultSlice: {
@@ -1371,6 +1493,14 @@ export interface operations {
                     "application/json": components["schemas"]["FileBytes"];
                 };
             };
+            /** @description The bytes that `Range` asks for; `Content-Range` says which they are */
+            206: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description It is what `If-None-Match` names */
             304: {
                 headers: {
@@ -1442,6 +1572,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conflict";
+                    };
+                };
+            };
+            /** @description There are no such bytes (`range_not_satisfiable`) */
+            416: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "range_not_satisfiable";
                     };
                 };
             };
@@ -1633,6 +1776,108 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "temporal_unavailable" | "too_many_streams" | "shutting_down" | "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    stream_conversation_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The frames */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "too_many_streams_of_tenant" | "rate_limited";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description This gateway has no room for another stream (`too_many_streams`). This gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "too_many_streams" | "shutting_down" | "issuer_unavailable" | "store_unavailable";
                     };
                 };
             };
