@@ -95,7 +95,8 @@ class Reducer:
             return self._take_event(event)
         match data.get("type"):
             case "replay":
-                return self._texts.clear()
+                had_ended, self._ended = self._ended is not None, None
+                return self._texts.clear() or had_ended
             case "text_start" | "text_delta" | "text_end":
                 return self._texts.apply(data, self._fold.parent_of(text(data, "agent_execution_id")))
             case "reset":

@@ -10,7 +10,10 @@ from .model import AssistantMessage, Item, Thought, ToolCall, ToolResult, UserMe
 
 
 def timeline(items: Iterable[Item]) -> list[TimelineItem]:
-    """Makes of items what ``GET …/messages`` answers for the same events."""
+    """Makes the messages, thoughts, tool calls and results that ``GET …/messages`` answers for the same events.
+
+    The API's timeline also has items of other types, and other fields.
+    """
     entries = [cast(TimelineItem, entry) for item in items for entry in _entries(item)]
     return sorted(entries, key=lambda entry: entry["sequenceNumber"])
 
