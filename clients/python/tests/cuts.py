@@ -65,7 +65,7 @@ class _Log:
 def cut(frames: list[Any], rng: random.Random) -> list[bytes]:
     """The bytes of each connection, when the transcript is cut once at a random byte."""
     sizes = [0 if "cut" in frame else len(bytes_of(frame)) for frame in frames]
-    place = rng.randrange(sum(sizes) + 1)
+    place = rng.randrange(sum(sizes))
     whole = 0  # frames that arrive whole
     while whole < len(frames) and place >= sizes[whole]:
         place -= sizes[whole]
