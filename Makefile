@@ -24,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool openapi histories web page previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories web page previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -40,7 +40,7 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
-	@$(MAKE) --no-print-directory clients page
+	@$(MAKE) --no-print-directory clients python-client page
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -136,6 +136,18 @@ $(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.jso
 	@cd $(WEB) && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
+CLIENT_PYTHON := $(CURDIR)/.tools/python-client
+
+python-client: temporal everturn $(CLIENT_PYTHON)/installed ## Check the client in Python and run its tests, against a real gateway too.
+	@echo "▸ the client in Python: types, shared transcripts, connections, the examples of its README"
+	@cd clients/python && "$(CLIENT_PYTHON)/bin/ruff" check --quiet && "$(CLIENT_PYTHON)/bin/ruff" format --check --quiet
+	@cd clients/python && "$(CLIENT_PYTHON)/bin/mypy" --no-error-summary
+	@cd clients/python && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" "$(CLIENT_PYTHON)/bin/python" -m pytest --quiet
+
+$(CLIENT_PYTHON)/installed: clients/python/requirements.txt
+	@echo "▸ what builds and tests the client in Python, with pip (some seconds, once)"
+	$(call pip-install,$(CLIENT_PYTHON))
+
 PYTHON_TOOL := $(CURDIR)/.tools/python-tool
 
 python-tool: $(PYTHON_TOOL)/installed ## Install what the example of a tool in Python needs into .tools, pinned.
@@ -227,9 +239,10 @@ $(VENV)/schemathesis-installed: tests/requirements.txt
 	@echo "▸ schemathesis with pip"
 	$(call pip-install,$(VENV))
 
-openapi: $(CLIENT_TYPESCRIPT)/node_modules/installed ## Write docs/openapi.json and what is generated from it anew (after a change of an endpoint).
+openapi: $(CLIENT_TYPESCRIPT)/node_modules/installed $(CLIENT_PYTHON)/installed ## Write docs/openapi.json and what is generated from it anew (after a change of an endpoint).
 	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test gateway openapi::
 	@cd $(CLIENT_TYPESCRIPT) && npm run --silent generate
+	@cd clients/python && EVERTURN_UPDATE_OPENAPI=1 "$(CLIENT_PYTHON)/bin/python" -m pytest --quiet tests/test_api_types.py
 
 release: ## Build the archives of a release with their checksums into target/archives, for glibc and musl, and check them.
 	@scripts/release.sh

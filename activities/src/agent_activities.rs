@@ -8,9 +8,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use everturn_proto::{
     activities::declared,
     turn::{
-        AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn,
-        RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
-        ThinkRequest, ThinkResult,
+        AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
+        LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest,
+        SaveResult, ThinkRequest, ThinkResult,
     },
 };
 use everturn_store::{BlobFiles, DayBudget, TurnStore, WorkerId};
@@ -19,7 +19,7 @@ use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
-    Cancels, KnownAgents, Stopping, ToolThreads, cancels,
+    Cancels, KnownAgents, Stopping, ToolThreads, after_turn, cancels,
     files::KnownFiles,
     load,
     model::ModelClient,
@@ -139,6 +139,15 @@ impl AgentActivities {
         request: RecordRemoteToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
         remote::record(&self, &ctx, request).await
+    }
+
+    #[activity(definition = declared::BeginAfterTurn)]
+    pub async fn begin_after_turn(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: AfterTurnInput,
+    ) -> Result<AfterTurnPlan, ActivityError> {
+        after_turn::begin(&self, &ctx, input).await
     }
 
     #[activity(definition = declared::SaveEvent)]

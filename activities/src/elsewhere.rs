@@ -22,10 +22,11 @@ impl AgentActivities {
         if !self.model.has_provider(&agent.provider) {
             return Some(format!("provider `{}`", agent.provider));
         }
-        let mut registered = agent
-            .tools
-            .iter()
-            .filter(|tool| tool.kind() != ToolKind::Delegate);
+        let hooks = agent.hooks.iter();
+        let hooks = hooks.flat_map(|hooks| hooks.before_turn.iter().chain(&hooks.after_turn));
+        let hooks = hooks.filter_map(|hook| hook.tool.as_ref());
+        let mut registered =
+            (agent.tools.iter().chain(hooks)).filter(|tool| tool.kind() != ToolKind::Delegate);
         let missing = registered.find(|tool| !self.tools.may_have(&tool.name))?;
         Some(format!("tool `{}`", missing.name))
     }

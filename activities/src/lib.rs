@@ -13,6 +13,7 @@
 //! Must not be here: decisions about what happens next in a turn (`everturn-workflows`), SQL
 //! (`everturn-store`), HTTP servers.
 
+mod after_turn;
 mod agent_activities;
 mod approval;
 mod attempt;
@@ -22,6 +23,7 @@ mod elsewhere;
 pub mod failpoint;
 mod failure;
 mod files;
+mod hooks;
 mod known_agents;
 mod load;
 pub mod model;

@@ -152,6 +152,7 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -
     let age_ms = u32::try_from(begun.age.as_millis()).unwrap_or(u32::MAX);
     let limit = time_limit(&definition, is_turn);
     let (timeout_ms, is_time_of_budget) = limit.unzip();
+    let hooks = definition.hooks.as_ref();
     LoadedTurn {
         status,
         epoch,
@@ -164,6 +165,8 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -
         tool_queue: activities.queues.tools.clone(),
         announces_cancel: true,
         next_turn_here: true,
+        has_before_turn: hooks.is_some_and(|hooks| !hooks.before_turn.is_empty()),
+        has_after_turn: hooks.is_some_and(|hooks| !hooks.after_turn.is_empty()),
         is_time_of_budget: is_time_of_budget.unwrap_or_default(),
         time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),
         ..LoadedTurn::default()

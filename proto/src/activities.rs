@@ -10,8 +10,9 @@ use temporalio_common::ActivityError;
 use temporalio_macros::activity_definitions;
 
 use crate::turn::{
-    AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest,
-    RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+    AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
+    LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
+    ThinkRequest, ThinkResult,
 };
 
 /// The activities of a turn.
@@ -49,6 +50,12 @@ impl AgentActivities {
         unimplemented!()
     }
 
+    /// Plans the hooks that run after a turn, and stores their records.
+    #[activity(name = "begin_after_turn_activity")]
+    pub fn begin_after_turn(_: AfterTurnInput) -> Result<AfterTurnPlan, ActivityError> {
+        unimplemented!()
+    }
+
     /// Persists one batch of events. A local activity, and an ordinary one while the store is away.
     #[activity(name = "save_event_activity")]
     pub fn save_event(_: SaveRequest) -> Result<SaveResult, ActivityError> {
@@ -65,7 +72,7 @@ impl AgentActivities {
 /// Markers of the declarations, for `#[activity(definition = …)]`.
 pub mod declared {
     pub use super::agent_activities::{
-        AnnounceCancel, ClaimRemoteTool, LlmThinking, LoadTurn, RecordRemoteTool, SaveEvent,
-        ToolExecution,
+        AnnounceCancel, BeginAfterTurn, ClaimRemoteTool, LlmThinking, LoadTurn, RecordRemoteTool,
+        SaveEvent, ToolExecution,
     };
 }

@@ -19,6 +19,17 @@ pub fn sub_agent_workflow_id(conversation_id: &str, execution_id: &str) -> Strin
     format!("{}/{execution_id}", workflow_id(conversation_id))
 }
 
+/// Workflow id of the hooks that run after the turn of an agent execution.
+pub fn after_turn_workflow_id(conversation_id: &str, agent_execution_id: &str) -> String {
+    format!(
+        "{}/after-{agent_execution_id}",
+        workflow_id(conversation_id)
+    )
+}
+
+/// The step of the hooks that run after a turn: none of the turn has this number.
+pub const AFTER_TURN_STEP: u32 = u32::MAX;
+
 /// Id of the root agent execution of the turn that `message_id` starts.
 pub fn root_execution_id(conversation_id: &str, message_id: &str) -> String {
     format!("run_{}", hash(&["run", conversation_id, message_id], 16))

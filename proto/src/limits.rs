@@ -56,6 +56,14 @@ pub const TOOL_ATTEMPTS: u32 = 5;
 /// meanwhile.
 pub const INLINE_LIMIT_MS: u32 = 2_000;
 
+/// How long the hooks after a turn may take together, in seconds, with all their tries and the time in which no worker is there.
+/// What a hook keeps of a turn is of little use later.
+pub const AFTER_TURN_LIMIT_S: u32 = 60 * 60;
+
+/// How many hooks after turns may run in one conversation. They hold up no turn, so a conversation with short turns and slow
+/// hooks would otherwise have any number of them.
+pub const MAX_HOOKS_AFTER_TURNS: usize = 64;
+
 /// The most tool calls of one step. A reply with more is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 

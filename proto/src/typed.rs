@@ -65,7 +65,34 @@ impl AgentDefinition {
     }
 }
 
+impl LoadedTurn {
+    /// The number of the first step that the turn may not have. The step in which an agent's hooks are planned is none of its
+    /// `max_steps`.
+    pub fn step_limit(&self) -> u32 {
+        self.max_steps
+            .saturating_add(u32::from(self.has_before_turn))
+    }
+}
+
+impl LlmCompleteState {
+    /// Number of calls of a model that the checkpoint stands for: one, or none where the step runs hooks. Each call has a
+    /// generation, and such a step has none.
+    pub fn calls(&self) -> u32 {
+        u32::from(self.generation > 0)
+    }
+
+    /// True when the step runs the hooks of its agent, and the model asked for none of its calls.
+    pub fn is_of_hooks(&self) -> bool {
+        self.tool_calls.first().is_some_and(ToolCall::is_of_hook)
+    }
+}
+
 impl ToolCall {
+    /// True when the model did not ask for the call: it is a hook of its agent.
+    pub fn is_of_hook(&self) -> bool {
+        self.hook.is_some()
+    }
+
     /// Returns what a retry of the tool may do; `None` when the model asked for a tool that its agent does not have.
     pub fn effect(&self) -> Option<Effect> {
         let effect = Some(self.effect.as_str()).filter(|effect| !effect.is_empty());

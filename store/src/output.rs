@@ -80,11 +80,7 @@ impl ToolEnd {
 /// hold.
 fn error_text(message: &str) -> String {
     let shown = beginning(message);
-    let note = if shown.len() < message.len() {
-        " … (cut)"
-    } else {
-        ""
-    };
+    let note = if shown.len() < message.len() { CUT } else { "" };
     format!("{}{note}", shown.replace('\0', "\u{FFFD}"))
 }
 
@@ -100,6 +96,9 @@ fn beginning_of(text: &str, most_bytes: usize) -> &str {
         .find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
+
+/// What stands at the end of a text that was cut.
+const CUT: &str = " … (cut)";
 
 /// What a model is told beside the part of a result that it sees. The name is that of [`READ_RESULT_TOOL`].
 const CUT_NOTE: &str = "The result was cut; tool `read_result` reads the rest of it.";
@@ -121,6 +120,23 @@ impl ToolResult {
         // Most results are short, and need not be read.
         self.result.as_str().len() > TOOL_RESULT_INLINE_BYTES
             && self.result.decode::<CutResult>().is_ok()
+    }
+
+    /// Returns the result as text, cut after so many bytes. It does not say how the rest is read.
+    pub fn beginning(&self, most_bytes: usize) -> String {
+        let (text, is_whole) = if let Ok(cut) = self.result.decode::<CutResult>() {
+            (cut.text, false)
+        } else {
+            let text = self.result.decode::<String>();
+            let json = |_| self.result.as_str().to_owned();
+            (text.unwrap_or_else(json), true)
+        };
+        let shown = beginning_of(&text, most_bytes);
+        if is_whole && shown.len() == text.len() {
+            text
+        } else {
+            format!("{shown}{CUT}")
+        }
     }
 
     /// Shows less of a result that has more than `most_bytes`, and says how the rest is read. The same result is always

@@ -20,7 +20,7 @@ use temporalio_workflow::{
 };
 
 use crate::{
-    AgentExecution,
+    AgentExecution, after_turn,
     calls::CallError,
     inbox::Message,
     outside::Refusal,
@@ -255,7 +255,7 @@ async fn run_turn(
     ctx.state_mut(|state| state.next_turn_here = loaded.next_turn_here);
     if loaded.status() == AgentExecutionStatus::Running {
         set_search_attributes(ctx, input, &loaded.agent);
-        return turn.run_announced(&loaded).await;
+        return after_turn::run_followed(turn, &loaded).await;
     }
     // The message was delivered twice and its turn has ended, or the sub-agent has ended or may not begin.
     Ok(Outcome::Ended(TurnEnd {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use everturn_proto::{
     activities::AgentActivities,
     turn::{
-        AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall,
-        RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
-        ThinkRequest, ThinkResult,
+        AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
+        LoadedTurn, PlannedCall, RecordRemoteToolRequest, RunToolRequest, RunToolResult,
+        SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
     words::failure,
 };
@@ -41,6 +41,8 @@ const LOCAL_SAVE_ATTEMPTS: u32 = 8;
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one try of a save as an ordinary activity may take.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long one try of planning the hooks after a turn may take: an MCP server may have to start for it.
+const PLAN_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the Temporal UI says of a save that is tried as an ordinary activity.
@@ -116,6 +118,28 @@ pub(crate) async fn save(
     request: SaveRequest,
 ) -> Result<SaveResult> {
     call_store(ctx, || AgentActivities::save_event, request).await
+}
+
+/// Plans the hooks that run after a turn, on a worker of `queue`, or of the workflow's own.
+pub(crate) async fn begin_after_turn<W>(
+    ctx: &WorkflowContext<W>,
+    cancellation: &WorkflowCancellationToken,
+    input: AfterTurnInput,
+) -> Result<AfterTurnPlan> {
+    let options = ActivityOptions::with_start_to_close_timeout(PLAN_TIMEOUT)
+        .maybe_task_queue(input.tool_queue.clone())
+        .cancellation_token(cancellation.clone())
+        .retry_policy(
+            RetryPolicy::builder()
+                .initial_interval(Duration::from_secs(1))
+                .maximum_interval(Duration::from_secs(30))
+                .build(),
+        )
+        .build();
+    let planned = ctx
+        .execute_activity(AgentActivities::begin_after_turn, input, options)
+        .await;
+    planned.map_err(|error| call_error(&error))
 }
 
 /// Claims a remote tool for this run. The run may ask again, because it schedules the tool's activity only after it has
@@ -211,8 +235,8 @@ pub(crate) async fn think(
 
 /// Runs one tool, on a worker of `queue`, or of the workflow's own. The error says why the activity recorded no end; the
 /// save of the observe decides what that means.
-pub(crate) async fn run_tool(
-    ctx: &WorkflowContext<AgentExecution>,
+pub(crate) async fn run_tool<W>(
+    ctx: &WorkflowContext<W>,
     cancellation: &WorkflowCancellationToken,
     queue: Option<&str>,
     call: &PlannedCall,

@@ -9,6 +9,7 @@
 //! - `inbox`: pure; the messages that wait
 //! - `outside`: pure; approvals and client results that are waited for
 //! - `step_calls`: pure; how many calls of a step may begin, and which only wait
+//! - `after_turn`: the workflow `after-turn`, which runs the hooks of an agent after its turn
 //! - `remote`: tools that other workers run
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
@@ -17,6 +18,7 @@
 //! crate walls do not. The order of what this code asks of the engine is fixed by every stored history: a change needs
 //! the histories in `tests/histories` to replay, or a patch marker and a new stored history.
 
+mod after_turn;
 mod agent_execution;
 mod calls;
 mod inbox;
@@ -29,5 +31,6 @@ mod sub_agent;
 mod tools;
 mod turn;
 
+pub use after_turn::AfterTurn;
 pub use calls::TASK_TIMEOUT;
 pub use state::AgentExecution;

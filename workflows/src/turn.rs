@@ -237,7 +237,7 @@ impl<'a> Turn<'a> {
         if !goes_on_among_tools && let Some(end) = self.take_steers().await? {
             return Ok(Next::End(end));
         }
-        if self.step >= loaded.max_steps {
+        if self.step >= loaded.step_limit() {
             return self.summarize(loaded).await;
         }
         let thought = match self.think(loaded).await {
@@ -252,7 +252,7 @@ impl<'a> Turn<'a> {
         };
         // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3, idempotent saves).
         if thought.finish() == FinishReason::Stop {
-            let has_step_left = self.step + 1 < loaded.max_steps;
+            let has_step_left = self.step + 1 < loaded.step_limit();
             if thought.goes_on && has_step_left && !self.cancellation.is_cancelled() {
                 return self.save_and_go_on(Batch::CutReply(SaveCutReply {})).await;
             }
@@ -340,8 +340,9 @@ impl<'a> Turn<'a> {
             agent_hash: loaded.agent_hash.clone(),
             epoch: self.epoch,
             // One compaction, so that the summary of a turn whose steps are used up has room, and no more.
-            may_compact: self.step <= loaded.max_steps,
-            at_step_limit: self.step >= loaded.max_steps,
+            may_compact: self.step <= loaded.step_limit(),
+            at_step_limit: self.step >= loaded.step_limit(),
+            before_turn: loaded.has_before_turn && self.step == 0,
         };
         let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
         let queue = loaded.model_queue.as_deref();

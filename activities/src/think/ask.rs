@@ -145,7 +145,7 @@ impl ModelCall<'_> {
     ) -> Result<Reply, Failed> {
         let (agent, id) = (&*pick.agent, &self.step.agent_execution_id);
         let window = Window::of(agent, self.activities.measures.of(id));
-        let context = self.context().await?;
+        let context = self.context(agent).await?;
         let request = self.model_request(agent, context.messages, window).await?;
         let part = window.old_part(&request.messages, id, Room::Refused { bytes });
         let part = part.ok_or(Failed::Model(error))?;

@@ -98,7 +98,7 @@ fn settings(agent: &AgentDefinition, offered: &[ToolSpec], name: &str) -> Option
     listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
 }
 
-fn planned_call(
+pub(crate) fn planned_call(
     call: ModelToolCall,
     execution_id: String,
     call_id: String,
@@ -133,6 +133,7 @@ fn planned_call(
         effect: effect.map(String::from).unwrap_or_default(),
         remote: tool.and_then(|tool| tool.remote.clone()),
         signed_by: String::new(),
+        hook: None,
     }
 }
 
@@ -177,7 +178,18 @@ pub(super) fn rename(calls: &mut [ToolCall], used: &[String]) -> bool {
 
 /// What the workflow must know of a step.
 pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
-    let tool_calls = state.tool_calls.iter().map(|call| PlannedCall {
+    ThinkResult {
+        finish: state.finish.clone(),
+        tool_calls: state.tool_calls.iter().map(planned).collect(),
+        goes_on: state.goes_on,
+        invalid_output: state.invalid_output.clone(),
+    }
+}
+
+/// What a workflow must know of a call.
+pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
+    let input = call.tool_input.as_ref();
+    PlannedCall {
         execution_id: call.execution_id.clone(),
         tool_name: call.tool_name.clone(),
         timeout_ms: call.timeout_ms,
@@ -189,18 +201,9 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         } else {
             String::new()
         },
-        has_large_input: call
-            .tool_input
-            .as_ref()
-            .is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
+        has_large_input: input.is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
         inline: call.inline,
         remote: call.remote.clone(),
-    });
-    ThinkResult {
-        finish: state.finish.clone(),
-        tool_calls: tool_calls.collect(),
-        goes_on: state.goes_on,
-        invalid_output: state.invalid_output.clone(),
     }
 }
 

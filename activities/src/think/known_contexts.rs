@@ -6,12 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use everturn_proto::{
     LogId, Thread,
     limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
+    turn::AgentDefinition,
 };
 use everturn_store::{ContextMessage, ModelContext, PageLimit, ReadBefore};
 use lru::LruCache;
 use temporalio_common::ActivityError;
 
 use super::{ModelCall, window::message_bytes};
+use crate::hooks;
 
 /// The most bytes of all contexts together: enough for sixteen turns at once whose windows have a million tokens, or a
 /// thousand ordinary ones. The one that was not used for longest goes first.
@@ -123,8 +125,21 @@ impl Known {
 }
 
 impl ModelCall<'_> {
-    /// Reads what is new of the context since this worker has read it last.
-    pub(super) async fn context(&self) -> Result<ModelContext, ActivityError> {
+    /// Reads what is new of the context since this worker has read it last. What the hooks before the turn gave stands in
+    /// front of its task.
+    pub(super) async fn context(
+        &self,
+        agent: &AgentDefinition,
+    ) -> Result<ModelContext, ActivityError> {
+        let mut context = self.stored_context().await?;
+        let hooks = agent.hooks.as_ref();
+        let max_result_bytes = hooks.map_or(0, |hooks| hooks.max_result_bytes as usize);
+        let id = &self.step.agent_execution_id;
+        hooks::place(&mut context.messages, id, max_result_bytes);
+        Ok(context)
+    }
+
+    async fn stored_context(&self) -> Result<ModelContext, ActivityError> {
         let known = &self.activities.known_contexts;
         let thread = (self.log_id.clone(), self.thread());
         let before = known.read(&thread);

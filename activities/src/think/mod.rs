@@ -14,6 +14,7 @@
 //! - [`budget`]: what a call may take is reserved before it is made
 //! - [`background`]: a response that the provider makes in the background
 //! - [`answer`]: what becomes of an answer
+//! - [`hook_step`]: a step that calls no model: it plans the hooks that run before the turn
 //! - [`stops`]: a call that ends without a reply
 
 mod answer;
@@ -25,6 +26,7 @@ mod chain;
 mod checkpoint;
 mod circuits;
 mod compaction;
+mod hook_step;
 mod known_contexts;
 mod measures;
 mod sent_files;
@@ -43,6 +45,7 @@ use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
+pub(crate) use self::calls::{planned, planned_call};
 use self::{
     ask::{Failed, Reply},
     background::Listener,
@@ -97,6 +100,9 @@ pub(crate) async fn think(
         has_budget,
         at_step_limit: request.at_step_limit,
     };
+    if request.before_turn {
+        return call.plan_hooks().await;
+    }
     call.make(request.may_compact, calls, background, chain)
         .await
 }
@@ -116,6 +122,24 @@ async fn claim(
         StepClaim::Call { calls, .. } if calls > fail::STEP_CALLS => Err(fail::called_too_often()),
         claim => Ok(claim),
     }
+}
+
+/// The agent with this hash, which a turn is pinned to. Only that of another configuration is read from the store.
+pub(crate) async fn pinned_agent(
+    activities: &AgentActivities,
+    attempt: &Attempt<'_>,
+    hash: &str,
+) -> Result<AgentDefinition, ActivityError> {
+    if let Some(agent) = activities.agents.with_hash(hash) {
+        return Ok(agent.clone());
+    }
+    let agent = attempt
+        .insist(|| activities.turns.agent_definition(hash))
+        .await?;
+    agent.ok_or_else(|| {
+        let message = format!("The agent definition {hash} is not stored.");
+        fail::permanent(failure::INTERNAL, message)
+    })
 }
 
 /// A call of the model that was claimed.
@@ -149,7 +173,7 @@ impl ModelCall<'_> {
         let text = self.text_writer(self.log_id.clone());
         let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
         let mut listener = Listener::new(self, agent, &text, background);
-        let context = self.context().await?;
+        let context = self.context(agent).await?;
         self.admit(agent, limit, &context, &mut listener).await?;
         // Heartbeats are sent from here on: a source of tools may take long, and a model does.
         let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
@@ -181,21 +205,9 @@ impl ModelCall<'_> {
         Ok(plan(&stored))
     }
 
-    /// The agent this turn is pinned to. Only that of another configuration is read from the store.
+    /// The agent this turn is pinned to.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        if let Some(agent) = self.activities.agents.with_hash(self.agent_hash) {
-            return Ok(agent.clone());
-        }
-        let agent = self
-            .attempt
-            .insist(|| self.activities.turns.agent_definition(self.agent_hash))
-            .await?;
-        agent.ok_or_else(|| {
-            fail::permanent(
-                failure::INTERNAL,
-                format!("The agent definition {} is not stored.", self.agent_hash),
-            )
-        })
+        pinned_agent(self.activities, self.attempt, self.agent_hash).await
     }
 
     /// Leaves the call to another worker when this one lacks what the agent needs, and gives back its claim.

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import { type Conversation, Everturn, pendingApprovals, timeline, TurnError, type Update } from "../src/index.js";
 import { type RealGateway, startGateway } from "./support/everturn.js";
+import { common } from "./support/timeline.js";
 
 const CONFIG = `
 [agents.default]
@@ -52,7 +53,7 @@ async function until(chat: Conversation, condition: (update: Update) => boolean)
 
 /** What a person sees is what the API says. */
 async function assertSameTimeline(chat: Conversation): Promise<void> {
-  const { timeline: ofApi } = await chat.timeline();
+  const ofApi = common((await chat.timeline()).timeline);
   await until(chat, ({ state }) => timeline(state.items).length >= ofApi.length);
   assert.deepEqual(timeline(chat.current.state.items), ofApi);
 }

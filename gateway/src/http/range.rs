@@ -22,34 +22,31 @@ pub(crate) fn asked(headers: &HeaderMap, etag: &str, length: usize) -> Asked {
     if text(header::IF_RANGE).is_some_and(|known| known != etag) {
         return Asked::Whole;
     }
-    let range = text(header::RANGE).and_then(|range| range.trim().strip_prefix("bytes="));
-    let Some((first, last)) = range.and_then(|range| range.split_once('-')) else {
-        return Asked::Whole;
-    };
-    let (first, last) = (number(first), number(last));
-    let part = match (first, last) {
-        (Some(Some(first)), Some(None)) => first..length,
-        (Some(Some(first)), Some(Some(last))) if first <= last => {
-            first..last.saturating_add(1).min(length)
-        }
-        (Some(None), Some(Some(count))) => length.saturating_sub(count)..length,
-        _ => return Asked::Whole,
-    };
-    if part.is_empty() {
-        Asked::Beyond
-    } else {
-        Asked::Part(part)
+    match text(header::RANGE).and_then(|range| part_of(range, length)) {
+        None => Asked::Whole,
+        Some(part) if part.is_empty() => Asked::Beyond,
+        Some(part) => Asked::Part(part),
     }
 }
 
-/// The number that the text is, or none when the text is empty; `None` for any other text. A number that is too large is the
-/// largest one.
-fn number(text: &str) -> Option<Option<usize>> {
-    let text = text.trim();
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
+/// The bytes of a range, as far as there are any; `None` for what is no range of bytes.
+fn part_of(range: &str, length: usize) -> Option<Range<usize>> {
+    let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
+    if first.is_empty() {
+        return Some(length.saturating_sub(number(last)?)..length);
     }
-    Some((!text.is_empty()).then(|| text.parse().unwrap_or(usize::MAX)))
+    let first = number(first)?;
+    if last.is_empty() {
+        return Some(first..length);
+    }
+    let last = number(last)?;
+    (first <= last).then(|| first..last.saturating_add(1).min(length))
+}
+
+/// A number in decimal digits. One that is too large is the largest one.
+fn number(text: &str) -> Option<usize> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

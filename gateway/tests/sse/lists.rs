@@ -2,16 +2,20 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use everturn_gateway::GatewayConfig;
-use everturn_store::{Activity, StoreError};
+use everturn_gateway::{GatewayConfig, live::lists::ListHub};
+use everturn_store::{Access, Activity, StoreError};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::data;
-use crate::support::{Sse, TestGateway, until};
+use crate::support::{Sse, TestGateway, memory::MemoryStore, until};
 
 const STREAM: &str = "/conversation-list/stream";
 
@@ -140,22 +144,82 @@ async fn a_list_goes_on_when_the_store_is_back() {
     assert_eq!(view.0.len(), 2);
 }
 
-#[tokio::test]
-async fn readers_of_a_list_share_its_reads() {
-    let gateway = gateway().await;
-    gateway.store.add("a", "default");
-    let mut streams = Vec::new();
-    for _ in 0..5 {
-        streams.push(open(&gateway).await);
+#[tokio::test(start_paused = true)]
+async fn a_list_is_read_only_when_it_may_have_changed() {
+    let (store, access) = (MemoryStore::default(), Access::tenant("t"));
+    store.add("a", "t");
+    let hub = ListHub::new(Arc::new(store.clone()), Duration::from_secs(1));
+    let mut readers = [hub.open(&access), hub.open(&access)];
+    for reader in &mut readers {
+        assert!(reader.next().await.unwrap().starts_with("event: list\n"));
     }
-    for stream in &mut streams {
-        View::default().agrees(stream, &gateway).await;
-    }
-    gateway.store.add("b", "default");
-    for stream in &mut streams {
-        assert_eq!(
-            data(&stream.next().await.unwrap())["conversation"]["id"],
-            "b"
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(store.lock().list_reads, 1, "readers share it");
+
+    // The query for all lists finds what has another time than before.
+    let begun = Instant::now();
+    store.add("b", "t");
+    for reader in &mut readers {
+        let frames = reader.next().await.unwrap();
+        assert!(
+            frames.starts_with("event: conversation_changed\n"),
+            "{frames}"
         );
     }
+    assert!(begun.elapsed() <= Duration::from_millis(1200));
+    assert_eq!(store.lock().list_reads, 2);
+    // Anything else is found after ten intervals.
+    store.remove("a");
+    for reader in &mut readers {
+        let frames = reader.next().await.unwrap();
+        assert!(
+            frames.starts_with("event: conversation_removed\n"),
+            "{frames}"
+        );
+    }
+    assert!(begun.elapsed() <= Duration::from_secs(12));
+
+    drop(readers);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(hub.tails(), 0);
+    let reads = store.lock().list_reads;
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(store.lock().list_reads, reads, "nobody reads it");
+    assert!(hub.open(&access).next().await.is_some());
+}
+
+#[tokio::test]
+async fn what_a_gateway_changes_itself_is_told_at_once() {
+    let gateway = TestGateway::with(GatewayConfig {
+        poll_interval: Duration::from_hours(1),
+        ..GatewayConfig::default()
+    })
+    .await;
+    let mut stream = open(&gateway).await;
+    let mut view = View::default();
+    assert_eq!(view.take(&mut stream).await, "list");
+    let change = async |method: &str, path: &str, body: Value| {
+        let request = gateway.request(method, path).json(&body);
+        assert!(request.send().await.unwrap().status().is_success());
+    };
+    change("POST", "/conversations", json!({"id": "a"})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    change("PATCH", "/conversations/a", json!({"title": "Sums"})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    assert_eq!(view.0["a"]["title"], "Sums");
+    let waits = Activity {
+        has_queued: true,
+        ..Activity::default()
+    };
+    gateway
+        .store
+        .lock()
+        .activities
+        .insert("a".to_owned(), waits);
+    let message = json!({"content": "hi"});
+    change("POST", "/conversations/a/messages", message).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    assert_eq!(view.0["a"]["state"], "queued");
+    change("DELETE", "/conversations/a", json!({})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_removed");
 }

@@ -18,7 +18,7 @@ pub use self::{
     approvals::{ApprovalState, Decision, refusal},
     event_types::EventType,
     failures::failure,
-    tools::{DELEGATE_TOOL, Effect, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
+    tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{
         AgentExecutionStatus, CheckpointType, ConversationState, FinishReason, MessageRole, OnBusy,
         OnCutReply, OnFullContext,

@@ -44,6 +44,16 @@ words! {
 }
 
 words! {
+    /// When a tool runs that an agent has as a hook.
+    pub enum Hook {
+        /// Before the turn's first LLM call. What it gives stands in the context of the turn.
+        BeforeTurn = "before_turn",
+        /// After the turn has completed.
+        AfterTurn = "after_turn",
+    }
+}
+
+words! {
     /// How a tool execution stands.
     pub enum ToolStatus {
         /// It was asked for and has not started.

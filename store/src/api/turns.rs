@@ -12,8 +12,8 @@ use everturn_proto::{
 };
 
 use super::{
-    BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure, PageLimit,
-    Reservation, Result, WorkerId,
+    Access, BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure,
+    PageLimit, Reservation, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -54,6 +54,21 @@ pub trait TurnStore: Send + Sync {
 
     /// Returns the name of the conversation's agent; `None` when there is no such conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
+
+    /// Returns whose the conversation is; `None` when there is no such conversation.
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>>;
+
+    /// Returns the texts of those of these messages that are stored, by their ids.
+    async fn message_texts(
+        &self,
+        conversation_id: &str,
+        message_ids: &[String],
+    ) -> Result<BTreeMap<String, String>>;
+
+    /// Stores the records of the hooks that run after a turn, as pending, unless they are stored. `step` is that of
+    /// `ids::AFTER_TURN_STEP`. No event belongs to them. Returns false, and stores nothing, when too many hooks of other turns of
+    /// the conversation have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
+    async fn begin_after_turn(&self, step: &StepKey, calls: &[ToolCall]) -> Result<bool>;
 
     /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;

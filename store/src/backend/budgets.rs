@@ -178,6 +178,9 @@ pub(super) async fn settle(
             .execute(&mut *connection)
             .await?;
     }
+    if state.calls() == 0 {
+        return Ok(());
+    }
     sqlx::query(sql::ADD_CALL)
         .bind(&step.conversation_id)
         .bind(day(now()))

@@ -66,6 +66,8 @@
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
 //! | `begin_sub_agent` | 7; repeated: 4 |
+//! | `owner_of`, `message_texts` | 1 |
+//! | `begin_after_turn` | 6 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 6 |
@@ -87,6 +89,7 @@
 //! | `store_result` | 2 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
+mod after_turn;
 mod agent_executions;
 mod append;
 pub(crate) mod begin;

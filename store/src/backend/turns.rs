@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use everturn_proto::{
     Thread,
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest},
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall},
     words::AgentExecutionStatus,
 };
 use sqlx::types::Json as Column;
 
 use super::{
-    Database, begin,
+    Database, after_turn, begin,
     budgets::{self, Freed},
     chain, checkpoints, claims,
     dialect::{list, words},
@@ -20,14 +20,15 @@ use super::{
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
         context::CONTEXT,
-        conversations::AGENT_OF,
+        conversations::{AGENT_OF, OWNER_OF},
+        messages::MESSAGE_TEXTS,
         outside::GRANTED_TOOLS,
     },
     sub_agents,
 };
 use crate::{
     api::{
-        BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
+        Access, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
         FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
         Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
         TurnStore, WorkerId,
@@ -72,6 +73,30 @@ impl TurnStore for Database {
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>> {
         let query = sqlx::query_scalar(AGENT_OF).bind(conversation_id);
         self.read(query.fetch_optional(self.reader())).await
+    }
+
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>> {
+        let query = sqlx::query_as(OWNER_OF).bind(conversation_id);
+        self.read(query.fetch_optional(self.reader())).await
+    }
+
+    async fn message_texts(
+        &self,
+        conversation_id: &str,
+        message_ids: &[String],
+    ) -> Result<BTreeMap<String, String>> {
+        let query = sqlx::query_as(words(MESSAGE_TEXTS))
+            .bind(conversation_id)
+            .bind(list(message_ids));
+        let texts: Vec<(String, String)> = self.read(query.fetch_all(self.reader())).await?;
+        Ok(texts.into_iter().collect())
+    }
+
+    async fn begin_after_turn(&self, step: &StepKey, calls: &[ToolCall]) -> Result<bool> {
+        self.locking(&step.conversation_id, async |connection| {
+            after_turn::begin(connection, step, calls).await
+        })
+        .await
     }
 
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>> {

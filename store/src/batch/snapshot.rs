@@ -150,7 +150,7 @@ impl Totals {
     /// The sums with one call more.
     pub(crate) fn with(self, reply: &LlmCompleteState) -> Self {
         Self {
-            calls: self.calls.saturating_add(1),
+            calls: self.calls.saturating_add(reply.calls()),
             input_tokens: self.input_tokens.saturating_add(reply.input_tokens),
             output_tokens: self.output_tokens.saturating_add(reply.output_tokens),
             tree: self.tree.with(&Spent {

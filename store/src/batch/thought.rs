@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl<'a> Builder<'a> {
-    /// Adds the thought, an act for each call, the calls' records as pending, and the assistant's row.
+    /// Adds the thought (hooks have none), an act for each call, the calls' records as pending, and the assistant's row.
     pub(super) fn thought(&mut self) -> Result<()> {
         let state = self.checkpoint()?;
         if state.finish() != FinishReason::ToolCalls {
@@ -26,12 +26,15 @@ impl<'a> Builder<'a> {
         let texts = [state.reasoning.as_str(), state.text.as_str()];
         let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
         let (agent_execution_id, step) = (self.agent_execution_id(), self.step().step);
-        let thought = Thought {
-            thought: texts.join("\n\n"),
-            agent_execution_id: agent_execution_id.clone(),
-            step,
-        };
-        let sequence = self.event(EventType::Thought, &thought);
+        let mut sequence = None;
+        if !state.is_of_hooks() {
+            let thought = Thought {
+                thought: texts.join("\n\n"),
+                agent_execution_id: agent_execution_id.clone(),
+                step,
+            };
+            sequence = Some(self.event(EventType::Thought, &thought));
+        }
         for (index, call) in state.tool_calls.iter().enumerate() {
             let act = Act {
                 execution_id: call.execution_id.clone(),
@@ -41,12 +44,15 @@ impl<'a> Builder<'a> {
                 status: ToolStatus::Running.into(),
                 agent_execution_id: agent_execution_id.clone(),
                 step,
+                hook: call.hook.clone(),
             };
-            self.event(EventType::Act, &act);
+            let of_act = self.event(EventType::Act, &act);
+            sequence.get_or_insert(of_act);
             let row = ToolRow::pending(step, index, call.clone());
             self.batch.pending_tools.push(row);
         }
         self.ask_outside();
+        let sequence = sequence.unwrap_or_default();
         self.assistant_row(&state.text, state.tool_calls.clone(), sequence);
         self.step_done();
         Ok(())

@@ -78,6 +78,7 @@ impl From<ToolColumns> for ToolRecord {
                 remote: None,
                 // Only the context needs to know it, and the context is read from the messages.
                 signed_by: String::new(),
+                hook: None,
             },
             status: columns.status,
             attempt: columns.attempt,

@@ -49,6 +49,7 @@ fn compacted(
         })),
         input_tokens: 700,
         output_tokens: 30,
+        generation: 1,
         ..LlmCompleteState::default()
     }
 }

@@ -333,6 +333,7 @@ pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
         tool_calls,
         input_tokens: 100,
         output_tokens: 10,
+        generation: 1,
         ..LlmCompleteState::default()
     }
 }

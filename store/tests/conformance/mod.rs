@@ -20,6 +20,7 @@ pub mod delegation;
 pub mod deletion;
 pub mod elsewhere;
 pub mod fixture;
+pub mod hooks;
 pub mod json;
 pub mod keys;
 pub mod leases;
@@ -122,6 +123,9 @@ macro_rules! conformance_suite {
             leases::a_worker_that_renews_is_not_removed,
             leases::what_a_worker_held_comes_first,
             leases::a_sub_agent_is_named_by_its_call,
+            hooks::a_step_of_hooks_is_no_call_of_a_model,
+            hooks::hooks_after_a_turn_are_claimed_like_any_tool,
+            hooks::hooks_of_too_many_turns_are_left_out,
             traces::the_first_trace_that_is_offered_is_kept,
             traces::a_trace_that_nobody_offered_begins_with_the_turn,
             traces::a_trace_goes_with_its_conversation,

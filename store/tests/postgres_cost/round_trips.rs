@@ -406,6 +406,35 @@ async fn a_turn_of_two_steps_and_two_tools() {
     assert_eq!(Turn::new(store, "c", "m").events().await.len(), 8);
 }
 
+/// Counts what hooks cost beside their tools.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks() {
+    let (line, store) = watched().await;
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
+    for id in ["warm", "c"] {
+        costs.measured.clear();
+        let turn = Turn::begun(store.clone(), id, "m").await;
+        turn.complete(0, "answer", &[]).await;
+        turn.end(0, AgentExecutionStatus::Completed).await;
+        costs.of("owner_of", store.owner_of(id)).await.unwrap();
+        let ids = ["m".to_owned()];
+        let texts = store.message_texts(id, &ids);
+        costs.of("message_texts", texts).await.unwrap();
+        let (step, calls) = (turn.step(1), [turn.call(1, 0, Effect::Read)]);
+        let begun = store.begin_after_turn(&step, &calls);
+        costs.of("begin_after_turn", begun).await.unwrap();
+    }
+    let expected = [
+        ("owner_of", 1),
+        ("message_texts", 1),
+        ("begin_after_turn", 6),
+    ];
+    assert_eq!(costs.measured, expected);
+}
+
 /// Counts the begin and the end of a sub-agent (ARCHITECTURE "What a turn costs").
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sub_agent() {

@@ -35,6 +35,7 @@ mod fallback;
 mod faults;
 mod gateway_crash;
 mod health;
+mod hooks;
 mod http_tools;
 mod inline_tools;
 mod isolation;

@@ -8,6 +8,7 @@
 mod record;
 mod record_answers;
 mod record_compaction;
+mod record_hooks;
 mod record_observed;
 mod record_pools;
 
@@ -16,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use everturn_workflows::AgentExecution;
+use everturn_workflows::{AfterTurn, AgentExecution};
 use serde_json::Value;
 use temporalio_client::WorkflowHistory;
 use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
@@ -52,6 +53,8 @@ async fn replay(history: &Value) -> Result<(), String> {
     let options = WorkflowReplayerOptions::new()
         .register_workflow::<AgentExecution>()
         .unwrap()
+        .register_workflow::<AfterTurn>()
+        .unwrap()
         .build();
     let replayer = WorkflowReplayer::new(options).unwrap();
     replayer
@@ -83,6 +86,8 @@ async fn stored_histories_replay() {
         "goes-on-among-tools",
         "mended-answer",
         "step-limit",
+        "hooks",
+        "after-turn",
     ];
     let of_tools = [
         "approval",

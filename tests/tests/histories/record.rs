@@ -37,7 +37,12 @@ pub(super) async fn record(stack: &Stack, name: &str, conversation: &str, run_id
     record_workflow(stack, name, ids::workflow_id(conversation), run_id).await;
 }
 
-async fn record_workflow(stack: &Stack, name: &str, workflow_id: String, run_id: Option<&str>) {
+pub(super) async fn record_workflow(
+    stack: &Stack,
+    name: &str,
+    workflow_id: String,
+    run_id: Option<&str>,
+) {
     let info = WorkflowExecutionInfo::builder()
         .namespace("default".to_owned())
         .workflow_id(workflow_id)

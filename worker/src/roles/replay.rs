@@ -5,7 +5,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, bail};
-use everturn_workflows::AgentExecution;
+use everturn_workflows::{AfterTurn, AgentExecution};
 use futures::StreamExt;
 use temporalio_client::{
     Client, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistory,
@@ -42,7 +42,8 @@ pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<Exit
 /// What Temporal is asked for. The runs of other task queues have workers of their own.
 fn query(common: &Common, options: &ReplayOptions) -> String {
     let queue = common.task_queue.replace('\'', "''");
-    let own = format!("WorkflowType = 'agent-execution' AND TaskQueue = '{queue}'");
+    let own =
+        format!("WorkflowType IN ('agent-execution', 'after-turn') AND TaskQueue = '{queue}'");
     let running = (!options.closed).then(|| "ExecutionStatus = 'Running'".to_owned());
     let more = options.query.as_ref().map(|more| format!("({more})"));
     let conditions: Vec<_> = [Some(own), running, more].into_iter().flatten().collect();
@@ -69,6 +70,7 @@ impl Replay {
     fn new() -> anyhow::Result<Self> {
         let options = WorkflowReplayerOptions::new()
             .register_workflow::<AgentExecution>()?
+            .register_workflow::<AfterTurn>()?
             .workflow_interceptor(telemetry::tells_remote_tools())
             .build();
         Ok(Self {

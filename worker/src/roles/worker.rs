@@ -17,7 +17,7 @@ use everturn_activities::{
 };
 use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::Store;
-use everturn_workflows::AgentExecution;
+use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;
 use temporalio_sdk::{
@@ -186,7 +186,9 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             SdkOptions::new(task_queue.clone()).maybe_deployment_options(parts.deployment.clone());
         let options = match parts.only {
             Some(Work::Models | Work::Tools) => options,
-            Some(Work::Workflows) | None => options.register_workflow::<AgentExecution>()?,
+            Some(Work::Workflows) | None => options
+                .register_workflow::<AgentExecution>()?
+                .register_workflow::<AfterTurn>()?,
         };
         let options = options
             .register_activities(activities.clone())

@@ -10,13 +10,13 @@ use std::{
 use async_trait::async_trait;
 use everturn_proto::{
     Thread,
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, FailedCall,
-    ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved,
-    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
-    WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate,
+    FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
+    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
+    TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -114,6 +114,27 @@ impl TurnStore for MeasuredTurns {
         noted(self.store.agent_of(conversation_id).await)
     }
 
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
+        noted(self.store.owner_of(conversation_id).await)
+    }
+
+    async fn message_texts(
+        &self,
+        conversation_id: &str,
+        message_ids: &[String],
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let texts = self.store.message_texts(conversation_id, message_ids);
+        noted(texts.await)
+    }
+
+    async fn begin_after_turn(
+        &self,
+        step: &StepKey,
+        calls: &[ToolCall],
+    ) -> Result<bool, StoreError> {
+        noted(self.store.begin_after_turn(step, calls).await)
+    }
+
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {
         noted(self.store.agent_definition(hash).await)
     }
@@ -203,7 +224,7 @@ impl TurnStore for MeasuredTurns {
         state: LlmCompleteState,
     ) -> Result<CompletedStep, StoreError> {
         let completed = noted(self.store.complete_step(step, state).await)?;
-        if matches!(completed, CompletedStep::Stored(_)) {
+        if matches!(&completed, CompletedStep::Stored(state) if state.calls() > 0) {
             turns::step_stored();
         }
         Ok(completed)

@@ -36,7 +36,7 @@ impl Random {
 /// Reads the frames over two connections, of which the first is cut at a random byte.
 pub(crate) fn read_with_a_cut(frames: &[Frame], random: &mut Random) -> Conversation {
     let bytes: Vec<_> = frames.iter().map(Frame::bytes).collect();
-    let cut = random.below(bytes.iter().map(Vec::len).sum::<usize>() + 1);
+    let cut = random.below(bytes.iter().map(Vec::len).sum());
     let mut conversation = Conversation::default();
     let first: Vec<u8> = bytes.concat().into_iter().take(cut).collect();
     let taken = feed(&mut conversation, &first, random);

@@ -1,10 +1,13 @@
-/** The API's timeline, from the state. */
+/** The part of the API's timeline that every client can make of its state. */
 
 import { present } from "./fields.js";
 import type { Item, ToolCall } from "./state.js";
 import type { TimelineItem } from "../api.js";
 
-/** Makes of items what `GET …/messages` answers for the same events. */
+/**
+ * Makes of items what `GET …/messages` answers for the same events: messages, thoughts, tool calls and their results. The API's
+ * timeline also has items of other types, and other fields.
+ */
 export function timeline(items: readonly Item[]): TimelineItem[] {
   const shown = items.flatMap(entries);
   return shown.sort((one, other) => one.sequenceNumber - other.sequenceNumber);

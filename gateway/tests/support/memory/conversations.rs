@@ -27,7 +27,8 @@ impl Conversations for MemoryStore {
     }
 
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
-        let tables = self.open()?;
+        let mut tables = self.open()?;
+        tables.list_reads += 1;
         let mut rows: Vec<_> = tables
             .conversations
             .values()

@@ -44,6 +44,8 @@ pub struct Tables {
     /// Whether something else of the conversation has not ended.
     pub has_others: bool,
     pub current: Option<String>,
+    /// Pages of lists read.
+    pub list_reads: usize,
     /// What goes on in each conversation, as lists say it.
     pub activities: BTreeMap<String, Activity>,
     /// The newest generation of each agent execution, by conversation.

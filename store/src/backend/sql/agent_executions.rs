@@ -192,12 +192,13 @@ pub(crate) const AGENT_EXECUTIONS: SqlText =
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` id.
 pub(crate) const AGENT_EXECUTION: SqlText = agent_executions!("e.id = $4");
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest replies.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest replies of models.
 pub(crate) const STEP_USAGE: &str = concat!(
     "SELECT k.step_number AS step, COALESCE(k.execution_state ->> 'model', '') AS model, k.created_at AS stored_at, \
      k.input_tokens AS spent_input, k.output_tokens AS spent_output, k.cached_tokens AS spent_cached, \
      k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano \
      FROM execution_checkpoints k WHERE k.conversation_id = $1 AND ",
     of_visible_conversation!(),
-    " AND k.agent_execution_id = $4 AND k.checkpoint_type = 'llm_complete' ORDER BY k.step_number DESC LIMIT $5"
+    " AND k.agent_execution_id = $4 AND k.checkpoint_type = 'llm_complete' AND k.generation > 0 \
+     ORDER BY k.step_number DESC LIMIT $5"
 );

@@ -96,7 +96,7 @@ const INSERT_CHECKPOINT: &str = insert_checkpoint!(
 /// conversation has one of the call ids in the list `$17`.
 ///
 /// PostgreSQL also counts the call in the same statement, with `$18` day, `$19` model, `$20` slot, and settles what it had
-/// reserved, with `$21` tokens and `$22` nano-USD that it took. It returns the number of rows that were inserted. The day comes
+/// reserved, with `$21` tokens and `$22` nano-USD that it took. A step of hooks has generation 0 (`$8`), and counts as no call. It returns the number of rows that were inserted. The day comes
 /// last, in the order of locks.
 pub(crate) const INSERT_REPLY: SqlText = SqlText {
     sqlite: insert_reply!(
@@ -121,7 +121,7 @@ pub(crate) const INSERT_REPLY: SqlText = SqlText {
         add_to_day!(
             "SELECT c.tenant_id, $18, $19, $20, 1, $9, $10, $13, $14, $15, COALESCE($16, 0), 0, 0, 0 \
              FROM reply JOIN conversations c ON c.id = reply.conversation_id \
-             WHERE (SELECT COUNT(*) FROM settled) < 2"
+             WHERE $8 > 0 AND (SELECT COUNT(*) FROM settled) < 2"
         ),
         ") SELECT COUNT(*) FROM reply"
     ),

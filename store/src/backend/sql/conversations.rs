@@ -77,6 +77,10 @@ pub(crate) const CONVERSATION: &str = concat!(
 /// `$1` id.
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
 
+/// `$1` id. A conversation without an owner belongs to its tenant alone.
+pub(crate) const OWNER_OF: &str =
+    "SELECT tenant_id, NULLIF(owner_id, '') AS owner_id FROM conversations WHERE id = $1";
+
 /// Counts the calls of the conversation in `conversations` that wait for somebody outside. The condition repeats that of the
 /// index `tool_execution_records_waiting`, as in [`WAITING_TOOLS`](super::outside::WAITING_TOOLS).
 macro_rules! waiting_calls {

@@ -197,6 +197,8 @@ macro_rules! spent {
     };
 }
 
+/// A step of hooks has a checkpoint of generation 0, and counts as no call.
+///
 /// The sums over the replies of an agent execution, and with its sub-agents: [`Totals`](crate::batch::Totals). `of` is the
 /// condition that a reply is of one of these. PostgreSQL is given an array, because it looks each of its elements up, and would
 /// read the whole table for a join whose size it cannot tell.
@@ -205,7 +207,7 @@ macro_rules! totals {
         concat!(
             "SELECT COUNT(*) FILTER (WHERE k.agent_execution_id = ",
             $execution,
-            ") AS calls, CAST(COALESCE(SUM(k.input_tokens) FILTER (WHERE k.agent_execution_id = ",
+            " AND k.generation > 0) AS calls, CAST(COALESCE(SUM(k.input_tokens) FILTER (WHERE k.agent_execution_id = ",
             $execution,
             "), 0) AS BIGINT) AS input_tokens, \
              CAST(COALESCE(SUM(k.output_tokens) FILTER (WHERE k.agent_execution_id = ",

@@ -163,6 +163,13 @@ impl InsertTakenMessage<'_> {
 }
 
 /// `$1` conversation, `$2` list of ids.
+pub(crate) const MESSAGE_TEXTS: SqlText = among!(
+    "SELECT id, content FROM messages WHERE conversation_id = $1 AND id",
+    "$2",
+    ""
+);
+
+/// `$1` conversation, `$2` list of ids.
 pub(crate) const ASSISTANT_ROWS: SqlText = among!(
     "SELECT id, step, content, tool_calls, sequence_number FROM messages WHERE conversation_id = $1 \
      AND role = 'assistant' AND id",

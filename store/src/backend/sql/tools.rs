@@ -167,6 +167,15 @@ pub(crate) const RECORDED: SqlText = among!(
     ""
 );
 
+/// `$1` conversation, `$2` step of the hooks after turns, `$3` after this time, `$4` but not of this agent execution, `$5` list of
+/// the statuses that are open. Counts the hooks that have not ended.
+pub(crate) const OPEN_HOOKS: SqlText = among!(
+    "SELECT COUNT(*) FROM tool_execution_records WHERE conversation_id = $1 AND step = $2 AND created_at > $3 \
+     AND agent_execution_id <> $4 AND status",
+    "$5",
+    ""
+);
+
 /// `$1` conversation, `$2` list of call ids.
 pub(crate) const USED_CALL_IDS: SqlText = among!(
     "SELECT call_id FROM tool_execution_records WHERE conversation_id = $1 AND call_id",

@@ -7,7 +7,7 @@ mod rows;
 mod tools;
 pub(crate) mod values;
 
-pub(super) use tools::insert_ended;
+pub(super) use tools::{insert_ended, insert_unless_recorded};
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{

@@ -156,6 +156,26 @@ pub(super) fn end_delegate_call(
     });
 }
 
+/// Inserts records of tools that have not started. Those that exist stay as they are.
+pub(in super::super) async fn insert_unless_recorded(
+    connection: &mut Connection,
+    step: &StepKey,
+    tools: &[ToolRow],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let mut parts = Parts::default();
+    insert_rows(
+        &mut parts,
+        INSERT_TOOLS,
+        tools,
+        UNLESS_RECORDED,
+        |values, tool| {
+            bind_tool(values, step, tool, now);
+        },
+    );
+    parts.execute(connection).await
+}
+
 /// Inserts the record of a tool that ended while its row was missing. A record that exists by now stays as it is.
 pub(in super::super) async fn insert_ended(
     connection: &mut Connection,

@@ -5,6 +5,7 @@
 //! - `output`: the schema of its answers
 //! - `parameters`: how its model is to write
 //! - `fallback`: the models that answer when its own cannot
+//! - `hooks`: the tools that run around its turns
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
 
@@ -13,6 +14,7 @@ mod defaults;
 mod delegates;
 mod entries;
 mod fallback;
+mod hooks;
 mod output;
 mod parameters;
 
@@ -33,6 +35,7 @@ use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
 use self::fallback::{FallbackTable, OwnModel};
+use self::hooks::HooksTable;
 use self::output::OutputTable;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
@@ -82,6 +85,7 @@ pub(super) struct AgentTable {
     budget: Option<BudgetTable>,
     fallback: Option<FallbackTable>,
     output: Option<OutputTable>,
+    hooks: Option<HooksTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -207,9 +211,11 @@ impl AgentTable {
         });
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
         limits.output = (self.output.as_ref()).and_then(|output| output.check(check, name));
+        let tools = self.tools(check, names);
+        limits.hooks = (self.hooks.as_ref()).and_then(|hooks| hooks.check(check, names, &tools));
         AgentDefinition {
             name: name.get_ref().clone(),
-            tools: self.tools(check, names),
+            tools,
             model: Some(self.model.into_inner()),
             instructions: self.instructions,
             provider: self.provider.into_inner(),

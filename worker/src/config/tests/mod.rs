@@ -7,6 +7,7 @@ mod documented;
 mod examples;
 mod fallback;
 mod gateway;
+mod hooks;
 mod http;
 mod mcp;
 mod output;

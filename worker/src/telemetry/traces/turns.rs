@@ -6,14 +6,14 @@ use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 use async_trait::async_trait;
 use everturn_proto::{
     Thread, ids as stable,
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest},
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall},
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, FailedCall,
-    ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved,
-    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey, TurnStart,
-    TurnStore, WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate,
+    FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
+    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey,
+    TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -163,6 +163,27 @@ impl TurnStore for TracedTurns {
 
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
         self.store.agent_of(conversation_id).await
+    }
+
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
+        self.store.owner_of(conversation_id).await
+    }
+
+    async fn message_texts(
+        &self,
+        conversation_id: &str,
+        message_ids: &[String],
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let texts = self.store.message_texts(conversation_id, message_ids);
+        texts.await
+    }
+
+    async fn begin_after_turn(
+        &self,
+        step: &StepKey,
+        calls: &[ToolCall],
+    ) -> Result<bool, StoreError> {
+        self.store.begin_after_turn(step, calls).await
     }
 
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {

@@ -1,0 +1,99 @@
+//! `begin_after_turn_activity`: plans the hooks that run after a turn, and stores their records. They run like any tool.
+
+use everturn_proto::{
+    Thread,
+    ids::{self, AFTER_TURN_STEP},
+    turn::{AfterTurnInput, AfterTurnPlan},
+    words::Hook,
+};
+use everturn_store::StepKey;
+use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
+
+use crate::{
+    AgentActivities,
+    attempt::Attempt,
+    hooks::{self, Around},
+    think,
+};
+
+pub(crate) async fn begin(
+    activities: &AgentActivities,
+    ctx: &ActivityContext,
+    input: AfterTurnInput,
+) -> Result<AfterTurnPlan, ActivityError> {
+    let attempt = &Attempt::begin(activities, ctx, &input.agent_execution_id);
+    let agent = think::pinned_agent(activities, attempt, &input.agent_hash).await?;
+    let owner = &hooks::owner(activities, attempt, &input.conversation_id).await?;
+    let said = said(activities, attempt, &input).await?;
+    let around = Around {
+        owner,
+        conversation_id: &input.conversation_id,
+        message_id: &input.message_id,
+        agent_execution_id: &input.agent_execution_id,
+        agent: &agent.name,
+        message: &said.message,
+        answer: Some(&said.answer),
+    };
+    let named = agent.hooks.as_ref();
+    let named = named.map_or(&[][..], |hooks| hooks.after_turn.as_slice());
+    let step = StepKey {
+        conversation_id: input.conversation_id.clone(),
+        message_id: input.message_id.clone(),
+        agent_execution_id: input.agent_execution_id.clone(),
+        step: AFTER_TURN_STEP,
+        epoch: None,
+    };
+    let execution_id = |index| {
+        let (message, agent) = (&step.message_id, &step.agent_execution_id);
+        ids::tool_execution_id(message, agent, AFTER_TURN_STEP, index)
+    };
+    let calls = hooks::plan(activities, named, Hook::AfterTurn, &around, execution_id).await;
+    let has_begun = attempt
+        .insist(|| activities.turns.begin_after_turn(&step, &calls))
+        .await?;
+    if !has_begun {
+        tracing::warn!(
+            conversation_id = step.conversation_id,
+            agent_execution_id = step.agent_execution_id,
+            "the hooks after a turn are left out, because those of too many earlier turns of the conversation still run"
+        );
+        return Ok(AfterTurnPlan {
+            is_left_out: true,
+            ..AfterTurnPlan::default()
+        });
+    }
+    Ok(AfterTurnPlan {
+        tool_calls: calls.iter().map(think::planned).collect(),
+        is_left_out: false,
+    })
+}
+
+/// What was said in the turn.
+struct Said {
+    message: String,
+    answer: String,
+}
+
+async fn said(
+    activities: &AgentActivities,
+    attempt: &Attempt<'_>,
+    input: &AfterTurnInput,
+) -> Result<Said, ActivityError> {
+    let id = &input.agent_execution_id;
+    let thread = Thread::of(&input.conversation_id, &input.message_id, id);
+    let task = match thread.sub_agent() {
+        Some(sub_agent) => ids::task_message_id(sub_agent),
+        None => input.message_id.clone(),
+    };
+    let answer = ids::assistant_message_id(id, input.last_step);
+    let (conversation, wanted) = (&input.conversation_id, [task, answer]);
+    let mut texts = attempt
+        .insist(|| activities.turns.message_texts(conversation, &wanted))
+        .await?;
+    let [task, answer] = wanted;
+    Ok(Said {
+        message: texts.remove(&task).unwrap_or_default(),
+        answer: texts.remove(&answer).unwrap_or_default(),
+    })
+}

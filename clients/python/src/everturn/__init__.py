@@ -1,0 +1,77 @@
+"""Client of Everturn, a durable runtime for LLM agents.
+
+- :class:`Everturn`, and with ``await`` :class:`AsyncEverturn`: send, follow, approve, cancel, resume
+- :class:`State` and its items: what is known of a conversation
+- :class:`Reducer`: the same from frames that somebody else reads, without I/O
+- ``everturn.api``: the types of the HTTP API
+"""
+
+from .async_client import AsyncConversation, AsyncEverturn, AsyncTurn
+from .client import Conversation, Everturn, Turn
+from .core.outbox import Message
+from .core.session import Connection, Reply, Update
+from .core.tools import ClientTool, ClientTools
+from .errors import ApiError, ClientCode, EverturnError, TurnError
+from .options import Key, Limits
+from .state.model import (
+    Approval,
+    AssistantMessage,
+    ClientToolRequest,
+    End,
+    Item,
+    Note,
+    OpenText,
+    PlanStep,
+    State,
+    SubAgent,
+    Thought,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    WorkPlan,
+)
+from .state.reducer import Frame, Reducer, reduce
+from .state.timeline import timeline
+from .storage import FileStorage, Storage
+
+__all__ = [
+    "ApiError",
+    "Approval",
+    "AssistantMessage",
+    "AsyncConversation",
+    "AsyncEverturn",
+    "AsyncTurn",
+    "ClientCode",
+    "ClientTool",
+    "ClientToolRequest",
+    "ClientTools",
+    "Connection",
+    "Conversation",
+    "End",
+    "Everturn",
+    "EverturnError",
+    "FileStorage",
+    "Frame",
+    "Item",
+    "Key",
+    "Limits",
+    "Message",
+    "Note",
+    "OpenText",
+    "PlanStep",
+    "Reducer",
+    "Reply",
+    "State",
+    "Storage",
+    "SubAgent",
+    "Thought",
+    "ToolCall",
+    "ToolResult",
+    "Turn",
+    "TurnError",
+    "Update",
+    "UserMessage",
+    "WorkPlan",
+    "reduce",
+    "timeline",
+]

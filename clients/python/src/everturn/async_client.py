@@ -1,0 +1,268 @@
+"""The client with ``await``. Each method runs a flow of the core: the rules are there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from .api import (
+    AgentExecution,
+    AnsweredApproval,
+    Blob,
+    Cancelled,
+    Event,
+    ExecutionStatus,
+    OnBusy,
+    PendingApproval,
+    Resumed,
+    Timeline,
+    UsageDay,
+    WaitingCall,
+)
+from .api import Conversation as ConversationInfo
+from .api import Session as SessionInfo
+from .core.approvals import approval, denial
+from .core.one_reader import OneReader
+from .core.outbox import Message, new_message
+from .core.session import Reply, Session, TurnCore, Update
+from .core.setup import Parts
+from .core.tools import ClientTools
+from .options import Key, Limits
+from .runners.asynchronous import AsyncRunner
+from .state.model import JsonObject, State, ToolCall
+from .storage import Storage
+
+
+class AsyncEverturn:
+    """A client of Everturn, for one event loop of asyncio.
+
+    ``url`` is where a gateway, or the load balancer before them, listens. ``key`` is a key or a token, or a function
+    that gets one for each request. ``tools`` are functions that run calls of client tools, by the names that the
+    gateway's configuration gives them. ``storage`` keeps what must survive the end of the program, for instance
+    ``FileStorage(folder)``; the default keeps nothing. ``transport`` is another one of httpx, for a proxy or a test.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8080",
+        *,
+        key: Key | None = None,
+        tools: ClientTools | None = None,
+        storage: Storage | None = None,
+        limits: Limits | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._parts = Parts.of(url, key, tools, storage, limits)
+        self._runner = AsyncRunner(url, self._parts.http.limits, transport)
+
+    async def __aenter__(self) -> AsyncEverturn:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._runner.close()
+
+    def conversation(
+        self, id: str | None = None, *, agent: str | None = None, title: str | None = None, cursor: str | None = None
+    ) -> AsyncConversation:
+        """Returns a conversation, without asking a gateway. One that does not exist is created by the first message.
+
+        Without an ``id`` it is a new one. ``agent`` and ``title`` are of a new one. With a ``cursor``, only what comes
+        after it is known; without one, the latest events are read first.
+        """
+        return AsyncConversation(self._runner, self._parts.session(id, agent, title, cursor))
+
+    def conversations(
+        self, *, search: str | None = None, agent: str | None = None, page: int | None = None
+    ) -> AsyncIterator[ConversationInfo]:
+        """Yields every conversation, the one that was updated last first. ``page`` is how many one request reads."""
+        return self._runner.stream(self._parts.calls.conversations(search, agent, page))
+
+    async def upload(self, content: bytes, media_type: str, *, file_name: str = "") -> Blob:
+        """Stores a file, for the ``attachments`` of a message."""
+        return await self._runner.run(self._parts.calls.upload(content, media_type, file_name))
+
+    async def read_blob(self, blob_id: str) -> bytes:
+        """Reads a file."""
+        return await self._runner.run(self._parts.calls.read_blob(blob_id))
+
+    def usage(
+        self, *, first: str | None = None, last: str | None = None, page: int | None = None
+    ) -> AsyncIterator[UsageDay]:
+        """Yields what the tenant took of models, by day and model, from the ``first`` to the ``last`` day."""
+        return self._runner.stream(self._parts.calls.usage(first, last, page))
+
+    async def session(self) -> SessionInfo:
+        """Returns who the caller is."""
+        return await self._runner.run(self._parts.calls.session())
+
+
+class AsyncConversation:
+    """One conversation. One loop reads it at a time."""
+
+    def __init__(self, runner: AsyncRunner, session: Session) -> None:
+        self._runner = runner
+        self._session = session
+        self._calls = session.calls
+        self._reader = OneReader()
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return self._session.calls.id
+
+    @property
+    def state(self) -> State:
+        """What was known when the conversation was last read."""
+        return self._session.state
+
+    def send(
+        self,
+        content: str,
+        *,
+        message_id: str | None = None,
+        attachments: Sequence[Blob | str] = (),
+        on_busy: OnBusy | None = None,
+    ) -> AsyncTurn:
+        """Returns the turn of a message. ``await`` it to send the message; a loop over it sends it, too.
+
+        The same ``message_id`` twice is one message, whichever program sends it: use your own to send a message again
+        after a crash. ``on_busy`` says what to do while a turn runs: ``queue`` (the default), ``steer``, ``interrupt``
+        or ``reject``. ``attachments`` are files that were uploaded.
+        """
+        return self._send(new_message(content, message_id, attachments, on_busy))
+
+    def pending(self) -> list[Message]:
+        """Returns the messages in the storage that no gateway has confirmed."""
+        return self._session.outbox.pending()
+
+    async def restore(self) -> list[AsyncTurn]:
+        """Sends again what no gateway has confirmed, and returns the turns."""
+        return [await self._send(message) for message in self.pending()]
+
+    def discard(self, message_id: str) -> None:
+        """Forgets a pending message. One that a gateway has stored has its turn all the same."""
+        self._session.outbox.discard(message_id)
+
+    def updates(self) -> AsyncGenerator[Update, None]:
+        """Yields what is known, and then each change, whoever causes it, until the conversation is deleted.
+
+        It comes back by itself when the connection is cut. Whoever is slow skips nothing but is told later.
+        """
+        return self._reader.take(self._runner.stream(self._session.updates()))
+
+    async def older(self, limit: int = 200) -> bool:
+        """Reads the events before the first one that is known into ``state``. False when there are none."""
+        return await self._runner.run(self._session.older(limit))
+
+    async def approvals(self) -> list[PendingApproval]:
+        """Returns the calls that wait for a person, the oldest first."""
+        return await self._runner.run(self._calls.approvals())
+
+    async def approve(
+        self, call: PendingApproval | ToolCall, *, tool_input: JsonObject | None = None, remember: bool = False
+    ) -> AnsweredApproval:
+        """Approves a call: a pending approval, or the call as ``state`` has it.
+
+        With ``tool_input`` the tool runs with this input instead. With ``remember`` this tool does not ask again in
+        this conversation.
+        """
+        return await self._runner.run(self._calls.answer_approval(*approval(call, tool_input, remember)))
+
+    async def deny(self, call: PendingApproval | ToolCall, *, reason: str | None = None) -> AnsweredApproval:
+        """Denies a call. The model reads the ``reason``."""
+        return await self._runner.run(self._calls.answer_approval(*denial(call, reason)))
+
+    async def client_tools(self) -> list[WaitingCall]:
+        """Returns the calls that a client is to run. Those of the client's ``tools`` run by themselves."""
+        return await self._runner.run(self._calls.client_tools())
+
+    async def cancel(self, message_id: str | None = None) -> Cancelled:
+        """Cancels the turn that runs, or one message by the gateway's id of it."""
+        return await self._runner.run(self._calls.cancel(message_id))
+
+    async def resume(self) -> Resumed:
+        """Goes on with a turn whose workflow is gone, at once. The gateways do it, too, after a while."""
+        return await self._runner.run(self._calls.resume())
+
+    async def create(self) -> ConversationInfo:
+        """Creates the conversation, or finds it. The first message does it, too."""
+        return await self._runner.run(self._session.outbox.create())
+
+    async def show(self) -> ConversationInfo:
+        """Returns what the list of conversations has of it."""
+        return await self._runner.run(self._calls.show())
+
+    async def rename(self, title: str) -> ConversationInfo:
+        """Gives it another title."""
+        return await self._runner.run(self._calls.rename(title))
+
+    async def delete(self) -> None:
+        """Ends its turn, and removes it. Nothing can bring it back."""
+        return await self._runner.run(self._calls.delete())
+
+    async def status(self) -> ExecutionStatus:
+        """Returns whether a turn runs."""
+        return await self._runner.run(self._calls.status())
+
+    def events(self, from_sequence: int = 0, *, page: int | None = None) -> AsyncIterator[Event]:
+        """Yields every event from a number on, up to the last one that there is now."""
+        return self._runner.stream(self._calls.events(from_sequence, page))
+
+    def timeline(self, *, page: int | None = None) -> AsyncIterator[Timeline]:
+        """Yields the pages of the timeline backwards: the newest page first, each page in order."""
+        return self._runner.stream(self._calls.timeline(page))
+
+    def executions(self, *, page: int | None = None) -> AsyncIterator[AgentExecution]:
+        """Yields the agent executions: the turns and their sub-agents, in the order in which they began."""
+        return self._runner.stream(self._calls.executions(page))
+
+    async def tool_result(self, execution_id: str) -> str:
+        """Reads the whole result of a tool: its JSON, or its text if the result is a text."""
+        return await self._runner.run(self._calls.tool_result(execution_id))
+
+    def _send(self, message: Message) -> AsyncTurn:
+        return AsyncTurn(self._runner, self._reader, TurnCore(self._session, message))
+
+
+class AsyncTurn:
+    """A message and its turn. ``await`` sends it, once. A loop over it yields each change until the end of the turn."""
+
+    def __init__(self, runner: AsyncRunner, reader: OneReader, core: TurnCore) -> None:
+        self._runner = runner
+        self._reader = reader
+        self._core = core
+
+    @property
+    def message(self) -> Message:
+        """What is sent, with this program's id of it."""
+        return self._core.message
+
+    @property
+    def message_id(self) -> str | None:
+        """The gateway's id of the message, as events name it."""
+        return self._core.accepted["message_id"] if self._core.accepted else None
+
+    def __await__(self) -> Generator[Any, Any, AsyncTurn]:
+        return self._sent().__await__()
+
+    def __aiter__(self) -> AsyncGenerator[Update, None]:
+        return self._reader.take(self._runner.stream(self._core.updates()))
+
+    async def reply(self) -> Reply:
+        """Waits for the end of the turn, and returns the answer. Raises ``TurnError`` when there is none."""
+        async for _ in self:
+            pass
+        return self._core.reply()
+
+    async def _sent(self) -> AsyncTurn:
+        await self._runner.run(self._core.send())
+        return self

@@ -1,0 +1,70 @@
+//! The hooks of an agent that run after its turn: their records, which no event belongs to.
+
+use chrono::TimeDelta;
+use everturn_proto::{
+    ids::AFTER_TURN_STEP,
+    limits::{AFTER_TURN_LIMIT_S, MAX_HOOKS_AFTER_TURNS},
+    turn::ToolCall,
+    words::{AgentExecutionStatus, ToolStatus},
+};
+
+use super::{
+    Connection,
+    dialect::{list, words},
+    lock::lock_known,
+    sql::{agent_executions::STATUS_OF_EXECUTION, tools::OPEN_HOOKS},
+    write,
+};
+use crate::{
+    api::{Result, StepKey},
+    batch::ToolRow,
+    columns::now,
+    error::{Missing, StoreError},
+};
+
+/// Inserts the records of the hooks after a turn, unless they are there. Returns false when too many hooks of earlier turns of
+/// the conversation have not ended.
+pub(super) async fn begin(
+    connection: &mut Connection,
+    step: &StepKey,
+    calls: &[ToolCall],
+) -> Result<bool> {
+    // A conversation that is removed meanwhile gets no record.
+    lock_known(connection, &step.conversation_id).await?;
+    let id = &step.agent_execution_id;
+    let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
+        .bind(id)
+        .bind(&step.conversation_id)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let status = status.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, id))?;
+    let completed = AgentExecutionStatus::Completed;
+    if status != completed.as_str() {
+        let message = format!("agent execution `{id}` is {status}, not {completed}");
+        return Err(StoreError::Conflict(message));
+    }
+    let now = now();
+    let open = ToolStatus::OPEN.map(String::from);
+    let open: i64 = sqlx::query_scalar(words(OPEN_HOOKS))
+        .bind(&step.conversation_id)
+        .bind(i64::from(AFTER_TURN_STEP))
+        // The workflow of older ones has ended.
+        .bind(now - TimeDelta::seconds(i64::from(AFTER_TURN_LIMIT_S)))
+        .bind(id)
+        .bind(list(&open))
+        .fetch_one(&mut *connection)
+        .await?;
+    if usize::try_from(open).unwrap_or(usize::MAX) + calls.len() > MAX_HOOKS_AFTER_TURNS {
+        return Ok(false);
+    }
+    let records = calls.iter().enumerate();
+    let records: Vec<_> = records
+        .map(|(index, call)| ToolRow {
+            // Nobody observes it, and no end of a turn closes it.
+            observed_sequence: Some(0),
+            ..ToolRow::pending(AFTER_TURN_STEP, index, call.clone())
+        })
+        .collect();
+    write::insert_unless_recorded(connection, step, &records, now).await?;
+    Ok(true)
+}

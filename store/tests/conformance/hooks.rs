@@ -1,0 +1,159 @@
+//! Hooks: a step that calls no model, and the records of what runs after a turn.
+
+use everturn_proto::{
+    ids::AFTER_TURN_STEP,
+    limits::MAX_HOOKS_AFTER_TURNS,
+    turn::{LlmCompleteState, ToolCall},
+    words::{AgentExecutionStatus, Effect, Hook, ToolStatus},
+};
+use everturn_store::{
+    Conversations, EventReader, StoreError, TenantUsage, ToolClaim, TurnStore, UsageQuery,
+};
+
+use super::{
+    Backend,
+    fixture::{Turn, state, tenant, tool_end},
+};
+
+fn hook(call: ToolCall) -> ToolCall {
+    ToolCall {
+        hook: Some(Hook::BeforeTurn.into()),
+        ..call
+    }
+}
+
+pub async fn a_step_of_hooks_is_no_call_of_a_model(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let planned = LlmCompleteState {
+        generation: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+        ..state("", vec![hook(turn.call(0, 0, Effect::Read))])
+    };
+    let stored = turn.store.complete_step(&turn.step(0), planned).await;
+    stored.unwrap();
+    turn.thought(0).await;
+    turn.runs(0, 0).await;
+    turn.complete(1, "answer", &[]).await;
+    turn.end(1, AgentExecutionStatus::Completed).await;
+    let types = turn.types().await;
+    assert_eq!(
+        types,
+        [
+            "user_message",
+            "act",
+            "observe",
+            "assistant_message",
+            "complete"
+        ]
+    );
+    assert_eq!(turn.data("act").await["hook"], "before_turn");
+    assert_eq!(turn.data("complete").await["steps"], 1);
+    let query = UsageQuery {
+        from: "2000-01-01".into(),
+        to: "9999-12-31".into(),
+        limit: 100,
+        ..UsageQuery::default()
+    };
+    let days = turn.store.usage_days(&tenant().tenant_id, &query).await;
+    let calls: Vec<_> = days.unwrap().iter().map(|day| day.calls).collect();
+    assert_eq!(calls, [1]);
+}
+
+async fn ended<B: Backend>(backend: &B, message: &str) -> Turn<B::Store> {
+    let turn = Turn::begun(backend.open().await, "c", message).await;
+    turn.complete(0, "answer", &[]).await;
+    turn.end(0, AgentExecutionStatus::Completed).await;
+    turn
+}
+
+/// So many hooks after the turn.
+fn hooks(turn: &Turn<impl EventReader + Conversations + TurnStore>, count: usize) -> Vec<ToolCall> {
+    let hooks = 0..count;
+    hooks
+        .map(|index| turn.call(AFTER_TURN_STEP, index, Effect::Once))
+        .collect()
+}
+
+pub async fn hooks_after_a_turn_are_claimed_like_any_tool(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let (step, calls) = (turn.step(AFTER_TURN_STEP), hooks(&turn, 2));
+    let early = turn.store.begin_after_turn(&step, &calls).await;
+    assert!(
+        matches!(early, Err(StoreError::Conflict(_))),
+        "it runs still: {early:?}"
+    );
+    turn.complete(0, "answer", &[]).await;
+    turn.end(0, AgentExecutionStatus::Completed).await;
+    for _ in 0..2 {
+        assert!(turn.store.begin_after_turn(&step, &calls).await.unwrap());
+    }
+    let key = turn.tool(AFTER_TURN_STEP, 0);
+    let claim = turn.store.claim_tool(&key, "a").await.unwrap();
+    assert!(matches!(claim, ToolClaim::Run { .. }), "{claim:?}");
+    let other = turn.store.claim_tool(&key, "b").await.unwrap();
+    assert!(matches!(other, ToolClaim::OutcomeUnknown(_)), "{other:?}");
+    let record = turn
+        .store
+        .finish_tool(&key, tool_end(r#""kept""#))
+        .await
+        .unwrap();
+    assert_eq!(record.status, ToolStatus::Completed);
+    // Begun again, what has ended stays so. No event tells of it, and the end that is saved again closes nothing.
+    assert!(turn.store.begin_after_turn(&step, &calls).await.unwrap());
+    let claim = turn.store.claim_tool(&key, "c").await.unwrap();
+    assert!(matches!(claim, ToolClaim::Ended(_)), "{claim:?}");
+    turn.end(0, AgentExecutionStatus::Completed).await;
+    let open = turn.tool(AFTER_TURN_STEP, 1);
+    let claim = turn.store.claim_tool(&open, "a").await.unwrap();
+    assert!(matches!(claim, ToolClaim::Run { .. }), "{claim:?}");
+    assert_eq!(
+        turn.types().await,
+        ["user_message", "assistant_message", "complete"]
+    );
+    let owner = turn.store.owner_of("c").await.unwrap();
+    assert_eq!(owner, Some(tenant()));
+    let texts = turn
+        .store
+        .message_texts("c", &["m".to_owned(), "none".to_owned()])
+        .await;
+    assert_eq!(texts.unwrap().len(), 1);
+}
+
+pub async fn hooks_of_too_many_turns_are_left_out(backend: &impl Backend) {
+    const EACH: usize = 8;
+    let mut first = None;
+    for number in 0..MAX_HOOKS_AFTER_TURNS / EACH {
+        let turn = ended(backend, &format!("m{number}")).await;
+        let (step, calls) = (turn.step(AFTER_TURN_STEP), hooks(&turn, EACH));
+        assert!(turn.store.begin_after_turn(&step, &calls).await.unwrap());
+        first.get_or_insert(turn);
+    }
+    let (first, last) = (first.unwrap(), ended(backend, "last").await);
+    let (step, calls) = (last.step(AFTER_TURN_STEP), hooks(&last, EACH));
+    assert!(!last.store.begin_after_turn(&step, &calls).await.unwrap());
+    let key = last.tool(AFTER_TURN_STEP, 0);
+    assert!(
+        last.store.claim_tool(&key, "a").await.is_err(),
+        "nothing is stored"
+    );
+    // Those that are stored may begin again, and each that ends makes room.
+    let again = hooks(&first, EACH);
+    let step_of_first = first.step(AFTER_TURN_STEP);
+    assert!(
+        first
+            .store
+            .begin_after_turn(&step_of_first, &again)
+            .await
+            .unwrap()
+    );
+    for index in 0..EACH {
+        let key = first.tool(AFTER_TURN_STEP, index);
+        first
+            .store
+            .finish_tool(&key, tool_end(r#""kept""#))
+            .await
+            .unwrap();
+    }
+    assert!(last.store.begin_after_turn(&step, &calls).await.unwrap());
+}

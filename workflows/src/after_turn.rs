@@ -1,0 +1,141 @@
+//! Workflow `after-turn`: the hooks of an agent that run when its turn has completed (docs/hooks.md). It is a workflow of its
+//! own, so that neither the next turn nor what becomes of the conversation's workflow waits for it or ends it.
+//!
+//! It appends no event: the turn has ended. What a hook gave is in its record.
+
+// The workflow macros generate undocumented markers beside each handler.
+#![allow(missing_docs)]
+
+use std::time::Duration;
+
+use everturn_proto::{
+    Lenient, ids,
+    limits::AFTER_TURN_LIMIT_S,
+    turn::{AfterTurnInput, AfterTurnOutput, LoadedTurn, PlannedCall, RunToolRequest},
+    words::{AgentExecutionStatus, ToolStatus, failure},
+};
+use temporalio_common::error::ApplicationFailure;
+use temporalio_macros::{workflow, workflow_methods};
+use temporalio_workflow::{
+    ChildWorkflowOptions, ParentClosePolicy, WorkflowCancellationToken, WorkflowContext,
+    WorkflowContextView, WorkflowResult, WorkflowTermination, join_all,
+};
+
+use crate::{
+    AgentExecution,
+    calls::{self, CallError, Failure, TASK_TIMEOUT},
+    turn::{Outcome, Turn},
+};
+
+/// The workflow `after-turn`.
+#[workflow]
+pub struct AfterTurn {
+    input: Result<AfterTurnInput, String>,
+}
+
+#[workflow_methods]
+impl AfterTurn {
+    /// Takes the input as it is. `run` reports what is wrong with it.
+    #[init]
+    pub fn new(_ctx: &WorkflowContextView, input: Lenient<AfterTurnInput>) -> Self {
+        Self { input: input.0 }
+    }
+
+    /// Runs the hooks of one turn, all at once.
+    #[run(name = "after-turn")]
+    pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<AfterTurnOutput> {
+        let input = ctx.state(|state| state.input.clone()).map_err(|error| {
+            let code = failure::INVALID_INPUT.to_owned();
+            let message = format!("The input is none of `after-turn`: {error}.");
+            failed(Failure { code, message })
+        })?;
+        let cancellation = ctx.cancellation_token();
+        let planned = calls::begin_after_turn(ctx, &cancellation, input.clone()).await;
+        let planned = planned.map_err(ended)?;
+        let ctx = &*ctx;
+        let (input, cancellation) = (&input, &cancellation);
+        let hooks = planned.tool_calls.iter().map(|call| async move {
+            let queue = input.tool_queue.as_deref();
+            let ran = calls::run_tool(ctx, cancellation, queue, call, request(input, call)).await;
+            ran.is_ok_and(|ran| ran.status() == ToolStatus::Completed)
+        });
+        let completed = join_all(hooks).await.into_iter().filter(|it| *it).count();
+        Ok(AfterTurnOutput {
+            hooks: u32::try_from(planned.tool_calls.len()).unwrap_or(u32::MAX),
+            completed: u32::try_from(completed).unwrap_or(u32::MAX),
+            is_left_out: planned.is_left_out,
+        })
+    }
+}
+
+fn request(input: &AfterTurnInput, call: &PlannedCall) -> RunToolRequest {
+    RunToolRequest {
+        conversation_id: input.conversation_id.clone(),
+        message_id: input.message_id.clone(),
+        agent_execution_id: input.agent_execution_id.clone(),
+        step: ids::AFTER_TURN_STEP,
+        execution_id: call.execution_id.clone(),
+        // A newer run of the conversation changes nothing for a turn that has ended.
+        epoch: None,
+        may_observe: false,
+    }
+}
+
+/// Runs a turn. When it has completed, and its agent has hooks after it, starts them, and waits until the engine has them, which
+/// takes no worker. What goes wrong with it changes nothing of the turn.
+pub(crate) async fn run_followed(
+    turn: Turn<'_>,
+    loaded: &LoadedTurn,
+) -> Result<Outcome, CallError> {
+    if !loaded.has_after_turn {
+        return turn.run_announced(loaded).await;
+    }
+    let ctx = turn.ctx;
+    let mut input = AfterTurnInput {
+        conversation_id: turn.conversation_id.clone(),
+        message_id: turn.message.id.clone(),
+        agent_execution_id: turn.agent_execution_id.clone(),
+        agent_hash: loaded.agent_hash.clone(),
+        last_step: 0,
+        tool_queue: turn.tool_queue.clone(),
+    };
+    let outcome = turn.run_announced(loaded).await;
+    if let Ok(Outcome::Ended(end)) = &outcome
+        && end.status == AgentExecutionStatus::Completed
+    {
+        input.last_step = end.steps.saturating_sub(1);
+        start(ctx, input).await;
+    }
+    outcome
+}
+
+async fn start(ctx: &WorkflowContext<AgentExecution>, input: AfterTurnInput) {
+    let id = ids::after_turn_workflow_id(&input.conversation_id, &input.agent_execution_id);
+    let options = ChildWorkflowOptions::builder()
+        .workflow_id(id)
+        // They go on when the conversation's run ends, is cancelled or is terminated.
+        .parent_close_policy(ParentClosePolicy::Abandon)
+        .cancellation_token(WorkflowCancellationToken::new())
+        .execution_timeout(Duration::from_secs(u64::from(AFTER_TURN_LIMIT_S)))
+        .task_timeout(TASK_TIMEOUT)
+        .static_summary("after the turn".to_owned())
+        .build();
+    // A run that was reset finds them started already.
+    let _ = ctx
+        .start_child_workflow(AfterTurn::run, Lenient::from(input), options)
+        .await;
+}
+
+fn ended(error: CallError) -> WorkflowTermination {
+    match error {
+        CallError::Cancelled => WorkflowTermination::cancelled(),
+        CallError::Failed(failure) => failed(failure).into(),
+    }
+}
+
+fn failed(failure: Failure) -> ApplicationFailure {
+    ApplicationFailure::builder(failure.message)
+        .type_name(failure.code)
+        .non_retryable(true)
+        .build()
+}
