@@ -5216,6 +5216,7 @@ export interface operations {
                 };
                 content: {
                     "text/javascript": string;
+                    "text/css": string;
                 };
             };
             /** @description There is nothing here (`not_found`) */

@@ -53,6 +53,7 @@ const FILES: [File; 2] = [
 static ETAG: LazyLock<String> = LazyLock::new(|| {
     let hash = FILES
         .iter()
+        .chain([&INDEX])
         .fold(Sha256::new(), |hash, file| hash.chain_update(file.bytes));
     format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash.finalize()))
 });
@@ -76,7 +77,10 @@ pub(super) async fn index(headers: HeaderMap) -> Response {
 #[utoipa::path(
     get, path = "/page/{name}", tag = "docs", operation_id = "page_file", security(()),
     params(("name" = String, Path, example = "app.js")),
-    responses((status = 200, content_type = "text/javascript", body = String, description = "A file"), NoFile)
+    responses(
+        (status = 200, content((String = "text/javascript"), (String = "text/css")), description = "A file"),
+        NoFile
+    )
 )]
 pub(super) async fn file(
     Path(name): Path<String>,
