@@ -109,11 +109,20 @@ def test_the_stream_of_a_deleted_conversation_ends(gateway: Gateway, connect: Co
     end = frame("end", {"type": "end", "reason": "conversation_deleted", "reconnect": False})
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, end]))
     conversation = connect().conversation("talk")
-    assert list(conversation.updates())[-1].state.ended == "conversation_deleted"
+    assert list(conversation.follow())[-1].state.ended == "conversation_deleted"
     assert conversation.state.ended == "conversation_deleted"
     with pytest.raises(EverturnError) as caught:
         connect().conversation("talk").send("Hi").reply()
     assert caught.value.code == "stream_ended"
+
+
+def test_a_stream_goes_on_with_another_token(gateway: Gateway, connect: Connect) -> None:
+    end = frame("end", {"type": "end", "reason": "token_expired", "reconnect": False})
+    gateway.on("GET", STREAM, Answer(body=[replay(), SAID, end]), Answer(body=[replay(1), ANSWER, END]))
+    tokens = iter(f"token{number}" for number in range(100))
+    reply = connect(key=lambda: next(tokens)).conversation("talk").send("Hi").reply()
+    assert reply.text == "Hello!"
+    assert len(gateway.seen("GET", "/stream")) == 2
 
 
 def test_limits_of_frames_and_answers(gateway: Gateway, connect: Connect) -> None:
@@ -333,9 +342,9 @@ def test_pages_are_read_to_their_end(gateway: Gateway, connect: Connect) -> None
 def test_one_loop_reads_at_a_time(gateway: Gateway, connect: Connect) -> None:
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, ANSWER, END]))
     conversation = connect().conversation("talk")
-    for _ in conversation.updates():
+    for _ in conversation.follow():
         with pytest.raises(RuntimeError):
-            next(iter(conversation.updates()))
+            next(iter(conversation.follow()))
         break
     assert conversation.send("Hi").reply().text == "Hello!"
 

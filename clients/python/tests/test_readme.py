@@ -117,7 +117,7 @@ def test_stream_with_the_approval_of_somebody_else(stack: Stack, installed: Inst
     shown = printed(program, 10)
     with Everturn(stack.url) as everturn:
         conversation = everturn.conversation("times")
-        for update in conversation.updates():
+        for update in conversation.follow():
             if update.state.status == "waiting":
                 (call,) = (item for item in update.state.items if item.type == "tool_call")
                 conversation.approve(call)
@@ -154,14 +154,14 @@ def test_a_client_tool_waits_for_its_client_while_the_stack_is_killed(stack: Sta
     """A call that waits is run when everything is back, and the state is the API's timeline."""
     with Everturn(stack.url) as everturn:
         everturn.conversation("later").send('call read_notes {"name": "x"}')
-        for update in everturn.conversation("later").updates():
+        for update in everturn.conversation("later").follow():
             if update.state.status == "waiting":
                 break
     stack.kill()
     stack.start()
     with Everturn(stack.url, tools={"read_notes": lambda name: f"Note {name}"}) as everturn:
         conversation = everturn.conversation("later")
-        for update in conversation.updates():
+        for update in conversation.follow():
             if update.state.status == "idle":
                 break
         (page,) = conversation.timeline()

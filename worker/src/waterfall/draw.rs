@@ -229,9 +229,13 @@ turn msg_1
 
     #[test]
     fn a_turn_that_runs_lasts_until_now() {
+        let mut hook = act("recall", "e0", "run_1", 0);
+        hook["hook"] = json!("before_turn");
         let conversation = conversation(&[
             (0, json!({"type": "user_message", "content": "Go."})),
-            (5, act("deploy", "e1", "run_1", 0)),
+            (0, hook),
+            (1, observe("e0", 1000, false)),
+            (5, act("deploy", "e1", "run_1", 1)),
             (
                 5,
                 json!({"type": "approval_requested", "execution_id": "e1"}),
@@ -241,7 +245,8 @@ turn msg_1
 turn msg_1
   running · 20.00 s
   “Go.”
-  LLM call 0                       0 ms █████                5.00 s
+  recall                           0 ms ▓                    1.00 s
+  LLM call 1                     1.00 s  ████                4.00 s
   deploy                         5.00 s      ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓ 15.00 s, waits for approval
 ";
         assert_eq!(drawn(&conversation, 20), expected);

@@ -128,8 +128,11 @@ impl<'a> Agents<'a> {
         for item in items {
             if item.step.is_some() && item.step != step_seen {
                 step_seen = item.step;
-                rows.push(llm_call(item, depth, free_from));
-                free_from = item.timestamp;
+                // The hooks before a turn have a step of their own, which asks no model.
+                if !is_of_hook(item) {
+                    rows.push(llm_call(item, depth, free_from));
+                    free_from = item.timestamp;
+                }
             }
             match &item.kind {
                 ItemKind::ToolCall(call) => {
@@ -154,6 +157,10 @@ impl<'a> Agents<'a> {
             }
         }
     }
+}
+
+fn is_of_hook(item: &Item) -> bool {
+    matches!(&item.kind, ItemKind::ToolCall(call) if call.hook.is_some())
 }
 
 /// The call of a model whose reply begins with this item. It began when the agent had nothing else to wait for.

@@ -90,9 +90,9 @@ class AsyncEverturn:
         """Stores a file, for the ``attachments`` of a message."""
         return await self._runner.run(self._parts.calls.upload(content, media_type, file_name))
 
-    async def read_blob(self, blob_id: str) -> bytes:
+    async def download(self, blob_id: str) -> bytes:
         """Reads a file."""
-        return await self._runner.run(self._parts.calls.read_blob(blob_id))
+        return await self._runner.run(self._parts.calls.download(blob_id))
 
     def usage(
         self, *, first: str | None = None, last: str | None = None, page: int | None = None
@@ -152,12 +152,12 @@ class AsyncConversation:
         """Forgets a pending message. One that a gateway has stored has its turn all the same."""
         self._session.outbox.discard(message_id)
 
-    def updates(self) -> AsyncGenerator[Update, None]:
+    def follow(self) -> AsyncGenerator[Update, None]:
         """Yields what is known, and then each change, whoever causes it, until the conversation is deleted.
 
         It comes back by itself when the connection is cut. Whoever is slow skips nothing but is told later.
         """
-        return self._reader.take(self._runner.stream(self._session.updates()))
+        return self._reader.take(self._runner.stream(self._session.follow()))
 
     async def older(self, limit: int = 200) -> bool:
         """Reads the events before the first one that is known into ``state``. False when there are none."""
@@ -255,7 +255,7 @@ class AsyncTurn:
         return self._sent().__await__()
 
     def __aiter__(self) -> AsyncGenerator[Update, None]:
-        return self._reader.take(self._runner.stream(self._core.updates()))
+        return self._reader.take(self._runner.stream(self._core.follow()))
 
     async def reply(self) -> Reply:
         """Waits for the end of the turn, and returns the answer. Raises ``TurnError`` when there is none."""

@@ -93,9 +93,9 @@ class Everturn:
         """Stores a file, for the ``attachments`` of a message."""
         return self._runner.run(self._parts.calls.upload(content, media_type, file_name))
 
-    def read_blob(self, blob_id: str) -> bytes:
+    def download(self, blob_id: str) -> bytes:
         """Reads a file."""
-        return self._runner.run(self._parts.calls.read_blob(blob_id))
+        return self._runner.run(self._parts.calls.download(blob_id))
 
     def usage(
         self, *, first: str | None = None, last: str | None = None, page: int | None = None
@@ -155,12 +155,12 @@ class Conversation:
         """Forgets a pending message. One that a gateway has stored has its turn all the same."""
         self._session.outbox.discard(message_id)
 
-    def updates(self) -> Generator[Update, None, None]:
+    def follow(self) -> Generator[Update, None, None]:
         """Yields what is known, and then each change, whoever causes it, until the conversation is deleted.
 
         It comes back by itself when the connection is cut. Whoever is slow skips nothing but is told later.
         """
-        return self._reader.take(self._runner.stream(self._session.updates()))
+        return self._reader.take(self._runner.stream(self._session.follow()))
 
     def older(self, limit: int = 200) -> bool:
         """Reads the events before the first one that is known into ``state``. False when there are none."""
@@ -257,7 +257,7 @@ class Turn:
         return self._core.accepted["message_id"] if self._core.accepted else None
 
     def __iter__(self) -> Generator[Update, None, None]:
-        return self._reader.take(self._runner.stream(self._core.updates()))
+        return self._reader.take(self._runner.stream(self._core.follow()))
 
     def reply(self) -> Reply:
         """Waits for the end of the turn, and returns the answer. Raises ``TurnError`` when there is none."""

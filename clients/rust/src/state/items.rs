@@ -93,6 +93,9 @@ pub struct ToolCall {
     /// The model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// The hook that called the tool, like `before_turn`; `None` when a model asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
     /// Where it stands.
     pub state: CallState,
     /// How it ended.

@@ -67,6 +67,7 @@ fn call(data: Fields<'_>) -> ToolCall {
         tool_input: data.get("tool_input").cloned().unwrap_or_default(),
         execution_id: data.owned_id("execution_id"),
         call_id: data.owned_id("call_id"),
+        hook: data.owned_id("hook"),
         state: CallState::Running,
         result: None,
         approval: None,

@@ -73,6 +73,7 @@ function toolCall(data: JsonObject, base: ItemBase): ToolCall {
     toolInput: data["tool_input"] ?? null,
     executionId: id(data, "execution_id"),
     callId: id(data, "call_id"),
+    hook: id(data, "hook"),
     state: "running",
   });
 }

@@ -88,6 +88,8 @@ export interface ToolCall extends ItemBase {
   readonly executionId?: string;
   /** The model's id of the call. */
   readonly callId?: string;
+  /** The hook that called the tool, like `before_turn`; absent when a model asked for it. */
+  readonly hook?: string;
   /** `unknown`: the turn ended, and nobody said how the call did. */
   readonly state: "running" | "done" | "failed" | "unknown";
   readonly toolOutput?: Json;

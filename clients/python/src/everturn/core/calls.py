@@ -63,7 +63,7 @@ class Calls:
         answer: Blob = yield from self.http.json(request)
         return answer
 
-    def read_blob(self, blob_id: str) -> Flow[bytes]:
+    def download(self, blob_id: str) -> Flow[bytes]:
         """Reads a file."""
         answer = yield from self.http.send(
             Request(method="GET", path=path("agent", "blobs", blob_id), is_repeatable=True)

@@ -26,6 +26,8 @@ class Http:
         self.limits = limits
         self.random = random
         self._key = key
+        self.renews_key = callable(key)
+        """Whether each request gets a key of its own, so that one may follow after another has expired."""
 
     def send(self, request: Request) -> Flow[Answer]:
         """Sends a request, as often as it may be sent. Raises ``EverturnError``."""

@@ -65,7 +65,7 @@ class Session:
         """What is known now."""
         return self._reducer.state
 
-    def updates(self) -> Stream[Update]:
+    def follow(self) -> Stream[Update]:
         """What is known, and then each change, until the gateway says not to come back."""
         yield from self._load()
         yield Emit(self._update("connecting", ""))
@@ -145,7 +145,7 @@ class TurnCore:
             self.accepted = yield from self._session.outbox.send(self.message)
         return self.accepted
 
-    def updates(self) -> Stream[Update]:
+    def follow(self) -> Stream[Update]:
         """Each change until the end of the turn."""
         return self._session.turn(self)
 

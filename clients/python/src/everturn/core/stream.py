@@ -70,6 +70,8 @@ class Frames:
             self._has_frame = True
             frames.append(frame)
             outcome = _own_outcome(frame.data)
+            if outcome == Ended("token_expired") and self._http.renews_key:
+                outcome = Reconnect(0)
             if outcome is not None:
                 self._outcome = outcome
                 break

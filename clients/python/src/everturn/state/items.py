@@ -82,6 +82,7 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
             tool_input=data.get("tool_input"),
             execution_id=text_id(data, "execution_id"),
             call_id=text_id(data, "call_id"),
+            hook=text_id(data, "hook"),
         )
     if kind == "assistant_message":
         return _assistant_message(data, base)

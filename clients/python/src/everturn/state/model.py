@@ -124,6 +124,8 @@ class ToolCall(ItemBase):
     """The tool execution. Calls of the first releases have none."""
     call_id: str | None = None
     """The model's id of the call."""
+    hook: str | None = None
+    """The hook that called the tool, like ``before_turn``; ``None`` when a model asked for it."""
     state: Literal["running", "done", "failed", "unknown"] = "running"
     """``unknown``: the turn ended, and nobody said how the call did."""
     tool_output: Json = None
