@@ -18,7 +18,7 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
   return (
     <article class={`item tool ${call.state}`} data-item={call.id} data-state={call.state}>
       <header>
-        <strong>{visible(call.toolName)}</strong> <code class="brief">{brief(call.toolInput)}</code>
+        <strong>{visible(call.toolName)}</strong> {call.hook && <span class="hint">{visible(call.hook)}</span>} <code class="brief">{brief(call.toolInput)}</code>
         <span class="outcome">
           {texts[call.state]}
           {call.durationMs !== undefined && ` · ${duration(call.durationMs)}`}
