@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ class Stack:
     def __init__(self, binary: Path, folder: Path, config: str) -> None:
         self._binary = binary
         self._folder = folder
-        self._port, self._temporal_port = _free_port(), _free_port_pair()
+        self._port, self._temporal_port = _free_ports()
         self.url = f"http://127.0.0.1:{self._port}"
         (folder / "everturn.toml").write_text(config, "utf-8")
         self._process: subprocess.Popen[bytes] | None = None
@@ -65,19 +66,21 @@ def binary() -> Path:
     return Path(os.environ.get("EVERTURN_BIN") or Path(__file__).parents[3] / "target" / "debug" / "everturn")
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def _free_ports() -> tuple[int, int]:
+    """Two ports, for the gateway and for Temporal, whose web UI takes the one a thousand above.
 
-
-def _free_port_pair() -> int:
-    """A port whose neighbour a thousand above is free, too: there is Temporal's web UI."""
+    They are below those that connections get, so that none of them takes one until a server listens there.
+    """
     while True:
-        port = _free_port()
-        with socket.socket() as other:
-            try:
-                other.bind(("127.0.0.1", port + 1000))
-            except (OSError, OverflowError):
-                continue
-        return port
+        port = 10_000 + 2_000 * random.randrange(5) + 2 * random.randrange(500)
+        if all(map(_is_free, (port, port + 1, port + 1_001))):
+            return port, port + 1
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as free:
+        try:
+            free.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

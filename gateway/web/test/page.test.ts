@@ -9,7 +9,8 @@ import type { Browser, BrowserContextOptions } from "playwright-core";
 import { type RealGateway, startGateway } from "../../../clients/typescript/test/support/everturn.js";
 import { Everturn } from "everturn-client";
 import { startModel } from "./support/model";
-import { assertAccessible, assertSameAsApi, openedId, openTab, see, send, startChromium, type Tab, turnEnds } from "./support/page";
+import { assertAccessible, assertSameAsApi, beginAnew, openedId, openTab } from "./support/page";
+import { see, send, startChromium, type Tab, turnEnds } from "./support/page";
 
 const config = (model: string) => `
 [providers.scripted]
@@ -140,7 +141,7 @@ test("whoever leaves a conversation and comes back sees it whole, and back and f
   const { page } = await open();
   await send(page, "This is conversation A");
   await see(page, "[data-writing]", "A begins");
-  await page.getByRole("link", { name: "New conversation" }).click();
+  await beginAnew(page);
   await send(page, "This is conversation B");
   await turnEnds(page);
   await assertSameAsApi(page, gateway.url);
@@ -295,7 +296,7 @@ test("axe finds no serious fault in a conversation, light or dark", async () => 
     await assertAccessible(page);
     await page.getByRole("button", { name: "Stop" }).click();
     await see(page, ".end.cancelled", "Cancelled");
-    await page.getByRole("link", { name: "New conversation" }).click();
+    await beginAnew(page);
     await send(page, "Now show all");
     await turnEnds(page);
     for (const summary of await page.locator(".timeline summary").all()) await summary.click();

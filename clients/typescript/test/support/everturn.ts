@@ -19,7 +19,7 @@ export interface RealGateway {
 export async function startGateway(folder: string, config: string): Promise<RealGateway> {
   mkdirSync(folder, { recursive: true });
   writeFileSync(`${folder}/everturn.toml`, config);
-  return start(folder, await freePort(), await freePort());
+  return start(folder, ...(await freePorts()));
 }
 
 async function start(folder: string, port: number, temporalPort: number): Promise<RealGateway> {
@@ -47,14 +47,22 @@ async function start(folder: string, port: number, temporalPort: number): Promis
   };
 }
 
-/** A port on which nobody listens. Temporal's web page takes the one 1000 above. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/**
+ * Two ports, for the gateway and for Temporal, whose web page takes the one 1000 above. They are below those that connections
+ * get, so that none of them takes one until a server listens there.
+ */
+async function freePorts(): Promise<[number, number]> {
+  for (;;) {
+    const port = 10_000 + 2_000 * Math.floor(5 * Math.random()) + 2 * Math.floor(500 * Math.random());
+    const areFree = await Promise.all([port, port + 1, port + 1_001].map(isFree));
+    if (areFree.every(Boolean)) return [port, port + 1];
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => (port < 64_000 ? resolve(port) : resolve(freePort())));
-    });
+    server.on("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 }

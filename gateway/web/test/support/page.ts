@@ -53,6 +53,12 @@ export async function openTab(browser: Browser, url: string, options: BrowserCon
   return { page, complaints };
 }
 
+/** Goes from a conversation to a new one. What is written before the page is there is written in the old one. */
+export async function beginAnew(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "New conversation" }).click();
+  await page.locator(".user_message").first().waitFor({ state: "detached" });
+}
+
 /** Writes a message and sends it with Enter. */
 export async function send(page: Page, text: string): Promise<void> {
   const box = page.getByRole("textbox", { name: "Message" });
