@@ -80,6 +80,8 @@ fn rule(name: &str) -> Rule {
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
         "GET /"
+        | "GET /about"
+        | "GET /page/{name}"
         | "GET /livez"
         | "GET /readyz"
         | "GET /api/v1/openapi.json"
@@ -127,7 +129,8 @@ impl Operation {
             + &self
                 .path
                 .replace("{id}", id)
-                .replace("{code}", "unauthenticated");
+                .replace("{code}", "unauthenticated")
+                .replace("{name}", "app.js");
         let url = url.replace("{execution_id}", "exec_0123456789ab");
         let request = stack.http.request(self.method.parse().unwrap(), url);
         let request = body.iter().fold(request, reqwest::RequestBuilder::json);

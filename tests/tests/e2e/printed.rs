@@ -1,5 +1,5 @@
 //! Checks that everything that is printed for a user works as it is printed: the links and commands of `everturn dev`,
-//! and the commands of the page at `/`.
+//! and the commands of the page at `/about`.
 
 use std::process::Stdio;
 
@@ -81,10 +81,11 @@ async fn what_dev_prints_works_as_it_is_printed() {
     }
 }
 
-/// Runs the commands of the page at `/`, and asserts that they show a whole turn.
+/// Runs the commands of the page at `/about`, and asserts that they show a whole turn.
 async fn commands_of_the_page_show_a_turn(stack: &Stack, environment: &[(&str, &str)]) {
     let dev = Dev::start(stack).await;
-    let page = reqwest::get(dev.url()).await.unwrap().text().await.unwrap();
+    let page = format!("{}/about", dev.url());
+    let page = reqwest::get(page).await.unwrap().text().await.unwrap();
     let commands: Vec<_> = page
         .split("<pre><code>")
         .skip(1)

@@ -1372,7 +1372,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The name of the file, for people and models.
+                 * @description The name of the file, for people and models. It is kept without its path, and up to 255 bytes of it.
                  * @example plan.png
                  */
                 file_name?: string;

@@ -41,9 +41,9 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox; frame-ancest
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UploadQuery {
-    /// The name of the file, for people and models.
+    /// The name of the file, for people and models. It is kept without its path, and up to 255 bytes of it.
     #[serde(default)]
-    #[param(max_length = 255, example = "plan.png")]
+    #[param(example = "plan.png")]
     file_name: String,
 }
 
