@@ -278,10 +278,20 @@ impl Temporal {
         output
     }
 
-    /// Runs the `temporal` CLI, which must succeed, and parses its JSON.
+    /// Asks with the `temporal` CLI, which must succeed, and parses its JSON. A server on a busy machine may be late, and is
+    /// asked again.
     pub async fn json(&self, args: &[&str]) -> Value {
         let args: Vec<_> = args.iter().copied().chain(["--output", "json"]).collect();
-        let output = self.succeed(&args).await;
+        let output = wait::until("the Temporal server answers in time", || async {
+            let output = self.cli(&args).await;
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success() || said.contains("deadline exceeded"),
+                "temporal {args:?}: {said}"
+            );
+            output.status.success().then_some(output)
+        })
+        .await;
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
