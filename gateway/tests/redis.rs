@@ -11,7 +11,7 @@ use everturn_gateway::{
 use everturn_proto::SealedStep;
 use everturn_store::{Access, Conversations};
 use everturn_stream::{
-    Announcement, Part, Piece, Published, RedisStream, RedisStreamOptions, StreamWriter, TextKey,
+    Announcement, Part, Published, RedisStream, RedisStreamOptions, StreamWriter, TextKey,
     TextWriter,
 };
 use everturn_test_servers::redis::Redis;
@@ -20,7 +20,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::support::memory::MemoryStore;
+use crate::support::{
+    memory::MemoryStore,
+    world::{key, piece},
+};
 
 /// A gateway's interval; short, so that the test is.
 const INTERVAL: Duration = Duration::from_millis(300);
@@ -256,21 +259,7 @@ async fn publish(
     offset: usize,
     text: &str,
 ) -> Published {
-    let key = TextKey {
-        agent_execution_id: agent_execution_id.to_owned(),
-        step: 0,
-        part: Part::Text,
-    };
-    let (message_id, text) = ("m".to_owned(), text.to_owned());
-    let piece = Piece {
-        message_id,
-        key,
-        generation,
-        offset,
-        text,
-        is_end: false,
-        continues: false,
-    };
+    let piece = piece(key(agent_execution_id, 0), generation, offset, text);
     stream.publish(&"c".into(), piece).await.unwrap()
 }
 

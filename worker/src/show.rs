@@ -1,5 +1,7 @@
 //! Events as lines of a terminal.
 
+use std::io;
+
 use everturn_proto::words::EventType;
 use serde_json::Value;
 
@@ -85,6 +87,15 @@ pub fn printable(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
         .collect()
+}
+
+/// True when nobody reads what is printed any more, as with `| head`.
+pub(crate) fn is_closed(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Ok(()) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `everturn tail`: the events of a conversation as lines, as they come.
 
 use std::{
-    io::{self, Write},
+    io::{Write, stdout},
     pin::pin,
     process::ExitCode,
 };
@@ -31,7 +31,7 @@ pub async fn run(options: TailOptions) -> anyhow::Result<ExitCode> {
             );
         };
         if let Some(line) = line(&frame, options.json)
-            && is_closed(writeln!(io::stdout(), "{line}"))?
+            && show::is_closed(writeln!(stdout(), "{line}"))?
         {
             break;
         }
@@ -54,13 +54,4 @@ fn line(frame: &Frame, is_json: bool) -> Option<String> {
         ));
     }
     show::line(frame)
-}
-
-/// True when nobody reads what is printed any more, as with `| head`.
-pub(crate) fn is_closed(written: io::Result<()>) -> io::Result<bool> {
-    match written {
-        Ok(()) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
-        Err(error) => Err(error),
-    }
 }

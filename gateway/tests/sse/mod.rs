@@ -5,10 +5,13 @@ mod ends;
 mod lists;
 
 use everturn_proto::SealedStep;
-use everturn_stream::{Announcement, Part, Piece, StreamWriter, TextKey};
+use everturn_stream::{Announcement, StreamWriter};
 use serde_json::{Value, json};
 
-use crate::support::{Sse, TestGateway};
+use crate::support::{
+    Sse, TestGateway,
+    world::{key, piece},
+};
 
 const STREAM: &str = "/conversations/c/events/stream";
 
@@ -24,21 +27,7 @@ fn data(event: &eventsource_stream::Event) -> Value {
 }
 
 async fn publish(gateway: &TestGateway, generation: u32, offset: usize, text: &str) {
-    let key = TextKey {
-        agent_execution_id: "run".to_owned(),
-        step: 0,
-        part: Part::Text,
-    };
-    let (message_id, text) = ("m".to_owned(), text.to_owned());
-    let piece = Piece {
-        message_id,
-        key,
-        generation,
-        offset,
-        text,
-        is_end: false,
-        continues: false,
-    };
+    let piece = piece(key("run", 0), generation, offset, text);
     gateway.stream.publish(&"c".into(), piece).await.unwrap();
 }
 

@@ -14,6 +14,28 @@ use super::memory::MemoryStore;
 /// A gateway's interval.
 pub const POLL: Duration = Duration::from_secs(1);
 
+/// The text of a step.
+pub fn key(agent_execution_id: &str, step: u32) -> TextKey {
+    TextKey {
+        agent_execution_id: agent_execution_id.to_owned(),
+        step,
+        part: Part::Text,
+    }
+}
+
+/// A piece of a text, in the turn of the message `m`.
+pub fn piece(key: TextKey, generation: u32, offset: usize, text: &str) -> Piece {
+    Piece {
+        message_id: "m".to_owned(),
+        key,
+        generation,
+        offset,
+        text: text.to_owned(),
+        is_end: false,
+        continues: false,
+    }
+}
+
 /// A conversation and the worker that writes it.
 pub struct World {
     pub store: MemoryStore,
@@ -46,24 +68,11 @@ impl World {
     }
 
     pub fn key(&self) -> TextKey {
-        TextKey {
-            agent_execution_id: "run".to_owned(),
-            step: self.step,
-            part: Part::Text,
-        }
+        key("run", self.step)
     }
 
     pub fn piece(&self, generation: u32, offset: usize, text: &str) -> Piece {
-        let (message_id, text) = ("m".to_owned(), text.to_owned());
-        Piece {
-            message_id,
-            key: self.key(),
-            generation,
-            offset,
-            text,
-            is_end: false,
-            continues: false,
-        }
+        piece(self.key(), generation, offset, text)
     }
 
     pub async fn say(&mut self, text: &str) {

@@ -40,7 +40,14 @@ struct Costs<'a> {
     measured: Vec<(&'static str, u64)>,
 }
 
-impl Costs<'_> {
+impl<'a> Costs<'a> {
+    fn new(line: &'a Line) -> Self {
+        Self {
+            line,
+            measured: Vec::new(),
+        }
+    }
+
     async fn of<T>(&mut self, name: &'static str, call: impl Future<Output = T>) -> T {
         self.line.round_trips();
         let done = call.await;
@@ -326,10 +333,7 @@ const COSTS: [(&str, u64); 43] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
     let (line, store) = watched().await;
-    let mut costs = Costs {
-        line: &line,
-        measured: Vec::new(),
-    };
+    let mut costs = Costs::new(&line);
     for is_cancelled in [false, true] {
         for (tools, warm_ups) in [(1, 1), (6, 1), (100, 0)] {
             for number in 0..=warm_ups {
@@ -366,10 +370,7 @@ async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_of_two_steps_and_two_tools() {
     let (line, store) = watched().await;
-    let mut costs = Costs {
-        line: &line,
-        measured: Vec::new(),
-    };
+    let mut costs = Costs::new(&line);
     for id in ["warm", "c"] {
         costs.measured.clear();
         let turn = Turn::new(store.clone(), id, "m");
@@ -410,10 +411,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hooks() {
     let (line, store) = watched().await;
-    let mut costs = Costs {
-        line: &line,
-        measured: Vec::new(),
-    };
+    let mut costs = Costs::new(&line);
     for id in ["warm", "c"] {
         costs.measured.clear();
         let turn = Turn::begun(store.clone(), id, "m").await;
@@ -439,10 +437,7 @@ async fn hooks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sub_agent() {
     let (line, store) = watched().await;
-    let mut costs = Costs {
-        line: &line,
-        measured: Vec::new(),
-    };
+    let mut costs = Costs::new(&line);
     for id in ["warm", "c"] {
         costs.measured.clear();
         let turn = Turn::new(store.clone(), id, "m");

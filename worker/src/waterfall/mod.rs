@@ -18,7 +18,7 @@ use everturn_client::{GatewayClient, state::Conversation};
 use futures::StreamExt;
 
 use self::rows::Turn;
-use crate::{cli::ShowOptions, shutdown, tail};
+use crate::{cli::ShowOptions, show, shutdown};
 
 /// The width where there is no terminal.
 const WIDTH: u16 = 110;
@@ -49,7 +49,7 @@ pub async fn run(options: ShowOptions) -> anyhow::Result<ExitCode> {
     let now = Utc::now().timestamp_millis();
     let drawn = shown.iter().map(|turn| draw::turn(turn, now, width.into()));
     let text = drawn.collect::<Vec<_>>().join("\n");
-    tail::is_closed(write!(io::stdout(), "{text}"))?;
+    show::is_closed(write!(io::stdout(), "{text}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

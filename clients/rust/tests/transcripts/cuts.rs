@@ -35,25 +35,28 @@ impl Random {
 
 /// Reads the frames over two connections, of which the first is cut at a random byte.
 pub(crate) fn read_with_a_cut(frames: &[Frame], random: &mut Random) -> Conversation {
-    let bytes: Vec<_> = frames.iter().map(Frame::bytes).collect();
-    let cut = random.below(bytes.iter().map(Vec::len).sum());
+    let bytes = joined(frames);
+    let cut = random.below(bytes.len());
     let mut conversation = Conversation::default();
-    let first: Vec<u8> = bytes.concat().into_iter().take(cut).collect();
-    let taken = feed(&mut conversation, &first, random);
+    let taken = feed(&mut conversation, &bytes[..cut], random);
     let whole = frames
         .iter()
         .enumerate()
         .filter(|(_, frame)| !frame.is_cut());
     let behind = whole.map(|(at, _)| at + 1).nth(taken.wrapping_sub(1));
     let seen = if taken == 0 { 0 } else { behind.unwrap() };
-    let ends = |frame: &Frame| frame.0["data"]["type"] == "end";
+    let ends = |frame: &Frame| frame.json["data"]["type"] == "end";
     let until = frames[seen..].iter().position(ends);
     let happened = seen + random.below(until.unwrap_or(frames.len() - seen) + 1);
     let mut second = catch_up(frames, seen, happened);
     second.extend_from_slice(&frames[happened..]);
-    let second: Vec<_> = second.iter().map(Frame::bytes).collect();
-    feed(&mut conversation, &second.concat(), random);
+    feed(&mut conversation, &joined(&second), random);
     conversation
+}
+
+fn joined(frames: &[Frame]) -> Vec<u8> {
+    let bytes = frames.iter().flat_map(|frame| &frame.bytes);
+    bytes.copied().collect()
 }
 
 /// Takes bytes in random pieces. Returns the number of frames in them.
