@@ -1169,6 +1169,8 @@ export interface components {
             id: string;
             /** @description Of a tool result. */
             isError?: boolean;
+            /** @description True of a tool result whose tool was cut off: it may or may not have had its effect. */
+            outcomeUnknown?: boolean;
             /** @description Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs. */
             parentToolCallId?: string | null;
             /** @description True of an answer that is only the text so far, because the turn was cut short. */
