@@ -11,6 +11,7 @@ use crate::{
     error::{ClientError, Problem},
     following::Following,
     frame::Frame,
+    list::{ConversationList, ListedConversation},
 };
 
 /// How often a request is sent that the gateway answers with 503: a worker, a store or a Temporal server that restarts
@@ -142,11 +143,30 @@ impl GatewayClient {
     /// the gateway says that nothing more comes, or refuses, for example because the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let following = Following::new(self.clone(), url, cursor.to_string());
+        let following = Following::new(self.clone(), url, Some(cursor.to_string()));
         futures::stream::unfold(following, |mut following| async move {
             let frame = following.next().await?;
             Some((frame, following))
         })
+    }
+
+    /// Follows the list of the caller's conversations: gives the newest ones, the one that was updated last first, and again
+    /// after each change. When the stream breaks, opens it again. Ends as [`Self::follow`] does.
+    pub fn follow_list(&self) -> impl Stream<Item = Vec<ListedConversation>> + use<> {
+        let url = format!("{}/conversation-list/stream", self.url);
+        let following = Following::new(self.clone(), url, None);
+        let known = ConversationList::default();
+        futures::stream::unfold(
+            (following, known),
+            |(mut following, mut known)| async move {
+                while let Some(frame) = following.next().await {
+                    if known.apply(&frame.data) {
+                        return Some((known.conversations(), (following, known)));
+                    }
+                }
+                None
+            },
+        )
     }
 
     /// How long to wait after each cut, if not as the gateway says.

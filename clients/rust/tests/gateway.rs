@@ -10,7 +10,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use everturn_client::GatewayClient;
+use everturn_client::{GatewayClient, list::ListedConversation};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -82,6 +82,39 @@ async fn a_stream_is_followed_to_its_end() {
         *script.queries.lock().unwrap(),
         ["cursor=0", "cursor=1-19a8f3c2b10", "cursor=1-19a8f3c2b10"]
     );
+}
+
+#[tokio::test]
+async fn the_list_is_followed_over_a_cut() {
+    let row = |id: &str, second: u32| {
+        format!(r#"{{"id":"{id}","updated_at":"2026-11-24T08:00:0{second}.000Z"}}"#)
+    };
+    let list = |rows: &[String]| {
+        let rows = rows.join(",");
+        format!("retry: 1\nevent: list\ndata: {{\"type\":\"list\",\"conversations\":[{rows}]}}\n\n")
+    };
+    let changed = format!(
+        "event: conversation_changed\ndata: {{\"type\":\"conversation_changed\",\"conversation\":{}}}\n\n",
+        row("a", 3)
+    );
+    let end = "event: end\ndata: {\"type\":\"end\",\"reason\":\"token_expired\"}\n\n";
+    let first = list(&[row("a", 1), row("b", 2)]) + &changed;
+    let second = list(&[row("c", 4)]) + end;
+    let script = Script {
+        responses: Arc::new(Mutex::new(vec![second.leak(), first.leak()])),
+        ..Script::default()
+    };
+    let app = Router::new()
+        .route("/api/v1/agent/conversation-list/stream", get(stream))
+        .with_state(script.clone());
+    let client = GatewayClient::new(&serve(app).await).unwrap();
+    let lists: Vec<_> = client.follow_list().collect().await;
+    let ids = |list: &Vec<ListedConversation>| {
+        list.iter().map(|it| it.id().to_owned()).collect::<Vec<_>>()
+    };
+    let seen: Vec<_> = lists.iter().map(ids).collect();
+    assert_eq!(seen, [vec!["b", "a"], vec!["a", "b"], vec!["c"]]);
+    assert_eq!(*script.queries.lock().unwrap(), ["", ""]);
 }
 
 /// The bodies of the requests that came.
