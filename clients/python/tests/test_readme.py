@@ -159,8 +159,8 @@ def test_a_client_tool_waits_for_its_client_while_the_stack_is_killed(stack: Sta
                 break
     stack.kill()
     stack.start()
-    with Everturn(stack.url, tools={"read_notes": lambda name: f"Note {name}"}) as everturn:
-        conversation = everturn.conversation("later")
+    with Everturn(stack.url) as everturn:
+        conversation = everturn.conversation("later", tools={"read_notes": lambda name: f"Note {name}"})
         for update in conversation.follow():
             if update.state.status == "idle":
                 break

@@ -9,10 +9,11 @@
 from .async_client import AsyncConversation, AsyncEverturn, AsyncTurn
 from .client import Conversation, Everturn, Turn
 from .core.outbox import Message
-from .core.session import Connection, Reply, Update
+from .core.session import Answer, Connection, Update
 from .core.tools import ClientTool, ClientTools
 from .errors import ApiError, ClientCode, EverturnError, TurnError
 from .options import Key, Limits
+from .state.conversations import ConversationList
 from .state.model import (
     Approval,
     AssistantMessage,
@@ -31,10 +32,12 @@ from .state.model import (
     WorkPlan,
 )
 from .state.reducer import Frame, Reducer, reduce
+from .state.select import answer_of_turn, end_of_turn, items_of_agent, items_of_turn, pending_approvals
 from .state.timeline import timeline
 from .storage import FileStorage, Storage
 
 __all__ = [
+    "Answer",
     "ApiError",
     "Approval",
     "AssistantMessage",
@@ -47,6 +50,7 @@ __all__ = [
     "ClientTools",
     "Connection",
     "Conversation",
+    "ConversationList",
     "End",
     "Everturn",
     "EverturnError",
@@ -60,7 +64,6 @@ __all__ = [
     "OpenText",
     "PlanStep",
     "Reducer",
-    "Reply",
     "State",
     "Storage",
     "SubAgent",
@@ -72,6 +75,11 @@ __all__ = [
     "Update",
     "UserMessage",
     "WorkPlan",
+    "answer_of_turn",
+    "end_of_turn",
+    "items_of_agent",
+    "items_of_turn",
+    "pending_approvals",
     "reduce",
     "timeline",
 ]

@@ -393,6 +393,10 @@ class TimelineItem(TypedDict):
     """
     Of a tool result.
     """
+    outcomeUnknown: NotRequired[bool]
+    """
+    True of a tool result whose tool was cut off: it may or may not have had its effect.
+    """
     parentToolCallId: NotRequired[str | None]
     """
     Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs.

@@ -28,6 +28,14 @@ class Message:
     on_busy: OnBusy | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FirstMessage:
+    """What the first message makes a conversation of, when there is none."""
+
+    agent: str | None
+    title: str | None
+
+
 def new_message(
     content: str, message_id: str | None, attachments: Sequence[Blob | str], on_busy: OnBusy | None
 ) -> Message:
@@ -43,14 +51,11 @@ def new_message(
 class Outbox:
     """Sends the messages of one conversation, and stores each until the gateway has answered."""
 
-    def __init__(
-        self, calls: ConversationCalls, storage: Storage, max_messages: int, agent: str | None, title: str | None
-    ) -> None:
+    def __init__(self, calls: ConversationCalls, storage: Storage, max_messages: int, first: FirstMessage) -> None:
         self._calls = calls
         self._storage = storage
         self._max_messages = max_messages
-        self._agent = agent
-        self._title = title
+        self._first = first
 
     def pending(self) -> list[Message]:
         """Returns the messages that no gateway has confirmed, in the order in which they were stored."""
@@ -75,7 +80,7 @@ class Outbox:
 
     def create(self) -> Flow[Conversation]:
         """Creates the conversation, or finds it."""
-        return self._calls.create(self._agent, self._title)
+        return self._calls.create(self._first.agent, self._first.title)
 
     def discard(self, message_id: str) -> None:
         """Forgets a message. One that the gateway has stored has its turn all the same."""
