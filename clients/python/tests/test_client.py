@@ -35,7 +35,7 @@ def test_send_and_answer(gateway: Gateway, connect: Connect) -> None:
     answer = turn.answer()
     assert (answer.content, answer.end.cost_usd) == ("Hello!", "0.01")
     (sent,) = gateway.seen("POST", "/messages")
-    assert sent.json == {"content": "Hi", "message_id": "mine"}
+    assert sent.json == {"content": "Hi", "message_id": "mine", "create": {}}
     assert {request.headers["authorization"] for request in gateway.received} == {"Bearer secret"}
 
 
@@ -146,12 +146,11 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_message_id(gateway: Gate
 
 
 def test_the_first_message_creates_the_conversation(gateway: Gateway, connect: Connect) -> None:
-    accepted = Answer(202, {"conversation_id": "talk", "message_id": "msg_1", "status": "queued"})
-    gateway.on("POST", "conversations/talk/messages", problem(404, "conversation_not_found"), accepted)
-    gateway.on("POST", "conversations", Answer(201, {"id": "talk"}))
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, ANSWER, END]))
-    assert connect().conversation("talk", agent="poet").send("Hi").answer().content == "Hello!"
-    assert gateway.seen("POST", "/conversations")[0].json == {"id": "talk", "agent": "poet"}
+    assert connect().conversation("talk", agent="poet").ask("Hi").content == "Hello!"
+    (sent,) = gateway.seen("POST", "/messages")
+    assert sent.json["create"] == {"agent": "poet"}
+    assert gateway.seen("POST", "/conversations") == []
 
 
 def test_what_was_not_confirmed_survives_the_program(gateway: Gateway, connect: Connect, tmp_path: Path) -> None:

@@ -104,9 +104,33 @@ impl GatewayClient {
         content: &str,
         message_id: Option<&str>,
     ) -> Result<String, ClientError> {
+        let body = json!({ "content": content });
+        self.send(conversation_id, body, message_id).await
+    }
+
+    /// Submits a message as [`Self::submit`] does, to a conversation that is created with it when there is none: one request
+    /// instead of two. `agent` has no effect on a conversation that exists.
+    pub async fn submit_first(
+        &self,
+        conversation_id: &str,
+        agent: Option<&str>,
+        content: &str,
+        message_id: Option<&str>,
+    ) -> Result<String, ClientError> {
+        let create = agent.map_or_else(|| json!({}), |agent| json!({ "agent": agent }));
+        let body = json!({ "content": content, "create": create });
+        self.send(conversation_id, body, message_id).await
+    }
+
+    async fn send(
+        &self,
+        conversation_id: &str,
+        mut body: Value,
+        message_id: Option<&str>,
+    ) -> Result<String, ClientError> {
         let path = format!("/conversations/{conversation_id}/messages");
         let message_id = message_id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
-        let body = json!({ "content": content, "message_id": message_id });
+        body["message_id"] = message_id.into();
         text_of(&self.post(&path, &body).await?, "message_id")
     }
 

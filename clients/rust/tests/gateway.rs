@@ -152,6 +152,13 @@ async fn a_message_is_sent_again_while_the_gateway_cannot_take_it() {
         assert!(bodies[0]["message_id"].is_string(), "{bodies:?}");
         assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
     }
+    let refused = client
+        .submit_first("c", Some("poet"), "hello", Some("mine"))
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("409"), "{refused}");
+    let first = json!({"content": "hello", "message_id": "mine", "create": {"agent": "poet"}});
+    assert_eq!(bodies.lock().unwrap().pop(), Some(first));
     let refused = client.submit("c", "hello", None).await.unwrap_err();
     assert!(refused.to_string().contains("409"), "{refused}");
     assert_eq!(bodies.lock().unwrap().len(), 4, "sent once");

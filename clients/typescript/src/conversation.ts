@@ -91,7 +91,7 @@ export class Conversation {
       tools: options.tools ?? {},
       storage: options.storage ?? memoryStorage(),
       locks: options.locks ?? defaultLocks(),
-      create: () => this.create(),
+      first: firstMessage(options),
     });
   }
 
@@ -159,8 +159,7 @@ export class Conversation {
 
   /** Creates the conversation. One that is there stays as it is. */
   create(signal?: AbortSignal): Promise<ConversationRow> {
-    const { agent, title } = this.#options;
-    const json = { id: this.id, ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
+    const json = { id: this.id, ...firstMessage(this.#options) };
     return this.#http.json({ method: "POST", path: "/agent/conversations", json, isRepeatable: true, signal });
   }
 
@@ -290,6 +289,11 @@ export class Conversation {
   #request(rest: string, request: Omit<Request, "path">): Request {
     return { isRepeatable: true, ...request, path: this.#path + rest };
   }
+}
+
+/** What a conversation is made of. */
+function firstMessage({ agent, title }: ConversationOptions): NonNullable<NewMessage["create"]> {
+  return { ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
 }
 
 function answer(items: readonly Item[], messageId: string): Answer {

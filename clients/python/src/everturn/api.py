@@ -72,6 +72,21 @@ Why there is nothing to come back for.
 FileBytes: TypeAlias = bytes
 
 
+class FirstMessage(TypedDict):
+    """
+    What a message makes a conversation of that does not exist. Without effect on one that does.
+    """
+
+    agent: NotRequired[str | None]
+    """
+    A name of the gateway's configuration.
+    """
+    title: NotRequired[str | None]
+    """
+    At most 512 bytes. While it is empty, the beginning of the message takes its place.
+    """
+
+
 class Frame(TypedDict):
     """
     A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
@@ -860,6 +875,7 @@ class NewMessage(TypedDict):
     """
     With `attachments` it may be left out, or empty.
     """
+    create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
     on_busy: NotRequired[OnBusy]
 

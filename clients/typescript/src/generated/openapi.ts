@@ -831,6 +831,19 @@ export interface components {
         };
         /** Format: binary */
         FileBytes: string;
+        /** @description What a message makes a conversation of that does not exist. Without effect on one that does. */
+        FirstMessage: {
+            /**
+             * @description A name of the gateway's configuration.
+             * @example default
+             */
+            agent?: string | null;
+            /**
+             * @description At most 512 bytes. While it is empty, the beginning of the message takes its place.
+             * @example Sums
+             */
+            title?: string | null;
+        };
         /**
          * @description A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
          *     Only events have an `id`, which is a cursor: what a browser sends back as `Last-Event-ID`.
@@ -939,6 +952,7 @@ export interface components {
             attachments?: components["schemas"]["NewAttachment"][];
             /** @description With `attachments` it may be left out, or empty. */
             content: components["schemas"]["MessageText"];
+            create?: components["schemas"]["FirstMessage"] | null;
             message_id?: components["schemas"]["Id"] | null;
             /** @default queue */
             on_busy?: components["schemas"]["OnBusy"];
@@ -4191,7 +4205,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedMessage"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). There is no such agent (`unknown_agent`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4200,7 +4214,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "invalid_message";
+                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent";
                     };
                 };
             };

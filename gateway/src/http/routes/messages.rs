@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 use uuid::Uuid;
 
-use super::attachments::{Content, NewAttachment};
+use super::{
+    attachments::{Content, NewAttachment},
+    conversations::{check_title, for_message},
+};
 use crate::{
     config::LostTurns,
     http::{
@@ -44,6 +47,21 @@ pub(super) struct NewMessageBody {
     #[serde(default)]
     #[schema(default = "queue")]
     on_busy: OnBusy,
+    /// Creates the conversation when there is none. Left out: a conversation that is missing is an error.
+    #[serde(default)]
+    create: Option<FirstMessageBody>,
+}
+
+/// What a message makes a conversation of that does not exist. Without effect on one that does.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = FirstMessage)]
+pub(super) struct FirstMessageBody {
+    /// At most 512 bytes. While it is empty, the beginning of the message takes its place.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
+    title: Option<String>,
+    /// A name of the gateway's configuration.
+    #[schema(example = "default")]
+    agent: Option<String>,
 }
 
 /// A stored message.
@@ -65,7 +83,7 @@ fn statuses() -> Object {
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
     MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
 );
 
@@ -87,7 +105,14 @@ pub(super) async fn accept(
 ) -> Result<(StatusCode, Json<AcceptedMessageBody>), Problem> {
     let content = Content::checked(&state, body.content, body.attachments)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
-    let conversation = state.conversation(&caller, &id).await?;
+    let conversation = match body.create {
+        None => state.conversation(&caller, &id).await?,
+        Some(FirstMessageBody { title, agent }) => {
+            let title = title.filter(|title| !title.is_empty());
+            check_title(&state, title.as_deref().unwrap_or_default())?;
+            for_message(&state, &caller, Some(id.clone()), title, agent).await?
+        }
+    };
     let queued = submit(
         &state,
         &caller,

@@ -103,7 +103,7 @@ class ConversationCalls:
 
     def create(self, agent: str | None, title: str | None) -> Flow[Conversation]:
         """Creates it, or finds it."""
-        body = {"id": self.id, **_given(agent=agent, title=title)}
+        body = {"id": self.id, **given(agent=agent, title=title)}
         request = Request(method="POST", path=path("agent", "conversations"), json=body, is_repeatable=True)
         answer: Conversation = yield from self.http.json(request)
         return answer
@@ -130,7 +130,7 @@ class ConversationCalls:
 
     def cancel(self, message_id: str | None) -> Flow[Cancelled]:
         """Cancels the turn that runs, or one message."""
-        answer: Cancelled = yield from self._post(self.path("cancel"), _given(message_id=message_id))
+        answer: Cancelled = yield from self._post(self.path("cancel"), given(message_id=message_id))
         return answer
 
     def resume(self) -> Flow[Resumed]:
@@ -223,5 +223,6 @@ def _get(http: Http, where: str, **query: str | int | None) -> Flow[Any]:
     return (yield from http.json(Request(method="GET", path=where, query=query, is_repeatable=True)))
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def given(**fields: Any) -> dict[str, Any]:
+    """Returns the fields that are not ``None``."""
     return {name: value for name, value in fields.items() if value is not None}

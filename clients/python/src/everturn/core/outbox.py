@@ -12,7 +12,7 @@ from ..api import AcceptedMessage, Blob, Conversation, OnBusy
 from ..errors import ApiError, EverturnError
 from ..storage import Storage
 from ..wire.step import is_permanent
-from .calls import ConversationCalls, attachments_of
+from .calls import ConversationCalls, attachments_of, given
 from .effects import Flow, Request
 
 
@@ -63,7 +63,7 @@ class Outbox:
         return [message for key in keys if (message := _read(self._storage[key]))]
 
     def send(self, message: Message) -> Flow[AcceptedMessage]:
-        """Sends a message. The conversation is created when there is none."""
+        """Sends a message, which creates the conversation when there is none."""
         key = self._key(message.message_id)
         waiting = sum(1 for other in self._storage if other.startswith(self._key("")) and other != key)
         if waiting >= self._max_messages:
@@ -92,15 +92,9 @@ class Outbox:
             body["attachments"] = attachments_of(message.attachments)
         if message.on_busy is not None:
             body["on_busy"] = message.on_busy
+        body["create"] = given(agent=self._first.agent, title=self._first.title)
         request = Request(method="POST", path=self._calls.path("messages"), json=body, is_repeatable=True)
-        accepted: AcceptedMessage
-        try:
-            accepted = yield from self._calls.http.json(request)
-        except ApiError as error:
-            if error.code != "conversation_not_found":
-                raise
-            yield from self.create()
-            accepted = yield from self._calls.http.json(request)
+        accepted: AcceptedMessage = yield from self._calls.http.json(request)
         return accepted
 
     def _key(self, message_id: str) -> str:
