@@ -13,6 +13,7 @@ from gateway import Answer, Cut, Gateway, Received, event, frame, problem, repla
 
 import everturn
 from everturn import ApiError, ClientTool, EverturnError, FileStorage, Limits, TurnError
+from everturn.core import tools
 
 Connect = Callable[..., Any]
 STREAM = "conversations/talk/events/stream"
@@ -291,7 +292,7 @@ def test_a_client_tool_that_raises(gateway: Gateway, connect: Connect) -> None:
 @pytest.mark.parametrize("may_repeat", [True, False])
 def test_a_client_tool_that_was_cut_off(gateway: Gateway, connect: Connect, tmp_path: Path, may_repeat: bool) -> None:
     """After a crash, a tool runs again only if it says that it may."""
-    FileStorage(tmp_path)["everturn-tool/talk/exec_1"] = "{}"
+    FileStorage(tmp_path)["everturn-tool/talk/exec_1"] = '{"claimant": "me", "begun": true}'
     posted = threading.Event()
 
     def take(request: Received) -> Answer:
@@ -306,7 +307,62 @@ def test_a_client_tool_that_was_cut_off(gateway: Gateway, connect: Connect, tmp_
     connect().conversation("talk", tools={"add": tool}, storage=FileStorage(tmp_path)).send("Hi").answer()
     (request,) = gateway.seen("POST", "exec_1")
     assert request.json["is_error"] is not may_repeat
+    (claim,) = gateway.seen("POST", "/claim")
+    assert claim.json == {"claimant": "me"}
     assert list(FileStorage(tmp_path)) == []
+
+
+@pytest.mark.parametrize("may_repeat", [True, False])
+def test_a_call_that_another_device_has_begun(gateway: Gateway, connect: Connect, may_repeat: bool) -> None:
+    """While the other device holds it, the tool does not run; when that one has died, it runs only if it may."""
+    posted, runs = threading.Event(), []
+
+    def take(request: Received) -> Answer:
+        posted.set()
+        return Answer(202, {"execution_id": "exec_1", "status": "stored"})
+
+    waiting = {"execution_id": "exec_1", "tool_name": "add", "tool_input": {"a": 1, "b": 2}}
+    gateway.on("GET", "conversations/talk/client-tools", Answer(body={"client_tools": [waiting]}))
+    held = problem(409, "client_tool_claimed", retry_after="1")
+    gateway.on("POST", "conversations/talk/client-tools/exec_1/claim", held, Answer(body={"is_repeated": True}))
+    gateway.on("POST", "conversations/talk/client-tools/exec_1", take)
+    comments = [*[b": still here\n\n", lambda: posted.wait(0.1)] * 50, posted.wait]
+    gateway.on("GET", STREAM, Answer(body=[replay(), *comments, SAID, ANSWER, END]))
+    tool = ClientTool(lambda a, b: runs.append(a + b), may_repeat=may_repeat)
+    connect().conversation("talk", tools={"add": tool}).ask("Hi")
+    first, second = gateway.seen("POST", "/claim")
+    assert first.json == second.json
+    assert runs == ([3] if may_repeat else [])
+    (request,) = gateway.seen("POST", "exec_1")
+    assert request.json["is_error"] is not may_repeat
+
+
+def test_a_tool_that_takes_long_keeps_its_claim(
+    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "_RENEW_SECONDS", 0.01)
+    posted, renewed = threading.Event(), threading.Event()
+    claimants = []
+
+    def claim(request: Received) -> Answer:
+        claimants.append(request.json["claimant"])
+        if len(claimants) == 3:
+            renewed.set()
+        return Answer(body={"is_repeated": False})
+
+    def take(request: Received) -> Answer:
+        posted.set()
+        return Answer(202, {"execution_id": "exec_1", "status": "stored"})
+
+    waiting = {"execution_id": "exec_1", "tool_name": "add", "tool_input": {"a": 1, "b": 2}}
+    gateway.on("GET", "conversations/talk/client-tools", Answer(body={"client_tools": [waiting]}))
+    gateway.on("POST", "conversations/talk/client-tools/exec_1/claim", claim)
+    gateway.on("POST", "conversations/talk/client-tools/exec_1", take)
+    gateway.on("GET", STREAM, Answer(body=[replay(), posted.wait, SAID, ANSWER, END]))
+    connect().conversation("talk", tools={"add": lambda a, b: renewed.wait(30)}).ask("Hi")
+    (request,) = gateway.seen("POST", "exec_1")
+    assert request.json == {"result": True, "is_error": False}
+    assert len(set(claimants)) == 1
 
 
 def test_approvals_are_answered_for_what_was_shown(gateway: Gateway, connect: Connect) -> None:

@@ -12,6 +12,7 @@ import type {
   StoredResult,
   Timeline,
   ToolResultSlice,
+  WaitingCall,
 } from "./api.js";
 import { EverturnError, TurnError } from "./errors.js";
 import { type Http, path, type Request } from "./http.js";
@@ -214,6 +215,12 @@ export class Conversation {
   deny(call: ApprovalRequest, options: { reason?: string; signal?: AbortSignal } = {}): Promise<AnsweredApproval> {
     const reason = options.reason === undefined ? {} : { reason: options.reason };
     return this.#answer(call, { decision: "deny", ...reason }, options.signal);
+  }
+
+  /** The calls that a client is to run. Those of `tools` run by themselves. */
+  async clientTools(signal?: AbortSignal): Promise<WaitingCall[]> {
+    const page = await this.#http.json<{ client_tools: WaitingCall[] }>(this.#request("/client-tools", { signal }));
+    return page.client_tools;
   }
 
   /** Posts the result of a client tool that this program did not register under `tools`. */

@@ -1,13 +1,14 @@
 //! Tool calls that someone outside answers: approvals and client tools.
 
+use chrono::{TimeDelta, Utc};
 use everturn_proto::{
     Thread,
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
     words::{AgentExecutionStatus, ApprovalState, ConversationState, Effect, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, Activity, Conversations, EventLinks, EventReader, ListQuery, OutsideTools, PageLimit,
-    ResultSender, StoreError, ToolClaim, TurnStore, WantedLinks,
+    Access, Activity, ClientToolClaim, Conversations, EventLinks, EventReader, ListQuery,
+    OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim, TurnStore, WantedLinks,
 };
 
 use super::{
@@ -301,6 +302,79 @@ pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
         [""; 0],
         "in this conversation only"
     );
+}
+
+/// Of several devices that show a conversation, one runs a call; another one when that one's time is over.
+pub async fn one_client_claims_a_call(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let (asked, client) = (turn.execution_id(0, 0), turn.execution_id(0, 1));
+    let claim = async |access: Access, id: &str, claimant: &str, left_ms: i64| {
+        let until = Utc::now() + TimeDelta::milliseconds(left_ms);
+        let claim = turn
+            .store
+            .claim_client_tool(&access, "c", id, claimant, until);
+        claim.await.unwrap()
+    };
+    let run = Some(ClientToolClaim::Run { is_repeated: false });
+    let again = Some(ClientToolClaim::Run { is_repeated: true });
+    let is_held =
+        |claim| matches!(claim, Some(ClientToolClaim::Held { until }) if until > Utc::now());
+    assert_eq!(
+        claim(Access::tenant("another"), &client, "laptop", 60_000).await,
+        None
+    );
+    assert_eq!(
+        claim(tenant(), &asked, "laptop", 60_000).await,
+        None,
+        "a worker runs it"
+    );
+    assert_eq!(
+        claim(tenant(), "exec_unknown", "laptop", 60_000).await,
+        None
+    );
+
+    let devices = ["laptop", "phone", "tablet", "watch"];
+    let [laptop, phone, tablet, watch] =
+        devices.map(|device| claim(tenant(), &client, device, 60_000));
+    let claims = tokio::join!(laptop, phone, tablet, watch);
+    let claims = [claims.0, claims.1, claims.2, claims.3];
+    let winners: Vec<_> = (0..4).filter(|at| claims[*at] == run).collect();
+    let &[winner] = &winners[..] else {
+        panic!("one of them gets it: {claims:?}")
+    };
+    assert_eq!(
+        claims.iter().copied().filter(|it| is_held(*it)).count(),
+        3,
+        "{claims:?}"
+    );
+    let (winner, other) = (devices[winner], devices[(winner + 1) % 4]);
+    assert_eq!(
+        claim(tenant(), &client, winner, 60_000).await,
+        run,
+        "it keeps it"
+    );
+    assert!(is_held(claim(tenant(), &client, other, 60_000).await));
+    assert_eq!(
+        claim(tenant(), &client, winner, -1).await,
+        run,
+        "its time is over"
+    );
+    assert_eq!(claim(tenant(), &client, other, 60_000).await, again);
+    assert!(is_held(claim(tenant(), &client, winner, 60_000).await));
+
+    // A result counts whoever sends it, and then there is nothing to claim.
+    let (access, end) = (tenant(), tool_end("1"));
+    let stored = turn
+        .store
+        .store_result(&access, "c", &client, ResultSender::Client, end);
+    stored.await.unwrap();
+    assert_eq!(claim(tenant(), &client, other, 60_000).await, None);
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
+    turn.store
+        .delete_conversation(&tenant(), "c")
+        .await
+        .unwrap();
+    assert_eq!(claim(tenant(), &client, other, 60_000).await, None);
 }
 
 pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {

@@ -11,6 +11,7 @@ from ..api import (
     AnsweredApproval,
     Blob,
     Cancelled,
+    ClaimedClientTool,
     Conversation,
     Event,
     EventPage,
@@ -153,6 +154,12 @@ class ConversationCalls:
         """The calls that a client is to run."""
         answer: WaitingClientTools = yield from _get(self.http, self.path("client-tools"))
         return answer["client_tools"]
+
+    def claim_client_tool(self, execution_id: str, claimant: str) -> Flow[ClaimedClientTool]:
+        """Claims a call, so that no other client runs it."""
+        answer: ClaimedClientTool
+        answer = yield from self._post(self.path("client-tools", execution_id, "claim"), {"claimant": claimant})
+        return answer
 
     def answer_client_tool(self, execution_id: str, result: Any, is_error: bool) -> Flow[StoredResult]:
         """Posts the result of a call."""
