@@ -4,6 +4,7 @@
 - :class:`State` and its items: what is known of a conversation
 - :class:`Reducer`: the same from frames that somebody else reads, without I/O
 - ``everturn.api``: the types of the HTTP API
+- ``everturn.testing``: a gateway in memory, for the tests of a program
 """
 
 from .async_client import AsyncConversation, AsyncEverturn, AsyncTurn
