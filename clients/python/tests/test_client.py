@@ -292,7 +292,7 @@ def test_a_client_tool_that_raises(gateway: Gateway, connect: Connect) -> None:
 @pytest.mark.parametrize("may_repeat", [True, False])
 def test_a_client_tool_that_was_cut_off(gateway: Gateway, connect: Connect, tmp_path: Path, may_repeat: bool) -> None:
     """After a crash, a tool runs again only if it says that it may."""
-    FileStorage(tmp_path)["everturn-tool/talk/exec_1"] = '{"claimant": "me", "begun": true}'
+    FileStorage(tmp_path)["everturn-tool/talk/exec_1"] = '{"claimant": "me"}'
     posted = threading.Event()
 
     def take(request: Received) -> Answer:
@@ -330,8 +330,7 @@ def test_a_call_that_another_device_has_begun(gateway: Gateway, connect: Connect
     gateway.on("GET", STREAM, Answer(body=[replay(), *comments, SAID, ANSWER, END]))
     tool = ClientTool(lambda a, b: runs.append(a + b), may_repeat=may_repeat)
     connect().conversation("talk", tools={"add": tool}).ask("Hi")
-    first, second = gateway.seen("POST", "/claim")
-    assert first.json == second.json
+    assert len(gateway.seen("POST", "/claim")) == 2
     assert runs == ([3] if may_repeat else [])
     (request,) = gateway.seen("POST", "exec_1")
     assert request.json["is_error"] is not may_repeat

@@ -179,12 +179,12 @@ export class ToolRunner {
     const before = stored(this.#storage, key);
     const known = isObject(before) ? before : {};
     if ("is_error" in known) return known as unknown as Result;
-    // The same claimant after a reload, so that the page need not wait until its own claim has ended.
-    const claimant = typeof known["claimant"] === "string" ? known["claimant"] : newId();
-    keep(this.#storage, key, JSON.stringify({ ...known, claimant }));
+    // Who had begun it here claims it again after a reload, and need not wait until its own claim has ended.
+    const begunBy = typeof known["claimant"] === "string" ? known["claimant"] : undefined;
+    const claimant = begunBy ?? newId();
     const isRepeated = await this.#claim(call.executionId, claimant);
-    if ((isRepeated || known["begun"] === true) && tool.mayRepeat !== true) return UNKNOWN;
-    keep(this.#storage, key, JSON.stringify({ claimant, begun: true }));
+    if ((isRepeated || begunBy !== undefined) && tool.mayRepeat !== true) return UNKNOWN;
+    keep(this.#storage, key, JSON.stringify({ claimant }));
     const renewing = setInterval(() => void this.#claim(call.executionId, claimant).catch(() => undefined), RENEW_MS);
     (renewing as { unref?: () => void }).unref?.(); // in Node, a claim alone is no reason to stay
     try {

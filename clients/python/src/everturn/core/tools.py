@@ -138,13 +138,13 @@ class ToolRunner:
         before = self._stored(key)
         if "is_error" in before:
             return _Result(before.get("result"), bool(before["is_error"]))
-        # The same claimant after a restart, so that the program need not wait until its own claim has ended.
-        claimant = str(before.get("claimant") or f"t-{uuid4().hex}")
-        self._storage[key] = json.dumps({**before, "claimant": claimant})
+        # Who had begun it claims it again after a restart, and need not wait until its own claim has ended.
+        begun_by = before.get("claimant")
+        claimant = str(begun_by or f"t-{uuid4().hex}")
         claimed = yield from self._calls.claim_client_tool(execution_id, claimant)
-        if (claimed["is_repeated"] or before.get("begun")) and not tool.may_repeat:
+        if (claimed["is_repeated"] or begun_by) and not tool.may_repeat:
             return _UNKNOWN
-        self._storage[key] = json.dumps({"claimant": claimant, "begun": True})
+        self._storage[key] = json.dumps({"claimant": claimant})
         result = yield from _run(tool, tool_input, lambda: self._keep_claim(execution_id, claimant))
         self._storage[key] = json.dumps({"result": result.result, "is_error": result.is_error})
         return result
