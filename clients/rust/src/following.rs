@@ -36,11 +36,15 @@ struct Connection {
 }
 
 impl Following {
-    pub(crate) fn new(client: GatewayClient, url: String, cursor: Option<String>) -> Self {
+    pub(crate) fn new(
+        client: GatewayClient,
+        url: String,
+        cursor: impl Into<Option<String>>,
+    ) -> Self {
         Self {
             client,
             url,
-            cursor,
+            cursor: cursor.into(),
             connection: None,
             failures: 0,
             retry_ms: RETRY_MS,

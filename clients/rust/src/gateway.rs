@@ -105,7 +105,7 @@ impl GatewayClient {
         message_id: Option<&str>,
     ) -> Result<String, ClientError> {
         let body = json!({ "content": content });
-        self.send(conversation_id, body, message_id).await
+        self.submit_body(conversation_id, body, message_id).await
     }
 
     /// Submits a message as [`Self::submit`] does, to a conversation that is created with it when there is none: one request
@@ -119,10 +119,10 @@ impl GatewayClient {
     ) -> Result<String, ClientError> {
         let create = agent.map_or_else(|| json!({}), |agent| json!({ "agent": agent }));
         let body = json!({ "content": content, "create": create });
-        self.send(conversation_id, body, message_id).await
+        self.submit_body(conversation_id, body, message_id).await
     }
 
-    async fn send(
+    async fn submit_body(
         &self,
         conversation_id: &str,
         mut body: Value,
@@ -167,7 +167,7 @@ impl GatewayClient {
     /// the gateway says that nothing more comes, or refuses, for example because the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let following = Following::new(self.clone(), url, Some(cursor.to_string()));
+        let following = Following::new(self.clone(), url, cursor.to_string());
         futures::stream::unfold(following, |mut following| async move {
             let frame = following.next().await?;
             Some((frame, following))
@@ -204,7 +204,7 @@ impl GatewayClient {
     }
 
     /// Sends a request whose repetition changes nothing, again and again while the gateway answers "not now" (503).
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         let url = format!("{}{path}", self.url);
         let mut attempts_left = ATTEMPTS;
         loop {

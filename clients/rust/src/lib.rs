@@ -8,6 +8,7 @@
 //!
 //! What the last four do is the same in every client of Everturn: `clients/transcripts/` describes it and tests it.
 
+mod claims;
 mod error;
 mod following;
 mod frame;
@@ -18,6 +19,7 @@ pub mod sse;
 pub mod state;
 
 pub use self::{
+    claims::Claim,
     error::{ClientError, Problem},
     frame::Frame,
     gateway::GatewayClient,

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use axum::{
     Json, Router,
@@ -10,7 +13,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use everturn_client::{GatewayClient, list::ListedConversation};
+use everturn_client::{Claim, GatewayClient, list::ListedConversation};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -162,4 +165,41 @@ async fn a_message_is_sent_again_while_the_gateway_cannot_take_it() {
     let refused = client.submit("c", "hello", None).await.unwrap_err();
     assert!(refused.to_string().contains("409"), "{refused}");
     assert_eq!(bodies.lock().unwrap().len(), 4, "sent once");
+}
+
+/// Gives the claims of a call: it is held, free, and then there is nothing to run.
+async fn claims(
+    State(bodies): State<Bodies>,
+    Json(body): Json<Value>,
+) -> (StatusCode, [(&'static str, &'static str); 1], Json<Value>) {
+    let mut bodies = bodies.lock().unwrap();
+    bodies.push(body);
+    let (status, said) = match bodies.len() {
+        1 => (StatusCode::CONFLICT, json!({"code": "client_tool_claimed"})),
+        2 => (StatusCode::OK, json!({"is_repeated": true})),
+        _ => (
+            StatusCode::CONFLICT,
+            json!({"code": "client_tool_answered"}),
+        ),
+    };
+    (status, [("retry-after", "7")], Json(said))
+}
+
+#[tokio::test]
+async fn a_call_is_claimed() {
+    let bodies = Bodies::default();
+    let path = "/api/v1/agent/conversations/c/client-tools/exec_1/claim";
+    let app = Router::new()
+        .route(path, post(claims))
+        .with_state(Arc::clone(&bodies));
+    let client = GatewayClient::new(&serve(app).await).unwrap();
+    for expected in [
+        Claim::Held(Duration::from_secs(7)),
+        Claim::Run { is_repeated: true },
+        Claim::Over,
+    ] {
+        let claim = client.claim_client_tool("c", "exec_1", "laptop").await;
+        assert_eq!(claim.unwrap(), expected);
+    }
+    assert_eq!(bodies.lock().unwrap()[0], json!({"claimant": "laptop"}));
 }
