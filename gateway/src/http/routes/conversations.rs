@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::messages::idempotency_key;
+use super::idempotency::idempotency_key;
 use crate::{
     http::{
         extract::{Caller, ConversationId, JsonBody, checked_id},

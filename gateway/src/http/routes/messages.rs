@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::{
     attachments::{Content, NewAttachment},
     conversations::{check_title, for_message},
+    idempotency::idempotency_key,
 };
 use crate::{
     config::LostTurns,
@@ -26,8 +27,6 @@ use crate::{
     schema::{Id, one_of},
     turns::{OnBusy, StartMessages, StartOutcome},
 };
-
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// A message to be.
 #[derive(Deserialize, ToSchema)]
@@ -270,16 +269,4 @@ pub(super) fn client_message_id(
     let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
     let key = idempotency_key(headers)?;
     Ok(of_body.or(key))
-}
-
-/// The key with which the client repeats a request.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
-        return Ok(None);
-    };
-    checked_id(
-        "Idempotency-Key",
-        key.to_str().unwrap_or_default().to_owned(),
-    )
-    .map(Some)
 }

@@ -15,6 +15,7 @@ mod events;
 mod executions;
 mod health;
 mod home;
+mod idempotency;
 mod messages;
 mod page;
 mod remote_tools;
