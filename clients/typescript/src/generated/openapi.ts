@@ -3636,7 +3636,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3645,7 +3645,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3659,6 +3659,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
