@@ -1,13 +1,16 @@
 /** The conversation that is open: how its connection is, its timeline, and the composer. */
 
-import { ApiError, type Conversation, type Update } from "everturn-client";
+import { ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
 import { useEffect, useState } from "preact/hooks";
-import { Composer } from "./composer";
+import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
 import { addressOf } from "./route";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 import { Timeline } from "./timeline";
+
+/** Milliseconds without news after which a turn counts as quiet. */
+const QUIET_MS = 15_000;
 
 export function ConversationView({ chat, onRefused }: { chat: Conversation; onRefused: () => void }) {
   const [attempt, setAttempt] = useState(0);
@@ -18,14 +21,15 @@ export function ConversationView({ chat, onRefused }: { chat: Conversation; onRe
   useEffect(() => {
     if (hasEnded) onRefused();
   }, [hasEnded]);
-  const send = async (content: string) => {
+  const send = async ({ content, ...options }: Written) => {
     // What became of it is shown with the message.
-    void chat.post(content).catch(() => undefined);
+    void chat.post(content, options as SendOptions).catch(() => undefined);
   };
   return (
     <main class="conversation">
       <Timeline chat={chat} update={update} />
       <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
+      <Resume chat={chat} update={update} />
       <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
     </main>
   );
@@ -33,9 +37,9 @@ export function ConversationView({ chat, onRefused }: { chat: Conversation; onRe
 
 /** Where a conversation begins. It is created with its first message. */
 export function NewConversation() {
-  const send = async (content: string) => {
+  const send = async ({ content, ...options }: Written) => {
     const { id } = await everturn.create({ id: crypto.randomUUID?.() });
-    void conversation(id).post(content).catch(() => undefined);
+    void conversation(id).post(content, options as SendOptions).catch(() => undefined);
     location.hash = addressOf(id);
   };
   return (
@@ -62,6 +66,33 @@ function Status({ update: { state, connection }, onRetry }: { update: Update; on
   }
   const text = !isOnline ? texts.offline : connection.status === "waiting" ? texts.reconnecting : "";
   return <p class="status" role="status" data-connection={connection.status}>{text}</p>;
+}
+
+/** Offers to resume a turn in which nothing has happened for a while: the gateways look for such turns too, but later. */
+function Resume({ chat, update: { state, connection } }: { chat: Conversation; update: Update }) {
+  const [isQuiet, setQuiet] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const runs = state.turn !== null && connection.status === "open";
+  const waits = state.items.some(
+    (item) => item.type === "tool_call" && item.state === "running" && (item.approval?.state === "pending" || item.clientTool !== undefined),
+  );
+  useEffect(() => {
+    setQuiet(false);
+    if (!runs || waits) return undefined;
+    const timer = setTimeout(() => setQuiet(true), QUIET_MS);
+    return () => clearTimeout(timer);
+  }, [runs, waits, state]);
+  if (!isQuiet) return null;
+  const resume = () => {
+    setError(undefined);
+    chat.resume().then(() => setQuiet(false), setError);
+  };
+  return (
+    <p class="status" role="status">
+      {error === undefined ? texts.quiet : <Fault error={error} />}{" "}
+      <button type="button" onClick={resume}>{texts.resume}</button>
+    </p>
+  );
 }
 
 function useOnline(): boolean {
