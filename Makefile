@@ -112,7 +112,7 @@ CLIENT_TYPESCRIPT := clients/typescript
 
 clients: temporal everturn $(CLIENT_TYPESCRIPT)/node_modules/installed ## Compile the clients of the API and run their tests, against a real gateway too.
 	@echo "▸ the client in TypeScript: shared transcripts, connections, the examples of its README"
-	@cd $(CLIENT_TYPESCRIPT) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" EVERTURN_TEMPORAL_BIN="$(TEMPORAL)" npm test --silent
+	@cd $(CLIENT_TYPESCRIPT) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
 
 # The compiler looks for packages beside the sources.
 $(CLIENT_TYPESCRIPT)/node_modules/installed: $(addprefix $(CLIENT_TYPESCRIPT)/,package.json package-lock.json .npmrc)
@@ -129,7 +129,7 @@ page: deps temporal everturn $(WEB)/node_modules/installed ## Check the page at 
 	@echo "▸ the page: types, and whether gateway/web/dist is what the sources give (else: make web)"
 	@cd $(WEB) && npm run --silent check
 	@echo "▸ the page in Chromium"
-	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" EVERTURN_TEMPORAL_BIN="$(TEMPORAL)" npm test --silent
+	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
 
 $(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.json .npmrc)
 	@echo "▸ what builds and tests the page with npm ci (a few seconds, once)"
