@@ -134,6 +134,20 @@ test("a reducer keeps no more events than it may", () => {
   assert.equal(reducer.firstSequence, items[0]?.sequenceNumber);
 });
 
+test("what was forgotten can be read again", () => {
+  for (const [name, { frames, state }] of transcripts()) {
+    const events = frames.filter(isEvent);
+    if (name === "unknown.json" || frames.some((frame) => isObject(frame.data) && frame.data["type"] === "reset")) continue;
+    const reducer = new Reducer();
+    for (const frame of events) reducer.apply(frame as Frame);
+    reducer.keepLast(0);
+    assert.equal(reducer.firstSequence, reducer.lastSequence, `${name}: one event is kept`);
+    assert.equal(reducer.state.cursor, state.cursor);
+    reducer.prepend(events.map((frame) => frame.data as never));
+    assert.deepEqual(reducer.state.items, state.items, name);
+  }
+});
+
 test("what has not changed stays the same object", () => {
   const reducer = new Reducer();
   reducer.apply({ data: { type: "user_message", content: "a", message_id: "m", sequence_number: 1 } });
@@ -145,4 +159,8 @@ test("what has not changed stays the same object", () => {
   assert.notEqual(reducer.state, before);
   assert.equal(before.items.length, 1, "a state that was given out does not change");
   assert.equal(reducer.state.items[0], before.items[0]);
+  const { items } = reducer.state;
+  const start = { type: "text_start", agent_execution_id: "run", step: 1, part: "text", generation: 1, text: "Hello" };
+  assert.ok(reducer.apply({ data: start }));
+  assert.equal(reducer.state.items, items, "texts come often, and leave the items as they are");
 });

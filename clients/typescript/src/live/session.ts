@@ -120,10 +120,18 @@ export class Session {
 
   /** Reads the events before the first one that is known. False when there are none. */
   async older(limit: number, signal?: AbortSignal): Promise<boolean> {
-    const page = await this.#page(this.#reducer.firstSequence, limit, signal);
-    this.#reducer.prepend(page.events.map(eventData));
+    const before = this.#reducer.firstSequence;
+    const page = await this.#page(before, limit, signal);
+    // Whatever was forgotten meanwhile would be missing between the page and the rest.
+    if (this.#reducer.firstSequence <= before) this.#reducer.prepend(page.events.map(eventData));
     this.changed();
     return page.events.length > 0;
+  }
+
+  /** Forgets all events but the last ones. `older` reads them again. */
+  forget(keep: number): void {
+    this.#reducer.keepLast(keep);
+    this.changed();
   }
 
   /** Tells the listeners, once for everything that comes together. */

@@ -2,7 +2,7 @@
 
 import { count, isObject, text } from "./fields.js";
 import { Fold } from "./fold.js";
-import { EMPTY_STATE, type JsonObject, type State } from "./state.js";
+import { EMPTY_STATE, type Item, type JsonObject, type State } from "./state.js";
 import { Texts } from "./texts.js";
 
 /** A frame of the stream of events. */
@@ -38,6 +38,8 @@ export class Reducer {
   #fold = new Fold();
   readonly #texts = new Texts();
   #ended: string | null = null;
+  /** A copy of the fold's items, which every state has until the next event. Texts, which come often, leave it as it is. */
+  #items: readonly Item[] | undefined;
   #state: State | undefined;
 
   constructor(options: ReducerOptions = {}) {
@@ -53,7 +55,7 @@ export class Reducer {
       status: this.#fold.turn === null ? "idle" : this.#fold.isWaiting ? "waiting" : "running",
       turn: this.#fold.turn,
       ended: this.#ended,
-      items: this.#fold.items.slice(),
+      items: (this.#items ??= this.#fold.items.slice()),
       texts: this.#texts.shown(),
     });
   }
@@ -86,6 +88,12 @@ export class Reducer {
     const events = older.flatMap((data) => known(undefined, data) ?? []);
     const added = events.filter((event) => event.sequenceNumber < before);
     if (added.length > 0) this.#refold([...added, ...this.#events]);
+  }
+
+  /** Forgets all events but the last ones, at least one. They can be read and prepended again. */
+  keepLast(count: number): void {
+    const kept = Math.max(1, count);
+    if (this.#events.length > kept) this.#refold(this.#events.slice(-kept));
   }
 
   #take(frameId: string | undefined, data: JsonObject): boolean {
@@ -123,6 +131,7 @@ export class Reducer {
       this.#refold(this.#events.slice(Math.ceil(this.#maxEvents / 10)));
     } else {
       this.#fold.apply(event.data, event.sequenceNumber);
+      this.#items = undefined;
     }
     return true;
   }
@@ -142,6 +151,7 @@ export class Reducer {
     this.#events = events;
     this.#fold = new Fold();
     for (const event of events) this.#fold.apply(event.data, event.sequenceNumber);
+    this.#items = undefined;
     this.#state = undefined;
   }
 }
