@@ -134,6 +134,41 @@ test("a reducer keeps no more events than it may", () => {
   assert.equal(reducer.firstSequence, items[0]?.sequenceNumber);
 });
 
+test("older events are read in steps, whatever comes between them", () => {
+  const event = (sequence_number: number) => ({ type: "thought", thought: "x", sequence_number });
+  const numbers = (reducer: Reducer) => reducer.state.items.map((item) => item.sequenceNumber);
+  const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  const begin = () => {
+    const reducer = new Reducer({ cursor: "3000" });
+    reducer.apply({ data: event(3001) });
+    const steps = reducer.prependInSteps(range(1, 3000).map(event));
+    assert.equal(steps.next().done, false);
+    return { reducer, steps };
+  };
+  const withEvents = begin();
+  withEvents.reducer.apply({ data: event(3002) });
+  assert.deepEqual(numbers(withEvents.reducer), [3001, 3002], "the state is the one from before");
+  assert.deepEqual([...withEvents.steps].length, 2);
+  assert.deepEqual(numbers(withEvents.reducer), range(1, 3002));
+
+  const withReset = begin();
+  withReset.reducer.apply({ data: { type: "reset", from_sequence: 3001 } });
+  withReset.reducer.apply({ data: event(3001) });
+  for (const _ of withReset.steps);
+  assert.deepEqual(numbers(withReset.reducer), range(1, 3001));
+
+  const withForgetting = begin();
+  for (const number of [3002, 3003]) withForgetting.reducer.apply({ data: event(number) });
+  withForgetting.reducer.keepLast(1);
+  for (const _ of withForgetting.steps);
+  assert.deepEqual(numbers(withForgetting.reducer), [3003], "there is no gap");
+
+  const withOthers = begin();
+  withOthers.reducer.prepend(range(1, 3000).map(event));
+  for (const _ of withOthers.steps);
+  assert.deepEqual(numbers(withOthers.reducer), range(1, 3001), "nothing is there twice");
+});
+
 test("what was forgotten can be read again", () => {
   for (const [name, { frames, state }] of transcripts()) {
     const events = frames.filter(isEvent);

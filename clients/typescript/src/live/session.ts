@@ -17,6 +17,11 @@ import { type ClientTools, ToolRunner, waitingCalls } from "./tools.js";
 /** Larger than all sequence numbers: reads backwards from the end. */
 const END = 4_294_967_295;
 
+/** Lets everything else have its turn, so that nobody notices that something long is done. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
 /** What a program shows of a conversation at one moment. The same object stands for as long as nothing changes. */
 export interface Update {
   readonly state: State;
@@ -123,7 +128,8 @@ export class Session {
     const before = this.#reducer.firstSequence;
     const page = await this.#page(before, limit, signal);
     // Whatever was forgotten meanwhile would be missing between the page and the rest.
-    if (this.#reducer.firstSequence <= before) this.#reducer.prepend(page.events.map(eventData));
+    if (this.#reducer.firstSequence > before) return true;
+    for (const _ of this.#reducer.prependInSteps(page.events.map(eventData))) await nextTask();
     this.changed();
     return page.events.length > 0;
   }

@@ -21,6 +21,9 @@ export interface ReducerOptions {
   readonly maxEvents?: number | undefined;
 }
 
+/** Events that are read in one step: a few milliseconds. */
+const STEP = 1000;
+
 interface KnownEvent {
   readonly id: string;
   readonly sequenceNumber: number;
@@ -84,10 +87,31 @@ export class Reducer {
    * known already are left out.
    */
   prepend(older: readonly JsonObject[]): void {
+    for (const _ of this.prependInSteps(older));
+  }
+
+  /**
+   * Does what `prepend` does, in steps: all events are read anew, which takes a while when they are many. Between two steps
+   * the state is the one from before, and frames may be applied.
+   */
+  *prependInSteps(older: readonly JsonObject[]): Generator<void, void> {
     const before = this.firstSequence;
     const events = older.flatMap((data) => known(undefined, data) ?? []);
-    const added = events.filter((event) => event.sequenceNumber < before);
-    if (added.length > 0) this.#refold([...added, ...this.#events]);
+    // Events that come meanwhile are added to the same array. Another array is another log, and everything begins anew.
+    for (let newer = this.#events, isDone = false; !isDone; newer = this.#events) {
+      const added = events.filter((event) => event.sequenceNumber < this.firstSequence);
+      const hasGap = this.firstSequence > before;
+      if (added.length === 0 || hasGap) return;
+      const fold = new Fold();
+      let at = 0;
+      for (; newer === this.#events && at < added.length + newer.length; at++) {
+        const event = (added[at] ?? newer[at - added.length])!;
+        fold.apply(event.data, event.sequenceNumber);
+        if (at % STEP === STEP - 1) yield;
+      }
+      isDone = newer === this.#events;
+      if (isDone) this.#replace([...added, ...newer], fold);
+    }
   }
 
   /** Forgets all events but the last ones, at least one. They can be read and prepended again. */
@@ -148,9 +172,14 @@ export class Reducer {
   }
 
   #refold(events: KnownEvent[]): void {
+    const fold = new Fold();
+    for (const event of events) fold.apply(event.data, event.sequenceNumber);
+    this.#replace(events, fold);
+  }
+
+  #replace(events: KnownEvent[], fold: Fold): void {
     this.#events = events;
-    this.#fold = new Fold();
-    for (const event of events) this.#fold.apply(event.data, event.sequenceNumber);
+    this.#fold = fold;
     this.#items = undefined;
     this.#state = undefined;
   }

@@ -1,0 +1,67 @@
+/** Events written into the database of `everturn dev`: a long conversation in a second, and events of earlier releases. */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+
+/** An event to be written: its type, and its own fields. A `user_message` begins a turn. */
+export interface Seed {
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Writes these events into the log of a conversation that has none, in the folder of a gateway that runs. */
+export function seed(folder: string, conversationId: string, events: readonly Seed[]): void {
+  const start = Date.parse("2026-01-01T00:00:00Z");
+  let message = "";
+  const rows = events.map(({ type, data }, at) => {
+    const time = new Date(start + 1000 * at).toISOString();
+    const statements: string[] = [];
+    if (type === "user_message" || message === "") {
+      message = String(data["message_id"] ?? `seed-${at}`);
+      const values = [conversationId, message, "user", "taken", at + 1, time, "…", "[]", "[]", "default", ""];
+      statements.push(
+        "INSERT INTO messages (conversation_id, id, role, status, sequence_number, created_at, content, tool_calls, " +
+          `tool_results, tenant_id, thread) VALUES (${values.map(literal).join(", ")});`,
+      );
+    }
+    const json = JSON.stringify(data);
+    const id = `${conversationId}-${at + 1}`;
+    const values = [id, conversationId, message, type, at + 1, id, time, json, Buffer.byteLength(json)];
+    statements.push(`INSERT INTO agent_execution_events VALUES (${values.map(literal).join(", ")});`);
+    return statements.join("\n");
+  });
+  const last = `UPDATE conversations SET last_sequence = ${events.length} WHERE id = ${literal(conversationId)};`;
+  const input = [".bail on", ".timeout 10000", "BEGIN IMMEDIATE;", ...rows, last, "COMMIT;"].join("\n");
+  const done = spawnSync("sqlite3", [`${folder}/data/everturn.db`], { input, encoding: "utf8" });
+  assert.equal(done.status, 0, `${done.error ?? ""}${done.stderr}`);
+}
+
+function literal(value: string | number): string {
+  return typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;
+}
+
+/** The events of a turn with two calls in parallel, a thought, and an answer with a table and code: eight of them. */
+export function turn(number: number): Seed[] {
+  const agent = { agent_execution_id: `run-${number}` };
+  const call = (name: string, of: object) => ({ execution_id: `exec-${number}-${name}`, call_id: `call-${number}-${name}`, tool_name: name, ...of });
+  const usage = { input_tokens: 1000 + number, output_tokens: 50, cached_tokens: 0, cache_write_tokens: 0, reasoning_tokens: 0 };
+  return [
+    { type: "user_message", data: { content: `Question ${number}. ${"Some words more. ".repeat(number % 7)}`, message_id: `message-${number}` } },
+    { type: "thought", data: { thought: `I think about question ${number}.`, step: 0, ...agent } },
+    { type: "act", data: call("search", { tool_input: { query: `question ${number}` }, status: "running", step: 0, ...agent }) },
+    { type: "act", data: call("read", { tool_input: { page: number }, status: "running", step: 0, ...agent }) },
+    { type: "observe", data: call("search", { result: { found: number, text: "A line of it. ".repeat(20) }, duration_ms: 12, is_error: false, step: 0, ...agent }) },
+    { type: "observe", data: call("read", { result: "A page. ".repeat(50), duration_ms: 1200, is_error: number % 9 === 0, step: 0, ...agent }) },
+    { type: "assistant_message", data: { content: answer(number), message_id: `answer-${number}`, finish: "stop", partial: false, step: 1, ...agent } },
+    { type: "complete", data: { steps: 2, ...usage, finish: "stop", usage, cost_usd: "0.0021", ...agent } },
+  ];
+}
+
+function answer(number: number): string {
+  const parts = [`Answer ${number}: the **result** is \`${number * 2}\`.`];
+  if (number % 2 === 0) parts.push("- one thing\n- [another](https://example.com/)\n- [x] a third");
+  if (number % 3 === 0) parts.push(`\`\`\`python\ndef answer(question):  # ${number}\n    return "${number}" * 2\n\`\`\``);
+  if (number % 5 === 0) parts.push("| name | count |\n|---|---:|\n| a | 1 |\n| b | 22 |");
+  if (number % 4 === 1) parts.push("A paragraph of an answer, with some words in it. ".repeat(8));
+  return parts.join("\n\n");
+}
