@@ -84,9 +84,9 @@ export class Places<Row extends Keyed> {
     this.#seenAt = view.scrollTop;
   }
 
-  /** True when the view is above where it was when it was remembered. */
-  hasGoneUp({ scrollTop }: View): boolean {
-    return scrollTop < this.#seenAt;
+  /** How far the view has moved since it was remembered: down, or up when it is negative. */
+  movedBy({ scrollTop }: View): number {
+    return scrollTop - this.#seenAt;
   }
 
   #add(): void {

@@ -85,14 +85,18 @@ function useOlder(chat: Conversation, update: Update, box: RefObject<HTMLElement
   return { isReadingOlder, isFull, readOlder, readIfNear };
 }
 
-/** Forgets what nobody looks at: the beginning of a long conversation, while the view is at its end and no turn runs. */
+/**
+ * Forgets what nobody looks at: the beginning of a long conversation, when it is left, and while the view is at its end and no
+ * turn runs.
+ */
 function useForgetting(chat: Conversation, isAtEnd: RefObject<boolean>) {
   useEffect(() => {
-    const timer = setInterval(() => {
-      const isIdle = chat.current.state.status === "idle";
-      if (isAtEnd.current && isIdle && eventsOf(chat.current) > MOST_AT_END) chat.forget(KEPT_AT_END);
-    }, FORGET_MS);
-    return () => clearInterval(timer);
+    const forget = () => eventsOf(chat.current) > MOST_AT_END && chat.forget(KEPT_AT_END);
+    const timer = setInterval(() => isAtEnd.current && chat.current.state.status === "idle" && forget(), FORGET_MS);
+    return () => {
+      clearInterval(timer);
+      forget();
+    };
   }, [chat]);
 }
 

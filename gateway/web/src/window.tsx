@@ -11,7 +11,7 @@ import { type Keyed, Places, type View } from "./places";
 /** How far around the view rows are in the document: a part of the view's height. */
 const AROUND = 0.75;
 
-/** Pixels from the end within which a view counts as being there. */
+/** Pixels from the end within which a view that goes down counts as being there. */
 const NEAR = 80;
 
 /** How often in a row rows are added, at the most, until those that are in the document fill the view. */
@@ -105,9 +105,9 @@ function useWindow<Row extends Keyed>({ box, rows, estimate, isKept, isAtEnd, on
     return false;
   };
   const move = () => {
-    // Something that comes at the end also makes the way there longer. Only who goes up leaves it.
-    if (distanceFromEnd(box.current!) < NEAR) isAtEnd.current = true;
-    else if (places.hasGoneUp(view())) isAtEnd.current = false;
+    // Something that comes at the end makes the way there longer, too. But only who goes up leaves it, by however little.
+    const [way, distance] = [places.movedBy(view()), distanceFromEnd(box.current!)];
+    if (way !== 0) isAtEnd.current = distance < 1 || (way > 0 && distance < NEAR);
     onMove();
   };
   useSettling(box, list, settle, move);

@@ -27,6 +27,15 @@ const PNG = Buffer.from(
 /** A name that would be markup, and that would look like one with another ending. */
 const EVIL_NAME = `"><img src=x onerror=alert(1)>\u202Egnp.exe`;
 
+/** A picture that is empty, and as large as it says. */
+function gif(width: number, height: number): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt16LE(width, 0);
+  size.writeUInt16LE(height, 2);
+  const rest = "800000" + "000000ffffff" + "2c00000000010001000002024401003b";
+  return Buffer.concat([Buffer.from("GIF89a"), size, Buffer.from(rest, "hex")]);
+}
+
 let bench: Bench;
 
 before(async () => {
@@ -86,6 +95,22 @@ test("a text that grows is read as one that came at once", async () => {
   assert.deepEqual(await page.locator(".markdown input").evaluateAll((boxes) => boxes.map((box) => (box as HTMLInputElement).checked)), [true, false]);
 });
 
+test("an attempt that failed is written anew, which is told", async () => {
+  const [half, rest] = [gate(), gate()];
+  model().on("try again", (_, attempt) =>
+    attempt === 0 ? { texts: ["The first half", half.opened], isCut: true } : { texts: ["The second ", rest.opened, "try."] },
+  );
+  const { page } = await bench.open();
+  await send(page, "Now try again");
+  await see(page, "[data-writing]", "The first half");
+  half.open();
+  await see(page, "[data-writing]", /^The second *$/);
+  await see(page, ".hint", "That attempt failed. It is written anew.");
+  rest.open();
+  await turnEnds(page);
+  assert.equal(await page.locator(".assistant_message").innerText(), "The second try.");
+});
+
 test("hostile code, names and files do nothing but show", async () => {
   const code = "</code></pre><script>alert(1)</script> \u202Eevil \u0007 const a = `${alert(2)}`";
   const answer = [`\`\`\`html"onload="alert(3)\n${code}\n\`\`\``, `\`\`\`html\n${code}\n\`\`\``, `\`\`\`typescript\n${code}\n\`\`\``].join("\n\n");
@@ -141,6 +166,33 @@ test("pictures of messages and results are shown, and other files are saved", as
   await assertAccessible(page);
   // That the picture is not there is what the browser says itself.
   tab.complaints.splice(0, Infinity, ...tab.complaints.filter((complaint) => !complaint.includes("status of 404")));
+});
+
+test("a picture that comes late moves nothing", async () => {
+  const events = Array.from({ length: 6 }, (_, number) => turn(number + 1)).flat();
+  const attachments = [{ blob_id: "blob_late", media_type: "image/gif", file_name: "late.gif" }];
+  events[16] = { type: "user_message", data: { content: "With a picture", message_id: "m", attachments } };
+  await bench.seed("late", events);
+  const { page } = await bench.open();
+  const arrival = gate();
+  await page.route("**/blobs/blob_late", async (route) => {
+    await arrival.opened;
+    await route.fulfill({ contentType: "image/gif", body: gif(300, 300) });
+  });
+  await page.goto(`${bench.gateway.url}/#/c/late`);
+  await see(page, ".end", "1,056 tokens");
+  const answer = page.locator("[data-item=answer-3]");
+  // The answer after the picture is at the top of the view, and the picture above it.
+  await page.locator(".timeline").hover();
+  const isInSight = () => page.evaluate(() => (document.querySelector("[data-item=answer-3]")?.getBoundingClientRect().top ?? -1) >= 0);
+  while (!(await isInSight())) await page.mouse.wheel(0, -50);
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  const before = (await answer.boundingBox())?.y ?? 0;
+  arrival.open();
+  await page.waitForFunction(() => document.querySelector("img")?.naturalHeight === 300);
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  const after = (await answer.boundingBox())?.y ?? 0;
+  assert.ok(Math.abs(after - before) <= 2, `from ${before} to ${after}`);
 });
 
 test("a long result is read slice by slice, and saved whole", async () => {

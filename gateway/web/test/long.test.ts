@@ -139,6 +139,11 @@ test("who follows an answer at the end stays there, and who reads above stays th
     return box.scrollHeight - box.scrollTop - box.clientHeight < 2;
   });
   await page.mouse.move(400, 250);
+  await page.mouse.wheel(0, -20);
+  await page.waitForFunction(() => {
+    const box = document.querySelector(".timeline")!;
+    return box.scrollHeight - box.scrollTop - box.clientHeight >= 19;
+  });
   await page.mouse.wheel(0, -2000);
   await page.waitForFunction(() => {
     const box = document.querySelector(".timeline")!;
