@@ -152,7 +152,10 @@ export class Conversation {
     this.#session.outbox.discard(message.messageId);
   }
 
-  /** Reads events before the first one that is known, into the state. False when there are none. */
+  /**
+   * Reads events before the first one that is known, into the state. False when there are none, or when no more are kept
+   * (`limits.events`, `limits.eventChars`).
+   */
   older(limit = HISTORY, signal?: AbortSignal): Promise<boolean> {
     return this.#session.older(limit, signal);
   }
@@ -294,7 +297,7 @@ export class Conversation {
       if (endOfTurn(state.items, messageId)) return true;
       const isPending = pending.some((message) => message.acceptedAs === messageId);
       if (isPending || !hasOlder || state.items.some((item) => item.id === messageId)) return false;
-      await this.older(HISTORY, signal);
+      if (!(await this.older(HISTORY, signal))) return false;
     }
   }
 

@@ -180,6 +180,12 @@ test("what is forgotten while older events are on their way leaves no gap", asyn
   assert.ok(chat.current.hasOlder);
   await chat.older(2);
   assert.equal(contents(), "1,2,3");
+
+  const small = client(gateway, { limits: { events: 2 } }).conversation("c", { history: 2 });
+  t.after(small.subscribe(() => undefined));
+  await until(() => small.current.isFull);
+  assert.equal(await small.older(), false, "no more are kept");
+  assert.ok(small.current.hasOlder);
 });
 
 test("paths cannot be left through an id, and keys come from a function", async (t) => {

@@ -134,6 +134,21 @@ test("a reducer keeps no more events than it may", () => {
   assert.equal(reducer.firstSequence, items[0]?.sequenceNumber);
 });
 
+test("a reducer keeps no more characters than it may, but one event", () => {
+  const reducer = new Reducer({ maxChars: 10_000 });
+  const apply = (sequence_number: number, length: number) =>
+    reducer.apply({ data: { type: "thought", thought: "x".repeat(length), sequence_number } });
+  for (let number = 1; number <= 50; number++) {
+    apply(number, 1000);
+    const shown = reducer.state.items.reduce((sum, item) => sum + ("content" in item ? item.content.length : 0), 0);
+    assert.ok(shown <= 10_000 && shown >= Math.min(number, 7) * 1000, `${shown} characters`);
+  }
+  assert.ok(!reducer.isFull);
+  apply(51, 50_000);
+  assert.deepEqual(reducer.state.items.map((item) => item.sequenceNumber), [51]);
+  assert.ok(reducer.isFull);
+});
+
 test("older events are read in steps, whatever comes between them", () => {
   const event = (sequence_number: number) => ({ type: "thought", thought: "x", sequence_number });
   const numbers = (reducer: Reducer) => reducer.state.items.map((item) => item.sequenceNumber);

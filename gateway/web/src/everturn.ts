@@ -6,16 +6,13 @@ import { useEffect, useState } from "preact/hooks";
 /** Events that are read at first, and again with each step backwards. */
 export const PAGE = 300;
 
-/** Events of a conversation that are kept: past it, nothing older is read. */
-export const MOST_EVENTS = 50_000;
-
 /** Conversations that are kept, so that one that was left a moment ago is there at once. */
 const KEPT = 8;
 
 /** The page may lie below a path, behind a proxy. A page that is open for days keeps trying to connect. */
 export const everturn = new Everturn({
   url: new URL(".", location.href).href,
-  limits: { connections: Number.MAX_SAFE_INTEGER, events: MOST_EVENTS },
+  limits: { connections: Number.MAX_SAFE_INTEGER },
 });
 
 const opened = new Map<string, Conversation>();

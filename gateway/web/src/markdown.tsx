@@ -7,7 +7,7 @@ import { useRef } from "preact/hooks";
 import { Code } from "./code";
 import { Plain, visible } from "./shown";
 
-/** Longer texts are shown as they are: to read their structure takes too long. */
+/** Longer texts are shown as they are: to read their structure takes too long (docs/performance.md). */
 const MAX_CHARACTERS = 50_000;
 
 /** Characters that are read again with each piece of a text that is being written. More are shown as they are until it is whole. */

@@ -73,7 +73,7 @@ const EN = {
     invalid_output: "The answer does not have the form that it should have.",
     step_limit: "The turn had used up its steps; this is its summary.",
   } as Record<string, string>,
-  full: (events: number) => `This page holds ${events.toLocaleString("en")} events. What came before is in the API.`,
+  full: "This page holds no more of this conversation. What came before is in the API.",
   more: "Show more",
   note: "Note",
   notes: {
@@ -166,7 +166,7 @@ const ZH: typeof EN = {
     invalid_output: "回答不符合要求的格式。",
     step_limit: "这一轮的步数已用完；这是它的总结。",
   },
-  full: (events) => `此页面最多保留 ${events.toLocaleString("zh")} 个事件，更早的内容请通过 API 读取。`,
+  full: "此页面无法保留此对话的更多内容，更早的内容请通过 API 读取。",
   more: "显示更多",
   note: "备注",
   notes: {

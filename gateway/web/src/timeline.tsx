@@ -3,7 +3,7 @@
 import type { Conversation, Item, PendingMessage, Update } from "everturn-client";
 import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { MOST_EVENTS, PAGE } from "./everturn";
+import { PAGE } from "./everturn";
 import { estimateOf, mustStay, nameOf, RowView, Writing } from "./items";
 import { Kept } from "./kept";
 import { rowsOf, textsBelow } from "./rows";
@@ -40,7 +40,7 @@ export function Timeline({ chat, update }: { chat: Conversation; update: Update 
             {isReadingOlder ? texts.loading : texts.earlier}
           </button>
         )}
-        {isFull && <p class="hint">{texts.full(MOST_EVENTS)}</p>}
+        {isFull && <p class="hint">{texts.full}</p>}
         {isNothing && connection.status === "connecting" && <p class="hint">{texts.loading}</p>}
         {isNothing && connection.status === "open" && <p class="hint">{texts.empty}</p>}
         <RowWindow
@@ -69,7 +69,7 @@ export function Timeline({ chat, update }: { chat: Conversation; update: Update 
 /** Reads what came before, when somebody goes there or asks for it. */
 function useOlder(chat: Conversation, update: Update, box: RefObject<HTMLElement | null>, isAtEnd: RefObject<boolean>) {
   const [isReadingOlder, setReadingOlder] = useState(false);
-  const isFull = update.hasOlder && eventsOf(update) >= MOST_EVENTS;
+  const isFull = update.hasOlder && update.isFull;
   const readOlder = () => {
     if (isReadingOlder || isFull || !chat.current.hasOlder) return;
     setReadingOlder(true);

@@ -30,6 +30,8 @@ export interface Update {
   readonly connection: Connection;
   /** There are events before the first one that is known. */
   readonly hasOlder: boolean;
+  /** As many events are known as the limits allow: no older ones are read. */
+  readonly isFull: boolean;
 }
 
 /** What a session needs to know. */
@@ -77,6 +79,7 @@ export class Session {
       pending: this.outbox.pending,
       connection: this.#connection,
       hasOlder: this.#reducer.firstSequence > 1,
+      isFull: this.#reducer.isFull,
     });
   }
 
@@ -123,8 +126,9 @@ export class Session {
     }
   }
 
-  /** Reads the events before the first one that is known. False when there are none. */
+  /** Reads the events before the first one that is known. False when there are none, or no more are kept. */
   async older(limit: number, signal?: AbortSignal): Promise<boolean> {
+    if (this.#reducer.isFull) return false;
     const before = this.#reducer.firstSequence;
     const page = await this.#page(before, limit, signal);
     // Whatever was forgotten meanwhile would be missing between the page and the rest.
@@ -224,7 +228,8 @@ export class Session {
   }
 
   #newReducer(cursor: string | undefined): Reducer {
-    return new Reducer({ cursor, maxEvents: this.#http.limits.events });
+    const { events: maxEvents, eventChars: maxChars } = this.#http.limits;
+    return new Reducer({ cursor, maxEvents, maxChars });
   }
 
   #setConnection(stop: AbortController, connection: Connection): void {

@@ -2,7 +2,7 @@
 
 import { count, isObject, text } from "./fields.js";
 import { Fold } from "./fold.js";
-import { EMPTY_STATE, type Item, type JsonObject, type State } from "./state.js";
+import { EMPTY_STATE, type Item, type Json, type JsonObject, type State } from "./state.js";
 import { Texts } from "./texts.js";
 
 /** A frame of the stream of events. */
@@ -19,6 +19,8 @@ export interface ReducerOptions {
   readonly cursor?: string | undefined;
   /** The most events that are kept, 50 000 by default. Past it, the oldest tenth is forgotten. */
   readonly maxEvents?: number | undefined;
+  /** The most characters of the kept events' values, 64 Mi by default. Past it, the oldest are forgotten, too. */
+  readonly maxChars?: number | undefined;
 }
 
 /** Events that are read in one step: a few milliseconds. */
@@ -28,6 +30,7 @@ interface KnownEvent {
   readonly id: string;
   readonly sequenceNumber: number;
   readonly data: JsonObject;
+  readonly chars: number;
 }
 
 /** Events that replace the texts of their agent execution. */
@@ -37,7 +40,10 @@ const REPLACES_TEXTS = new Set(["thought", "assistant_message", "complete", "err
 export class Reducer {
   #start: { cursor: string; sequenceNumber: number };
   readonly #maxEvents: number;
+  readonly #maxChars: number;
   #events: KnownEvent[] = [];
+  /** Of all events. */
+  #chars = 0;
   #fold = new Fold();
   readonly #texts = new Texts();
   #ended: string | null = null;
@@ -49,6 +55,7 @@ export class Reducer {
     const cursor = options.cursor ?? EMPTY_STATE.cursor;
     this.#start = { cursor, sequenceNumber: Number.parseInt(cursor, 10) || 0 };
     this.#maxEvents = options.maxEvents ?? 50_000;
+    this.#maxChars = options.maxChars ?? 64 * 1024 * 1024;
   }
 
   /** The state now. It is made anew only when something has changed. */
@@ -66,6 +73,11 @@ export class Reducer {
   /** The number of the first event that is known, or of the next one when none is. */
   get firstSequence(): number {
     return this.#events[0]?.sequenceNumber ?? this.#start.sequenceNumber + 1;
+  }
+
+  /** No more events are kept: for each new one, old ones are forgotten. */
+  get isFull(): boolean {
+    return this.#events.length >= this.#maxEvents || this.#chars >= this.#maxChars;
   }
 
   /** The number of the last event; 0 before the first. */
@@ -150,14 +162,26 @@ export class Reducer {
   #takeEvent(event: KnownEvent): boolean {
     if (event.sequenceNumber <= this.lastSequence) return false;
     this.#events.push(event);
+    this.#chars += event.chars;
     if (REPLACES_TEXTS.has(text(event.data, "type"))) this.#texts.drop(text(event.data, "agent_execution_id"));
-    if (this.#events.length > this.#maxEvents) {
-      this.#refold(this.#events.slice(Math.ceil(this.#maxEvents / 10)));
+    if (this.#events.length > this.#maxEvents || this.#chars > this.#maxChars) {
+      this.#refold(this.#newest());
     } else {
       this.#fold.apply(event.data, event.sequenceNumber);
       this.#items = undefined;
     }
     return true;
+  }
+
+  /** The newest events: nine tenths of what may be kept, but at least one. */
+  #newest(): KnownEvent[] {
+    const all = this.#events;
+    let [from, chars] = [all.length, 0];
+    do {
+      from--;
+      chars += all[from]!.chars;
+    } while (from > 0 && all.length - from < 0.9 * this.#maxEvents && chars + all[from - 1]!.chars <= 0.9 * this.#maxChars);
+    return all.slice(from);
   }
 
   /** Forgets the events from this number on: another log has taken their place. */
@@ -179,6 +203,7 @@ export class Reducer {
 
   #replace(events: KnownEvent[], fold: Fold): void {
     this.#events = events;
+    this.#chars = events.reduce((sum, event) => sum + event.chars, 0);
     this.#fold = fold;
     this.#items = undefined;
     this.#state = undefined;
@@ -189,7 +214,25 @@ export class Reducer {
 function known(frameId: string | undefined, data: JsonObject): KnownEvent | undefined {
   const sequenceNumber = count(data, "sequence_number");
   if (!sequenceNumber || typeof data["type"] !== "string") return undefined;
-  return { id: frameId || String(sequenceNumber), sequenceNumber, data };
+  return { id: frameId || String(sequenceNumber), sequenceNumber, data, chars: charsOf(data) };
+}
+
+/** About how many characters a value has: those of its texts and names, and some for each other value. */
+function charsOf(value: Json): number {
+  let chars = 0;
+  const open: Json[] = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === "string") chars += next.length;
+    else if (typeof next !== "object" || next === null) chars += 8;
+    else if (Array.isArray(next)) for (const inner of next) open.push(inner);
+    else {
+      for (const name in next) {
+        chars += name.length;
+        open.push(next[name] ?? null);
+      }
+    }
+  }
+  return chars;
 }
 
 /** The state after these frames. */
