@@ -10,7 +10,7 @@ import { Plain, visible } from "./shown";
 /** Longer texts are shown as they are: to read their structure takes too long (docs/performance.md). */
 const MAX_CHARACTERS = 50_000;
 
-/** Characters that are read again with each piece of a text that is being written. More are shown as they are until it is whole. */
+/** Characters that are read again with each piece of a text that is written. More are shown as they are until it is whole. */
 const MAX_AGAIN = 10_000;
 
 /** Levels of lists and quotes; what is deeper is shown as text. */

@@ -74,7 +74,7 @@ export class Places<Row extends Keyed> {
     return [this.#indexAt(at - around), Math.min(this.#rows.length, this.#indexAt(at + clientHeight + around) + 1)];
   }
 
-  /** Remembers what is in sight. Whoever goes fast has rows in sight that are not in the document yet: others hold the place. */
+  /** Remembers what is in sight. Some of it is not in the document yet when somebody goes fast: the rest holds the place. */
   remember(view: View, isThere: (at: number) => boolean): void {
     const at = view.scrollTop - view.base;
     const [from, to] = this.range(at, view, 0);

@@ -20,7 +20,7 @@ export interface Rows {
 
 const NONE: readonly Row[] = [];
 
-/** Makes the rows of items. What a sub-agent did whose call is not known, because it came before the first item, is shown by itself. */
+/** Makes the rows of items. What a sub-agent did is shown by itself when its call is not known, as it came before all items. */
 export function rowsOf(items: readonly Item[]): Rows {
   const nested = new Map<string, Item[]>();
   for (const item of items) {
@@ -38,7 +38,8 @@ export function rowsWithin(rows: Rows, agent: string): readonly Row[] {
 
 /** The texts that are being written below the rows of a sub-agent, or below those of the turns' own agents. */
 export function textsBelow(rows: Rows, texts: readonly OpenText[], agent?: string): OpenText[] {
-  return texts.filter((text) => (rows.nested.has(text.agentExecutionId) ? text.agentExecutionId === agent : agent === undefined));
+  const placeOf = ({ agentExecutionId }: OpenText) => (rows.nested.has(agentExecutionId) ? agentExecutionId : undefined);
+  return texts.filter((text) => placeOf(text) === agent);
 }
 
 /** True when two rows show the same. Items that have not changed are the same objects. */

@@ -1,4 +1,4 @@
-/** What a timeline shows, in Chromium: code, files, long results, notes, events of earlier releases; and that none of it does harm. */
+/** What a timeline shows in Chromium: code, files, long results, notes, events of earlier releases. None of it does harm. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -63,7 +63,7 @@ test("code has colours once it is written, and is the same text", async () => {
   const rest = gate();
   const python = 'def double(x):  # twice\n    return "2" * x';
   const rust = "fn main() { let x: u32 = 5; }";
-  model().on("write code", () => ({
+  bench.model.on("write code", () => ({
     texts: [`First:\n\n\`\`\`python\n${python}\n\`\`\`\n\nThen:\n\n\`\`\`rust\n${rust}`, rest.opened, "\n```\n\nDone."],
   }));
   const { page } = await bench.open();
@@ -80,9 +80,11 @@ test("code has colours once it is written, and is the same text", async () => {
 });
 
 test("a text that grows is read as one that came at once", async () => {
-  const whole = "# One\n\n- a\n- b\n\n  more of b\n\n1. c\n\n> quote\nlazy\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\nEnd *of* it.\n\n~~~sql\nselect 1\n\n-- `twice`\n~~~\n\n- [x] done\n- [ ] open";
+  const lists = "# One\n\n- a\n- b\n\n  more of b\n\n1. c\n\n> quote\nlazy\n\n";
+  const table = "| x | y |\n|---|---|\n| 1 | 2 |\n\nEnd *of* it.\n\n";
+  const whole = `${lists}${table}~~~sql\nselect 1\n\n-- \`twice\`\n~~~\n\n- [x] done\n- [ ] open`;
   const held = gate();
-  model().on("grow", () => ({ texts: [...whole.match(/[^]{1,3}/g)!, held.opened] }));
+  bench.model.on("grow", () => ({ texts: [...whole.match(/[^]{1,3}/g)!, held.opened] }));
   const { page } = await bench.open();
   await send(page, "Now grow");
   const written = page.locator("[data-writing] .markdown");
@@ -92,12 +94,13 @@ test("a text that grows is read as one that came at once", async () => {
   await turnEnds(page);
   const colourless = (html: string) => html.replace(/<\/?span[^>]*>/g, "");
   assert.equal(colourless(await page.locator(".assistant_message .markdown").innerHTML()), colourless(growing));
-  assert.deepEqual(await page.locator(".markdown input").evaluateAll((boxes) => boxes.map((box) => (box as HTMLInputElement).checked)), [true, false]);
+  const boxes = await page.locator(".markdown input").all();
+  assert.deepEqual(await Promise.all(boxes.map((box) => box.isChecked())), [true, false]);
 });
 
 test("an attempt that failed is written anew, which is told", async () => {
   const [half, rest] = [gate(), gate()];
-  model().on("try again", (_, attempt) =>
+  bench.model.on("try again", (_, attempt) =>
     attempt === 0 ? { texts: ["The first half", half.opened], isCut: true } : { texts: ["The second ", rest.opened, "try."] },
   );
   const { page } = await bench.open();
@@ -113,8 +116,9 @@ test("an attempt that failed is written anew, which is told", async () => {
 
 test("hostile code, names and files do nothing but show", async () => {
   const code = "</code></pre><script>alert(1)</script> \u202Eevil \u0007 const a = `${alert(2)}`";
-  const answer = [`\`\`\`html"onload="alert(3)\n${code}\n\`\`\``, `\`\`\`html\n${code}\n\`\`\``, `\`\`\`typescript\n${code}\n\`\`\``].join("\n\n");
-  model().on("hostile code", () => ({ texts: [answer] }));
+  const languages = ['html"onload="alert(3)', "html", "typescript"];
+  const answer = languages.map((language) => `~~~${language}\n${code}\n~~~`).join("\n\n");
+  bench.model.on("hostile code", () => ({ texts: [answer] }));
   const { page } = await bench.open();
   await send(page, "Show hostile code");
   await turnEnds(page);
@@ -133,7 +137,9 @@ test("hostile code, names and files do nothing but show", async () => {
   await bench.seed("hostile", [{ type: "user_message", data: { content: "Files", message_id: "m", attachments } }]);
   await page.goto(`${bench.gateway.url}/#/c/hostile`);
   await see(page, ".files", "a.svg");
-  const links = await page.locator(".files a").evaluateAll((found) => found.map((link) => [link.getAttribute("href"), link.textContent]));
+  const links = await page
+    .locator(".files a")
+    .evaluateAll((found) => found.map((link) => [link.getAttribute("href"), link.textContent]));
   const address = (id: string) => `${bench.gateway.url}/api/v1/agent/blobs/${id}`;
   assert.deepEqual(links, [
     [address("blob_svg"), "a.svg · 12 B"],
@@ -146,17 +152,18 @@ test("hostile code, names and files do nothing but show", async () => {
 test("pictures of messages and results are shown, and other files are saved", async () => {
   const picture = await bench.client.upload(PNG, { mediaType: "image/png", fileName: EVIL_NAME });
   const text = await bench.client.upload("a,b\n1,2\n", { mediaType: "text/csv", fileName: "table.csv" });
-  model().on("at these files", (step) => (step === 0 ? { calls: [{ name: "look", input: {} }] } : { texts: ["Seen."] }));
+  bench.model.on("at these files", (step) => (step === 0 ? { calls: [{ name: "look", input: {} }] } : { texts: ["Seen."] }));
   const attachments = [{ blob_id: picture.blob_id }, { blob_id: text.blob_id }];
   const chat = bench.client.conversation();
   await chat.create();
   void chat.post("Look at these files", { attachments });
   const tab = await bench.open(`/#/c/${chat.id}`);
   const { page } = tab;
-  await answerLook(page, { content: [{ type: "image/png", blob_id: picture.blob_id, bytes: PNG.length }, { type: "image/png", blob_id: "blob_gone" }] });
+  const image = (blob_id: string) => ({ type: "image/png", blob_id, bytes: PNG.length });
+  await answerLook(page, { content: [image(picture.blob_id), image("blob_gone")] });
   await turnEnds(page);
   const pictures = page.locator(".picture img");
-  await page.waitForFunction(() => [...document.querySelectorAll("img")].every((image) => image.complete && image.naturalWidth === 2));
+  await page.waitForFunction(() => [...document.querySelectorAll("img")].every((shown) => shown.naturalWidth === 2));
   assert.equal(await pictures.count(), 2, "one of the message, one of the result");
   assert.equal(await pictures.first().getAttribute("alt"), EVIL_NAME.replace("\u202E", "⟨202E⟩"));
   await see(page, ".files", "The picture cannot be shown.");
@@ -184,8 +191,8 @@ test("a picture that comes late moves nothing", async () => {
   const answer = page.locator("[data-item=answer-3]");
   // The answer after the picture is at the top of the view, and the picture above it.
   await page.locator(".timeline").hover();
-  const isInSight = () => page.evaluate(() => (document.querySelector("[data-item=answer-3]")?.getBoundingClientRect().top ?? -1) >= 0);
-  while (!(await isInSight())) await page.mouse.wheel(0, -50);
+  const top = () => page.evaluate(() => document.querySelector("[data-item=answer-3]")?.getBoundingClientRect().top ?? -1);
+  while ((await top()) < 0) await page.mouse.wheel(0, -50);
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
   const before = (await answer.boundingBox())?.y ?? 0;
   arrival.open();
@@ -197,7 +204,7 @@ test("a picture that comes late moves nothing", async () => {
 
 test("a long result is read slice by slice, and saved whole", async () => {
   const lines = Array.from({ length: 5000 }, (_, number) => `line ${number} é <b>`).join("\n");
-  model().on("long result", (step) => (step === 0 ? { calls: [{ name: "look", input: {} }] } : { texts: ["Seen."] }));
+  bench.model.on("long result", (step) => (step === 0 ? { calls: [{ name: "look", input: {} }] } : { texts: ["Seen."] }));
   const { page } = await bench.open();
   await send(page, "Give a long result");
   await answerLook(page, lines);
@@ -226,11 +233,11 @@ test("what happened beside the conversation is told in sentences", async () => {
     { type: "user_message", data: { content: "Go", message_id: "m" } },
     { type: "context_compacted", data: { summary: "A summary.", messages: 1200, agent_execution_id: "run" } },
     { type: "context_compacted", data: { summary: "", messages: 3, agent_execution_id: "run" } },
-    { type: "model_fallback", data: { from: "a/one", to: "b/two", code: "llm_overloaded", message: "…", agent_execution_id: "run" } },
+    { type: "model_fallback", data: { from: "a/one", to: "b/two", code: "llm_overloaded", message: "…" } },
     { type: "skill_matched", data: { skill_name: "<b>pdf</b>", execution_id: "e" } },
     { type: "pattern_match", data: { anything: 1 } },
     { type: "assistant_message", data: { content: "Half", finish: "length", message_id: "a", agent_execution_id: "run" } },
-    { type: "error", data: { code: "llm_bad_request", message: "No.", usage: { input_tokens: 3, output_tokens: 4 }, cost_usd: "0.5", agent_execution_id: "run" } },
+    { type: "error", data: { code: "llm_bad_request", message: "No.", usage: { input_tokens: 3, output_tokens: 4 }, cost_usd: "0.5" } },
   ];
   await bench.seed("notes", notes);
   const { page } = await bench.open("/#/c/notes");
@@ -291,11 +298,12 @@ test("events of earlier and later releases are shown as far as they are known", 
 
 test("a long part of a sub-agent is shown from its end", async () => {
   const of = { agent_execution_id: "run-sub" };
-  const steps = Array.from({ length: 100 }, (_, step): Seed => ({ type: "thought", data: { thought: `Thought ${step}`, step, ...of } }));
+  const thought = (step: number): Seed => ({ type: "thought", data: { thought: `Thought ${step}`, step, ...of } });
+  const call = { execution_id: "exec-1-search", call_id: "call-1-search" };
   await bench.seed("sub", [
     ...turn(1).slice(0, 3),
-    { type: "sub_agent_start", data: { agent: "helper", task: "think", execution_id: "exec-1-search", call_id: "call-1-search", ...of } },
-    ...steps,
+    { type: "sub_agent_start", data: { agent: "helper", task: "think", ...call, ...of } },
+    ...Array.from({ length: 100 }, (_, step) => thought(step)),
   ]);
   const { page } = await bench.open("/#/c/sub");
   const thoughts = page.locator(".nested .thought");
@@ -319,7 +327,3 @@ test("axe finds no serious fault in code, files and notes, light or dark", async
     await assertAccessible(page);
   }
 });
-
-function model(): Bench["model"] {
-  return bench.model;
-}

@@ -186,7 +186,9 @@ function scrollBack(page: Page, step = 500) {
       const way = from - box.scrollTop;
       await frame();
       // At the beginning of what is known there is no place to go to.
-      if (middle?.isConnected && box.scrollTop > 0) found.jump = Math.max(found.jump, Math.abs(middle.getBoundingClientRect().top - before - way));
+      if (middle?.isConnected && box.scrollTop > 0) {
+        found.jump = Math.max(found.jump, Math.abs(middle.getBoundingClientRect().top - before - way));
+      }
       found.elements = Math.max(found.elements, document.querySelectorAll("*").length);
     }
     observer.disconnect();
@@ -213,7 +215,8 @@ interface TraceEvent {
 function longestTask(trace: Buffer): number {
   const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
   const thread = ({ pid, tid }: TraceEvent) => `${pid}/${tid}`;
-  const main = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread));
+  const isMain = ({ name, args }: TraceEvent) => name === "thread_name" && args.name === "CrRendererMain";
+  const main = new Set(traceEvents.filter(isMain).map(thread));
   const tasks = traceEvents.filter((event) => event.ph === "X" && event.name.endsWith("RunTask") && main.has(thread(event)));
   const times = tasks.flatMap(({ tdur }) => tdur ?? []);
   assert.ok(times.length > 100, "the trace has the tasks of the page");

@@ -83,7 +83,7 @@ export async function openedId(page: Page): Promise<string> {
   return decodeURIComponent(new URL(page.url()).hash.slice("#/c/".length));
 }
 
-/** What the page shows: messages, answers, thoughts and calls, in their order. It scrolls through a timeline that is not all there. */
+/** What the page shows: messages, answers, thoughts and calls, in their order. A timeline that is not all there is scrolled. */
 export function shown(page: Page): Promise<Shown[]> {
   return page.evaluate(async () => {
     const box = document.querySelector(".timeline")!;
@@ -91,7 +91,8 @@ export function shown(page: Page): Promise<Shown[]> {
     const take = () => {
       for (const row of box.querySelectorAll("article")) {
         if (row.parentElement?.closest("article")) continue;
-        const items = [...row.querySelectorAll(".user_message, .assistant_message, .thought, .tool"), ...(row.matches(".item") ? [row] : [])];
+        const inner = [...row.querySelectorAll(".user_message, .assistant_message, .thought, .tool")];
+        const items = row.matches(".item") ? [row] : inner;
         const found = items.map((item) => {
           const summary = item.matches(".thought") ? (item.querySelector("summary")?.textContent ?? "") : "";
           const text = item.matches(".tool") ? item.querySelector("strong")?.textContent : item.textContent;

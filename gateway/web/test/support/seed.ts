@@ -42,18 +42,25 @@ function literal(value: string | number): string {
 
 /** The events of a turn with two calls in parallel, a thought, and an answer with a table and code: eight of them. */
 export function turn(number: number): Seed[] {
-  const agent = { agent_execution_id: `run-${number}` };
-  const call = (name: string, of: object) => ({ execution_id: `exec-${number}-${name}`, call_id: `call-${number}-${name}`, tool_name: name, ...of });
-  const usage = { input_tokens: 1000 + number, output_tokens: 50, cached_tokens: 0, cache_write_tokens: 0, reasoning_tokens: 0 };
+  const agent = { agent_execution_id: `run-${number}`, step: 0 };
+  const idsOf = (name: string) => ({ execution_id: `exec-${number}-${name}`, call_id: `call-${number}-${name}`, tool_name: name });
+  const act = (name: string, tool_input: object): Seed => ({ type: "act", data: { ...idsOf(name), tool_input, ...agent } });
+  const observe = (name: string, result: unknown, duration_ms: number, is_error = false): Seed => ({
+    type: "observe",
+    data: { ...idsOf(name), result, duration_ms, is_error, ...agent },
+  });
+  const usage = { input_tokens: 1000 + number, output_tokens: 50, cached_tokens: 0, cache_write_tokens: 0 };
+  const question = `Question ${number}. ${"Some words more. ".repeat(number % 7)}`;
+  const last = { ...agent, step: 1, finish: "stop" };
   return [
-    { type: "user_message", data: { content: `Question ${number}. ${"Some words more. ".repeat(number % 7)}`, message_id: `message-${number}` } },
-    { type: "thought", data: { thought: `I think about question ${number}.`, step: 0, ...agent } },
-    { type: "act", data: call("search", { tool_input: { query: `question ${number}` }, status: "running", step: 0, ...agent }) },
-    { type: "act", data: call("read", { tool_input: { page: number }, status: "running", step: 0, ...agent }) },
-    { type: "observe", data: call("search", { result: { found: number, text: "A line of it. ".repeat(20) }, duration_ms: 12, is_error: false, step: 0, ...agent }) },
-    { type: "observe", data: call("read", { result: "A page. ".repeat(50), duration_ms: 1200, is_error: number % 9 === 0, step: 0, ...agent }) },
-    { type: "assistant_message", data: { content: answer(number), message_id: `answer-${number}`, finish: "stop", partial: false, step: 1, ...agent } },
-    { type: "complete", data: { steps: 2, ...usage, finish: "stop", usage, cost_usd: "0.0021", ...agent } },
+    { type: "user_message", data: { content: question, message_id: `message-${number}` } },
+    { type: "thought", data: { thought: `I think about question ${number}.`, ...agent } },
+    act("search", { query: `question ${number}` }),
+    act("read", { page: number }),
+    observe("search", { found: number, text: "A line of it. ".repeat(20) }, 12),
+    observe("read", "A page. ".repeat(50), 1200, number % 9 === 0),
+    { type: "assistant_message", data: { content: answer(number), message_id: `answer-${number}`, ...last } },
+    { type: "complete", data: { steps: 2, usage, cost_usd: "0.0021", ...last } },
   ];
 }
 
