@@ -14,6 +14,9 @@ const AROUND = 0.75;
 /** Pixels from the end within which a view that goes down counts as being there. */
 const NEAR = 80;
 
+/** Milliseconds without a scroll after which a browser scrolls no more. */
+const REST_MS = 150;
+
 /** How often in a row rows are added, at the most, until those that are in the document fill the view. */
 const MOST_REDRAWS = 8;
 
@@ -89,62 +92,88 @@ function useWindow<Row extends Keyed>({ box, rows, estimate, isKept, isAtEnd, on
   });
 
   /** Measures the rows, moves the view, and says whether rows are missing in it. */
-  const settle = (): boolean => {
+  const settle = (isMoving: boolean): boolean => {
     const [scrolled, rowsInDocument] = [box.current, list.current];
     if (!scrolled || !rowsInDocument) return false;
     places.measure(rowsInDocument);
-    const { base } = view();
-    const to = isAtEnd.current ? scrolled.scrollHeight - scrolled.clientHeight : places.target(view()) + base;
-    if (Math.abs(scrolled.scrollTop - to) >= 1) scrolled.scrollTop = to;
+    hold(scrolled, rowsInDocument, isAtEnd.current ? undefined : places.target(view()) + view().base, isMoving);
     if (distanceFromEnd(scrolled) < 1) isAtEnd.current = true;
     const there = new Set(shown);
     const settled = view();
     places.remember(settled, (at) => there.has(at));
-    const [from, until] = places.range(settled.scrollTop - base, settled, (AROUND / 2) * settled.clientHeight);
+    const [from, until] = places.range(settled.scrollTop - settled.base, settled, (AROUND / 2) * settled.clientHeight);
     for (let at = from; at < until; at++) if (!there.has(at)) return true;
     return false;
   };
-  const move = () => {
+  const move = (): boolean => {
     // Something that comes at the end makes the way there longer, too. But only who goes up leaves it, by however little.
     const [way, distance] = [places.movedBy(view()), distanceFromEnd(box.current!)];
     if (way !== 0) isAtEnd.current = distance < 1 || (way > 0 && distance < NEAR);
     onMove();
+    return way !== 0;
   };
   useSettling(box, list, settle, move);
   return { list, shown, places };
+}
+
+/**
+ * Moves the view to a place, or to the end. A browser that is about to scroll smoothly would stop: while it does, the list is
+ * moved against the view instead, as long as this shows no more than rows.
+ */
+function hold(view: HTMLElement, list: HTMLElement, place: number | undefined, isMoving: boolean): void {
+  const shift = Number.parseFloat(list.style.marginTop) || 0;
+  const needed = place === undefined ? 0 : view.scrollTop - (place - shift);
+  if (place !== undefined && isMoving && Math.abs(needed) < view.scrollTop / 2) {
+    if (Math.abs(needed - shift) >= 1) list.style.marginTop = `${needed}px`;
+    return;
+  }
+  if (shift !== 0) list.style.marginTop = "";
+  const to = place === undefined ? view.scrollHeight - view.clientHeight : place - shift;
+  if (Math.abs(view.scrollTop - to) >= 1) view.scrollTop = to;
 }
 
 /** Settles after each change: after a rendering, a scroll, and when rows or the view have another height. */
 function useSettling(
   box: RefObject<HTMLElement | null>,
   list: RefObject<HTMLElement | null>,
-  settle: () => boolean,
-  move: () => void,
+  settle: (isMoving: boolean) => boolean,
+  move: () => boolean,
 ) {
   const [, redraw] = useState({});
   const redraws = useRef(0);
+  const isMoving = useRef(false);
   const latest = useRef({ settle, move });
   latest.current = { settle, move };
   useLayoutEffect(() => {
-    const isMissing = latest.current.settle();
+    const isMissing = latest.current.settle(isMoving.current);
     redraws.current = isMissing ? redraws.current + 1 : 0;
     if (isMissing && redraws.current <= MOST_REDRAWS) redraw({});
   });
   useEffect(() => {
     const scrolled = box.current!;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const rest = () => {
+      isMoving.current = false;
+      if (latest.current.settle(false)) redraw({});
+    };
     const onScroll = () => {
       redraws.current = 0;
-      latest.current.move();
-      if (latest.current.settle()) redraw({});
+      if (latest.current.move()) {
+        isMoving.current = true;
+        clearTimeout(timer);
+        timer = setTimeout(rest, REST_MS);
+      }
+      if (latest.current.settle(isMoving.current)) redraw({});
     };
     // A picture has come, or something was opened. What is drawn now is drawn in the next frame: observers must not nest.
     const observer = new ResizeObserver(() => {
-      if (latest.current.settle()) requestAnimationFrame(() => redraw({}));
+      if (latest.current.settle(isMoving.current)) requestAnimationFrame(() => redraw({}));
     });
     scrolled.addEventListener("scroll", onScroll, { passive: true });
     observer.observe(scrolled);
     observer.observe(list.current!);
     return () => {
+      clearTimeout(timer);
       scrolled.removeEventListener("scroll", onScroll);
       observer.disconnect();
     };
