@@ -117,8 +117,8 @@ function useWindow<Row extends Keyed>({ box, rows, estimate, isKept, isAtEnd, on
 }
 
 /**
- * Moves the view to a place, or to the end. A browser that is about to scroll smoothly would stop: while it does, the list is
- * moved against the view instead, as long as this shows no more than rows.
+ * Moves the view to a place, or to the end. That would stop a browser that is scrolling smoothly, so the list is moved against
+ * the view meanwhile, as long as the view is far enough from the beginning to show no empty space before it.
  */
 function hold(view: HTMLElement, list: HTMLElement, place: number | undefined, isMoving: boolean): void {
   const shift = Number.parseFloat(list.style.marginTop) || 0;
