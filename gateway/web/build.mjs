@@ -14,7 +14,11 @@ await build({
   target: "es2022",
   charset: "utf8",
   legalComments: "none",
-  banner: { js: "/* With Preact (c) Jason Miller, and marked (c) Christopher Jeffrey and MarkedJS, under the MIT License. */" },
+  banner: {
+    js:
+      "/* With Preact (c) Jason Miller, marked (c) Christopher Jeffrey and MarkedJS, and Sugar High (c) Jiachi Liu, " +
+      "under the MIT License. */",
+  },
   logLevel: "warning",
 });
 cpSync("src/index.html", `${folder}/index.html`);

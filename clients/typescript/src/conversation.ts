@@ -153,9 +153,20 @@ export class Conversation {
     this.#session.outbox.discard(message.messageId);
   }
 
-  /** Reads events before the first one that is known, into the state. False when there are none. */
+  /**
+   * Reads events before the first one that is known, into the state. False when there are none, or when no more are kept
+   * (`limits.events`, `limits.eventChars`).
+   */
   older(limit = HISTORY, signal?: AbortSignal): Promise<boolean> {
     return this.#session.older(limit, signal);
+  }
+
+  /**
+   * Forgets all events but the last `keep`, so that a program that shows a long conversation for long needs no more memory
+   * than at first. `older` reads them again.
+   */
+  forget(keep = HISTORY): void {
+    this.#session.forget(keep);
   }
 
   /** Creates the conversation. One that is there stays as it is. */
@@ -238,12 +249,23 @@ export class Conversation {
   async toolResult(executionId: string, signal?: AbortSignal): Promise<string> {
     let [text, offset]: [string, number | null | undefined] = ["", 0];
     while (offset !== null && offset !== undefined) {
-      const query = { offset, limit: 262_144 };
-      const target = path`/tool-executions/${executionId}/result`;
-      const slice: ToolResultSlice = await this.#http.json(this.#request(target, { query, signal }));
+      const slice: ToolResultSlice = await this.toolResultSlice(executionId, {
+        offset,
+        limit: 262_144,
+        ...(signal && { signal }),
+      });
       [text, offset] = [text + slice.text, slice.next_offset];
     }
     return text;
+  }
+
+  /** A slice of that text, from `offset` on and of at most `limit` bytes. `next_offset` is where the next one begins. */
+  toolResultSlice(
+    executionId: string,
+    options: { offset?: number; limit?: number; signal?: AbortSignal } = {},
+  ): Promise<ToolResultSlice> {
+    const { signal, ...query } = options;
+    return this.#http.json(this.#request(path`/tool-executions/${executionId}/result`, { query, signal }));
   }
 
   /** A page of the API's timeline, the newest one or the one before `before`, which the page after it named. */
@@ -281,7 +303,7 @@ export class Conversation {
       const isComplete = !hasOlder || state.items.some((item) => item.id === messageId);
       if (isComplete && endOfTurn(state.items, messageId)) return true;
       if (isComplete || pending.some((message) => message.acceptedAs === messageId)) return false;
-      await this.older(HISTORY, signal);
+      if (!(await this.older(HISTORY, signal))) return false;
     }
   }
 

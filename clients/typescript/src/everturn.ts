@@ -87,6 +87,11 @@ export class Everturn {
     return this.#http.bytes({ path: path`/agent/blobs/${blobId}`, isRepeatable: true, signal });
   }
 
+  /** Where the bytes of a file are, for `<img>` and links: browsers ask with the cookie of their session. */
+  blobUrl(blobId: string): string {
+    return this.#http.address(path`/agent/blobs/${blobId}`);
+  }
+
   /** Who the caller is, and what they may do. */
   session(signal?: AbortSignal): Promise<Session> {
     return this.#http.json({ path: "/auth/session", isRepeatable: true, signal });

@@ -52,6 +52,11 @@ export class Http {
     return typeof this.#options.key === "function";
   }
 
+  /** The whole address of a path below `/api/v1`. */
+  address(path: string): string {
+    return `${this.#base}/api/v1${path}`;
+  }
+
   /** Sends a request and reads the JSON of its answer; undefined when there is none. */
   async json<T>(request: Request): Promise<T> {
     const bytes = await this.bytes(request);
@@ -104,7 +109,7 @@ export class Http {
 
   async #fetch({ method, path, query, headers, json, body }: Request, signal: AbortSignal): Promise<Response> {
     const { key, credentials, fetch: own } = this.#options;
-    const url = new URL(`${this.#base}/api/v1${path}`);
+    const url = new URL(this.address(path));
     for (const [name, value] of Object.entries(query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }

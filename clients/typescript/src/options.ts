@@ -29,6 +29,8 @@ export interface Limits {
   readonly connections: number;
   /** Events that a conversation keeps in memory; past it, the oldest are forgotten. */
   readonly events: number;
+  /** Characters of their values; past it, the oldest are forgotten, too. */
+  readonly eventChars: number;
   /** Messages of a conversation that wait to be sent. */
   readonly outbox: number;
   /** Client tools of a conversation that run at once; further calls wait. */
@@ -44,6 +46,7 @@ export const DEFAULT_LIMITS: Limits = {
   silenceMs: 45_000,
   connections: 20,
   events: 50_000,
+  eventChars: 64 * 1024 * 1024,
   outbox: 100,
   parallelTools: 16,
 };

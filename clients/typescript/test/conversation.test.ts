@@ -156,6 +156,38 @@ test("a message whose turn is long over is found in older pages", async (t) => {
   assert.deepEqual(gateway.cursors, ["3"]);
 });
 
+test("what is forgotten while older events are on their way leaves no gap", async (t) => {
+  const rows = [1, 2, 3].map((at) => ({
+    ...{ id: "", conversation_id: "c", message_id: "msg_1", event_type: "user_message", event_data: { content: `${at}` } },
+    ...{ sequence_number: at, created_at: "2026-11-24T04:00:00.000Z" },
+  }));
+  const gateway = await start(t, {
+    [`GET ${EVENTS}`]: ({ path }) => {
+      const query = new URL(path, "http://x").searchParams;
+      const older = rows.filter((event) => event.sequence_number < Number(query.get("before")));
+      return { json: { events: older.slice(-Number(query.get("limit"))), has_more: false } };
+    },
+  });
+  gateway.onStream((stream) => stream.retry(1));
+  const chat = client(gateway).conversation("c", { history: 2 });
+  const contents = () => chat.current.state.items.map((item) => "content" in item && item.content).join();
+  t.after(chat.subscribe(() => undefined));
+  await until(() => contents() === "2,3");
+  const reading = chat.older(1);
+  chat.forget(1);
+  await reading;
+  assert.equal(contents(), "3", "event 1 without event 2 would be a gap");
+  assert.ok(chat.current.hasOlder);
+  await chat.older(2);
+  assert.equal(contents(), "1,2,3");
+
+  const small = client(gateway, { limits: { events: 2 } }).conversation("c", { history: 2 });
+  t.after(small.subscribe(() => undefined));
+  await until(() => small.current.isFull);
+  assert.equal(await small.older(), false, "no more are kept");
+  assert.ok(small.current.hasOlder);
+});
+
 test("paths cannot be left through an id, and keys come from a function", async (t) => {
   const gateway = await start(t, {});
   const everturn = client(gateway, { key: async () => "fresh" });

@@ -167,13 +167,17 @@ test("a sub-agent's items lead to its call, and executions are listed", { skip }
   assert.ok(inner.length >= 3 && inner.every((item) => item.parentToolCallId === call.callId));
   const { executions } = await chat.executions({ limit: 10 });
   assert.deepEqual(executions.map((one) => one.id).sort(), [call.subAgent.agentExecutionId, executions[0]!.id].sort());
-  assert.match(await chat.toolResult(call.executionId ?? ""), /6 \* 7 = 42/);
+  const whole = await chat.toolResult(call.executionId ?? "");
+  assert.match(whole, /6 \* 7 = 42/);
+  const slice = await chat.toolResultSlice(call.executionId ?? "", { offset: 2, limit: 5 });
+  assert.deepEqual([slice.text, slice.next_offset], [whole.slice(2, 7), 7]);
   await assertSameTimeline(chat);
 });
 
 test("a file is uploaded, named in a message, and read again", { skip }, async () => {
   const blob = await everturn.upload("Buy bread.", { mediaType: "text/plain", fileName: "notes.txt" });
   assert.equal(new TextDecoder().decode(await everturn.download(blob.blob_id)), "Buy bread.");
+  assert.equal(await (await fetch(everturn.blobUrl(blob.blob_id))).text(), "Buy bread.");
   const chat = everturn.conversation("files");
   await chat.ask("Look", { attachments: [{ blob_id: blob.blob_id }] });
   const [message] = chat.current.state.items;

@@ -138,6 +138,70 @@ test("a reducer keeps no more events than it may", () => {
   assert.equal(reducer.firstSequence, items[0]?.sequenceNumber);
 });
 
+test("a reducer keeps no more characters than it may, but one event", () => {
+  const reducer = new Reducer({ maxChars: 10_000 });
+  const apply = (sequence_number: number, length: number) =>
+    reducer.apply({ data: { type: "thought", thought: "x".repeat(length), sequence_number } });
+  for (let number = 1; number <= 50; number++) {
+    apply(number, 1000);
+    const shown = reducer.state.items.reduce((sum, item) => sum + ("content" in item ? item.content.length : 0), 0);
+    assert.ok(shown <= 10_000 && shown >= Math.min(number, 7) * 1000, `${shown} characters`);
+  }
+  assert.ok(!reducer.isFull);
+  apply(51, 50_000);
+  assert.deepEqual(reducer.state.items.map((item) => item.sequenceNumber), [51]);
+  assert.ok(reducer.isFull);
+});
+
+test("older events are read in steps, whatever comes between them", () => {
+  const event = (sequence_number: number) => ({ type: "thought", thought: "x", sequence_number });
+  const numbers = (reducer: Reducer) => reducer.state.items.map((item) => item.sequenceNumber);
+  const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  const begin = () => {
+    const reducer = new Reducer({ cursor: "3000" });
+    reducer.apply({ data: event(3001) });
+    const steps = reducer.prependInSteps(range(1, 3000).map(event));
+    assert.equal(steps.next().done, false);
+    return { reducer, steps };
+  };
+  const withEvents = begin();
+  withEvents.reducer.apply({ data: event(3002) });
+  assert.deepEqual(numbers(withEvents.reducer), [3001, 3002], "the state is the one from before");
+  assert.deepEqual([...withEvents.steps].length, 2);
+  assert.deepEqual(numbers(withEvents.reducer), range(1, 3002));
+
+  const withReset = begin();
+  withReset.reducer.apply({ data: { type: "reset", from_sequence: 3001 } });
+  withReset.reducer.apply({ data: event(3001) });
+  for (const _ of withReset.steps);
+  assert.deepEqual(numbers(withReset.reducer), range(1, 3001));
+
+  const withForgetting = begin();
+  for (const number of [3002, 3003]) withForgetting.reducer.apply({ data: event(number) });
+  withForgetting.reducer.keepLast(1);
+  for (const _ of withForgetting.steps);
+  assert.deepEqual(numbers(withForgetting.reducer), [3003], "there is no gap");
+
+  const withOthers = begin();
+  withOthers.reducer.prepend(range(1, 3000).map(event));
+  for (const _ of withOthers.steps);
+  assert.deepEqual(numbers(withOthers.reducer), range(1, 3001), "nothing is there twice");
+});
+
+test("what was forgotten can be read again", () => {
+  for (const [name, { frames, state }] of transcripts()) {
+    const events = frames.filter(isEvent);
+    if (name === "unknown.json" || frames.some((frame) => isObject(frame.data) && frame.data["type"] === "reset")) continue;
+    const reducer = new Reducer();
+    for (const frame of events) reducer.apply(frame as Frame);
+    reducer.keepLast(0);
+    assert.equal(reducer.firstSequence, reducer.lastSequence, `${name}: one event is kept`);
+    assert.equal(reducer.state.cursor, state.cursor);
+    reducer.prepend(events.map((frame) => frame.data as never));
+    assert.deepEqual(reducer.state.items, state.items, name);
+  }
+});
+
 test("what has not changed stays the same object", () => {
   const reducer = new Reducer();
   reducer.apply({ data: { type: "user_message", content: "a", message_id: "m", sequence_number: 1 } });
@@ -149,4 +213,8 @@ test("what has not changed stays the same object", () => {
   assert.notEqual(reducer.state, before);
   assert.equal(before.items.length, 1, "a state that was given out does not change");
   assert.equal(reducer.state.items[0], before.items[0]);
+  const { items } = reducer.state;
+  const start = { type: "text_start", agent_execution_id: "run", step: 1, part: "text", generation: 1, text: "Hello" };
+  assert.ok(reducer.apply({ data: start }));
+  assert.equal(reducer.state.items, items, "texts come often, and leave the items as they are");
 });

@@ -1,99 +1,106 @@
 /** The items of a conversation, each as people read it. */
 
-import type { Conversation, End, Item, Note, OpenText, ToolCall, WorkPlan } from "everturn-client";
+import type { AssistantMessage, Conversation, End, Item, OpenText, ToolCall, WorkPlan } from "everturn-client";
 import { memo } from "preact/compat";
+import { useRef } from "preact/hooks";
+import { Files, filesOf } from "./files";
+import { useKept } from "./kept";
 import { Markdown } from "./markdown";
-import { brief, Fault, Plain, pretty, visible } from "./shown";
+import { NoteLine } from "./notes";
+import { ResultCard } from "./output";
+import { callsOf, isSameRow, type Row, type Rows, rowsWithin, textsBelow } from "./rows";
+import { Fault, Plain, visible } from "./shown";
 import { texts } from "./texts";
 import { ToolCard } from "./tool";
 
-interface EntriesProps {
+/** Rows of a sub-agent that are shown at first, and more with each step. */
+const NESTED = 30;
+
+interface RowProps {
   chat: Conversation;
-  items: readonly Item[];
+  row: Row;
+  /** All rows, of which some belong into this one. */
+  rows: Rows;
   openTexts: readonly OpenText[];
-  /** The sub-agent whose items are wanted; by default those of the turns' own agents. */
-  agent?: string;
 }
 
-/** Items in their order. What a sub-agent did is shown in the call that started it. */
-export function Entries({ chat, items, openTexts, agent }: EntriesProps) {
-  const started = new Set(items.flatMap((item) => (item.type === "tool_call" ? (item.subAgent?.agentExecutionId ?? []) : [])));
-  // A call that is not known, because it came before the first item, shows nothing: its sub-agent is shown by itself.
-  const isOwn = (owner: string | undefined) => (owner !== undefined && started.has(owner) ? owner === agent : agent === undefined);
-  const own = items.filter((item) => isOwn(item.agentExecutionId));
-  const writing = openTexts.filter((text) => (text.parentToolCallId === undefined ? agent === undefined : isOwn(text.agentExecutionId)));
-  const within = (call: ToolCall) =>
-    call.subAgent && <Entries chat={chat} items={items} openTexts={openTexts} agent={call.subAgent.agentExecutionId} />;
+/** One row. What a sub-agent did is shown in the call that started it. */
+export const RowView = memo(function RowView({ chat, row, rows, openTexts }: RowProps) {
+  const calls = callsOf(row);
+  if (!calls) return <Entry item={row.items[0] as Exclude<Item, ToolCall>} />;
+  const card = (call: ToolCall) => (
+    <ToolCard
+      key={call.id}
+      chat={chat}
+      call={call}
+      within={call.subAgent && <Nested chat={chat} agent={call.subAgent.agentExecutionId} rows={rows} openTexts={openTexts} />}
+    />
+  );
+  return <div class="parallel">{calls.map(card)}</div>;
+}, isSameView);
+
+/** A row with sub-agents in it also shows what is in other rows. */
+function isSameView(one: RowProps, other: RowProps): boolean {
+  if (one.chat !== other.chat || !isSameRow(one.row, other.row)) return false;
+  const isAlone = !callsOf(other.row)?.some((call) => call.subAgent);
+  return isAlone || (one.rows === other.rows && one.openTexts === other.openTexts);
+}
+
+/** What a sub-agent did: the last of it, and on demand what came before. */
+function Nested({ agent, ...props }: Omit<RowProps, "row"> & { agent: string }) {
+  const [count, setCount] = useKept(`nested ${agent}`, NESTED);
+  const all = rowsWithin(props.rows, agent);
   return (
     <>
-      {groups(own).map((group) =>
-        Array.isArray(group) ? (
-          <div class="parallel" key={group[0]!.id}>
-            {group.map((call) => <ToolCard key={call.id} chat={chat} call={call} within={within(call)} />)}
-          </div>
-        ) : (
-          <Entry key={group.id} item={group} />
-        ),
+      {all.length > count && (
+        <button type="button" class="quiet" data-opens onClick={() => setCount(count + NESTED)}>
+          {texts.earlierRows(all.length - count)}
+        </button>
       )}
-      {writing.map((text) => <Writing key={`${text.agentExecutionId}/${text.step}/${text.part}`} text={text} />)}
+      {all.slice(-count).map((row) => <RowView key={row.key} {...props} row={row} />)}
+      {textsBelow(props.rows, props.openTexts, agent).map((text) => <Writing key={`${text.step}/${text.part}`} text={text} />)}
     </>
   );
 }
 
-/** Puts calls together that run at the same time. */
-function groups(items: readonly Item[]): (ToolCall[] | Exclude<Item, ToolCall>)[] {
-  const found: (ToolCall[] | Exclude<Item, ToolCall>)[] = [];
-  for (const item of items) {
-    const last = found.at(-1);
-    if (item.type !== "tool_call") found.push(item);
-    else if (Array.isArray(last) && last[0]?.turn === item.turn && last[0]?.step === item.step) last.push(item);
-    else found.push([item]);
-  }
-  return found;
-}
-
 /** A text that is being written: a thought or the answer, which shows when it is whole. */
-function Writing({ text: { part, text } }: { text: OpenText }) {
+export function Writing({ text: { part, text, generation } }: { text: OpenText }) {
+  const first = useRef(generation);
+  // An attempt that failed is written anew, from its beginning.
+  const isAgain = generation > first.current && <p class="hint">{texts.again}</p>;
   if (part === "reasoning") {
-    return <details class="item thought"><summary>{texts.thought}…</summary><Plain text={text} /></details>;
+    return (
+      <>
+        {isAgain}
+        <details class="item thought"><summary>{texts.thought}…</summary><Plain text={text} /></details>
+      </>
+    );
   }
   return (
-    <article class="item assistant_message writing" data-writing aria-label={texts.writing}>
-      <Markdown text={text} />
-    </article>
+    <>
+      {isAgain}
+      <article class="item assistant_message writing" data-writing aria-label={texts.writing}>
+        <Markdown text={text} isWriting />
+      </article>
+    </>
   );
 }
 
-const Entry = memo(function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
+function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
   switch (item.type) {
     case "user_message":
       return (
-        <article class="item user_message" data-item={item.id} aria-label={texts.you}>
+        <div class="item user_message" data-item={item.id}>
           <Plain text={item.content} />
-          {item.attachments !== undefined && <p class="hint">{brief(item.attachments)}</p>}
-        </article>
+          <Files files={filesOf(item.attachments)} />
+        </div>
       );
     case "thought":
-      return (
-        <details class="item thought" data-item={item.id}>
-          <summary>{texts.thought}</summary>
-          <Markdown text={item.content} />
-        </details>
-      );
+      return <Thought id={item.id} content={item.content} />;
     case "assistant_message":
-      return (
-        <article class="item assistant_message" data-item={item.id} aria-label={texts.answers}>
-          <Markdown text={item.content} />
-          {item.partial && <p class="hint">{texts.partial}</p>}
-        </article>
-      );
+      return <Answer item={item} />;
     case "tool_result":
-      return (
-        <details class="item tool" data-item={item.id}>
-          <summary>{visible(item.toolName)} · {item.isError ? texts.failed : texts.done}</summary>
-          <pre><Plain text={pretty(item.toolOutput)} /></pre>
-        </details>
-      );
+      return <ResultCard result={item} />;
     case "work_plan":
       return <Plan plan={item} />;
     case "note":
@@ -101,52 +108,110 @@ const Entry = memo(function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
     case "end":
       return <EndLine end={item} />;
   }
-});
+}
+
+function Thought({ id, content }: { id: string; content: string }) {
+  const [isOpen, setOpen] = useKept(`thought ${id}`, false);
+  return (
+    <details class="item thought" data-item={id} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{texts.thought}</summary>
+      <Markdown text={content} />
+    </details>
+  );
+}
+
+function Answer({ item }: { item: AssistantMessage }) {
+  const why = item.partial ? texts.partial : texts.finish[item.finish ?? ""];
+  return (
+    <>
+      <div class="item assistant_message" data-item={item.id}>
+        <Markdown text={item.content} />
+      </div>
+      {why && <p class="hint">{why}</p>}
+    </>
+  );
+}
 
 const MARKS: Record<string, string> = { completed: "☑", running: "◐", failed: "☒" };
 
 function Plan({ plan }: { plan: WorkPlan }) {
   return (
-    <article class="item plan" data-item={plan.id}>
+    <div class="item plan" data-item={plan.id}>
       <strong>{visible(plan.title)}</strong>
       <ul>
         {plan.steps.map((step) => (
           <li key={step.stepNumber} data-status={step.status}>
-            <span role="img" aria-label={step.status}>{MARKS[step.status] ?? "☐"}</span> {visible(step.description)}
+            <span role="img" aria-label={texts.planStep[step.status] ?? step.status}>{MARKS[step.status] ?? "☐"}</span>{" "}
+            {visible(step.description)}
           </li>
         ))}
       </ul>
-    </article>
+    </div>
   );
 }
 
-function NoteLine({ note }: { note: Note }) {
-  return (
-    <details class="item note" data-item={note.id}>
-      <summary>{visible(note.event.replaceAll("_", " "))}</summary>
-      <pre><Plain text={pretty(note.data)} /></pre>
-    </details>
-  );
-}
-
+/** How a turn or a sub-agent ended, and what it took. */
 function EndLine({ end }: { end: End }) {
-  if (end.outcome === "error") {
-    return (
-      <p class="item end error" data-item={end.id} role="alert">
-        {texts.error}: <Fault code={end.code} message={end.message} />
-      </p>
-    );
-  }
   const parts = [
     end.outcome === "cancelled" ? texts.cancelled : "",
     end.steps === undefined ? "" : texts.steps(end.steps),
     tokensOf(end) === 0 ? "" : texts.tokens(tokensOf(end)),
     end.costUsd === undefined ? "" : `$${end.costUsd}`,
   ];
-  return <p class={`item end ${end.outcome}`} data-item={end.id}>{parts.filter((part) => part !== "").join(" · ")}</p>;
+  const took = parts.filter((part) => part !== "").join(" · ");
+  if (end.outcome !== "error") return <p class={`item end ${end.outcome}`} data-item={end.id}>{visible(took)}</p>;
+  return (
+    <div class="item end error" data-item={end.id}>
+      <p role="alert">{texts.error}: <Fault code={end.code} message={end.message} /></p>
+      {took !== "" && <p class="hint">{visible(took)}</p>}
+    </div>
+  );
 }
 
 function tokensOf({ usage }: End): number {
   if (typeof usage !== "object" || usage === null || Array.isArray(usage)) return 0;
-  return Number(usage["input_tokens"] ?? 0) + Number(usage["output_tokens"] ?? 0);
+  return (Number(usage["input_tokens"]) || 0) + (Number(usage["output_tokens"]) || 0);
+}
+
+/** What a row is called, for those who do not see it. */
+export function nameOf(row: Row): string {
+  const [item] = row.items;
+  switch (item?.type) {
+    case "user_message":
+      return texts.you;
+    case "assistant_message":
+      return texts.answers;
+    case "thought":
+      return texts.thought;
+    case "tool_call":
+    case "tool_result":
+      return visible((row.items as ToolCall[]).slice(0, 5).map(({ toolName }) => toolName).join(", "));
+    case "work_plan":
+      return texts.plan;
+    case "end":
+      return texts.end;
+    default:
+      return texts.note;
+  }
+}
+
+const ESTIMATES: Record<Item["type"], number> = {
+  user_message: 60,
+  thought: 36,
+  tool_call: 110,
+  tool_result: 60,
+  assistant_message: 130,
+  work_plan: 130,
+  note: 36,
+  end: 30,
+};
+
+/** About how many pixels high a row is. */
+export function estimateOf(row: Row): number {
+  return ESTIMATES[row.items[0]?.type ?? "note"];
+}
+
+/** Calls that run stay in the document: somebody may be writing an answer to one. */
+export function mustStay(row: Row): boolean {
+  return callsOf(row)?.some((call) => call.state === "running") ?? false;
 }

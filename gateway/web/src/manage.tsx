@@ -26,7 +26,7 @@ export function Manage({ row }: { row: api.ListedConversation }) {
 function Rename({ row, onClose }: { row: api.ListedConversation; onClose: () => void }) {
   const [title, setTitle] = useState(row.title);
   return (
-    <Question label={texts.rename} action={texts.save} onClose={onClose} onAgree={() => conversation(row.id).rename(title)}>
+    <Question label={texts.rename} action={texts.saveTitle} onClose={onClose} onAgree={() => conversation(row.id).rename(title)}>
       <input aria-label={texts.title} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
     </Question>
   );

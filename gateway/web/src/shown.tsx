@@ -31,6 +31,13 @@ export function duration(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+/** A number of bytes for people. */
+export function bytes(count: number): string {
+  const units = ["B", "KB", "MB", "GB"];
+  const at = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
+  return `${Number((count / 1000 ** at).toPrecision(3))} ${units[at]}`;
+}
+
 /** A text with its line breaks. Of a very long one, the beginning. */
 export function Plain({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);

@@ -78,7 +78,7 @@ const EN = {
   rename: "Rename",
   result: "Result: a text, or JSON",
   resume: "Resume",
-  save: "Save",
+  saveTitle: "Save",
   sendError: "It failed",
   sendResult: "Send the result",
   title: "Title",
@@ -86,6 +86,37 @@ const EN = {
   whileBusy: "While a turn runs",
   withdraw: "Withdraw",
   withdrawn: "Will not run",
+
+  // Long conversations, files, results and notes.
+  again: "That attempt failed. It is written anew.",
+  brokenPicture: "The picture cannot be shown.",
+  earlierRows: (count: number) => `Show what came before (${count.toLocaleString("en")})`,
+  end: "End of the turn",
+  file: "File",
+  files: "Files",
+  finish: {
+    length: "The answer was cut at the limit of tokens.",
+    invalid_output: "The answer does not have the form that it should have.",
+    step_limit: "The turn had used up its steps; this is its summary.",
+  } as Record<string, string>,
+  full: "This page holds no more of this conversation. What came before is in the API.",
+  more: "Show more",
+  note: "Note",
+  notes: {
+    compacted: (count: number) => `A summary takes the place of ${count.toLocaleString("en")} older messages for the model.`,
+    leftOut: (count: number) => `The model is no longer sent ${count.toLocaleString("en")} older messages.`,
+    fallback: (from: string, to: string, code: string) => `The model ${from} failed (${code}). ${to} goes on.`,
+    pattern: "A tool recognised a pattern.",
+    skillMatched: (name: string) => `The model chose the skill “${name}”.`,
+    skillStarts: (name: string) => `The model is given the instructions of the skill “${name}”.`,
+    skillIsRead: (name: string) => `The model has the instructions of the skill “${name}”.`,
+    skillInPart: (name: string) => `The model has the first part of the instructions of the skill “${name}”.`,
+  },
+  plan: "Plan",
+  planStep: { pending: "to do", running: "running", completed: "done", failed: "failed" } as Record<string, string>,
+  save: "Save all of it",
+  showPicture: "Show the picture",
+  shownOf: (shown: string, total: string) => `${shown} of ${total} shown`,
 };
 
 const ZH: typeof EN = {
@@ -165,7 +196,7 @@ const ZH: typeof EN = {
   rename: "重命名",
   result: "结果：文本或 JSON",
   resume: "恢复",
-  save: "保存",
+  saveTitle: "保存",
   sendError: "已失败",
   sendResult: "发送结果",
   title: "标题",
@@ -173,6 +204,37 @@ const ZH: typeof EN = {
   whileBusy: "运行期间",
   withdraw: "撤回",
   withdrawn: "不会运行",
+
+  // Long conversations, files, results and notes.
+  again: "那次尝试失败了，正在重新书写。",
+  brokenPicture: "无法显示此图片。",
+  earlierRows: (count) => `显示更早的内容（${count.toLocaleString("zh")}）`,
+  end: "本轮结束",
+  file: "文件",
+  files: "文件",
+  finish: {
+    length: "回答在 token 上限处被截断。",
+    invalid_output: "回答不符合要求的格式。",
+    step_limit: "这一轮的步数已用完；这是它的总结。",
+  },
+  full: "此页面无法保留此对话的更多内容，更早的内容请通过 API 读取。",
+  more: "显示更多",
+  note: "备注",
+  notes: {
+    compacted: (count) => `对模型而言，一份摘要代替了较早的 ${count.toLocaleString("zh")} 条消息。`,
+    leftOut: (count) => `不再向模型发送较早的 ${count.toLocaleString("zh")} 条消息。`,
+    fallback: (from, to, code) => `模型 ${from} 失败（${code}），由 ${to} 继续。`,
+    pattern: "某个工具识别出一个模式。",
+    skillMatched: (name) => `模型选择了技能“${name}”。`,
+    skillStarts: (name) => `正在把技能“${name}”的说明交给模型。`,
+    skillIsRead: (name) => `模型已获得技能“${name}”的说明。`,
+    skillInPart: (name) => `模型已获得技能“${name}”说明的第一部分。`,
+  },
+  plan: "计划",
+  planStep: { pending: "待办", running: "进行中", completed: "完成", failed: "失败" },
+  save: "保存全部",
+  showPicture: "显示图片",
+  shownOf: (shown, total) => `已显示 ${shown}，共 ${total}`,
 };
 
 /** The first language of the browser that the page has. */

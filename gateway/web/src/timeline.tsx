@@ -1,66 +1,109 @@
 /** What was said and done in a conversation, with what is being written, and what is on its way. */
 
 import type { Conversation, Item, PendingMessage, Update } from "everturn-client";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { PAGE } from "./everturn";
-import { Entries } from "./items";
+import { estimateOf, mustStay, nameOf, RowView, Writing } from "./items";
+import { Kept } from "./kept";
+import { rowsOf, textsBelow } from "./rows";
 import { Fault, Plain, visible } from "./shown";
 import { texts } from "./texts";
+import { RowWindow } from "./window";
 
-/** Pixels from an edge within which a reader counts as being there. */
-const NEAR = 80;
+/** Heights of the view from the beginning within which what came before is read. */
+const NEAR = 1.5;
+
+/** A conversation at whose end somebody stays: past so many events, the oldest are forgotten. */
+const MOST_AT_END = 2000;
+
+/** The events that are kept then. */
+const KEPT_AT_END = 1000;
+
+/** How often a conversation is looked at for what can be forgotten. */
+const FORGET_MS = 5000;
 
 export function Timeline({ chat, update }: { chat: Conversation; update: Update }) {
   const { state, pending, hasOlder, connection } = update;
-  const { place, onScroll, isReadingOlder, readOlder } = useScrolling(chat, update);
-  const isLoading = state.items.length === 0 && connection.status === "connecting" && pending.length === 0;
-  const isEmpty = state.items.length === 0 && connection.status === "open" && pending.length === 0;
+  const box = useRef<HTMLElement>(null);
+  const isAtEnd = useRef(true);
+  const kept = useMemo(() => new Map<string, unknown>(), [chat]);
+  const rows = useMemo(() => rowsOf(state.items), [state.items]);
+  const { isReadingOlder, isFull, readOlder, readIfNear } = useOlder(chat, update, box, isAtEnd);
+  useForgetting(chat, isAtEnd);
+  const isNothing = state.items.length === 0 && pending.length === 0;
   return (
-    <section class="timeline" aria-label={texts.timeline} tabIndex={0} ref={place} onScroll={onScroll}>
-      {hasOlder && (
-        <button type="button" class="quiet" disabled={isReadingOlder} onClick={readOlder}>
-          {isReadingOlder ? texts.loading : texts.earlier}
-        </button>
-      )}
-      {isLoading && <p class="hint">{texts.loading}</p>}
-      {isEmpty && <p class="hint">{texts.empty}</p>}
-      <Entries chat={chat} items={state.items} openTexts={state.texts} />
-      {pending.map((message) => <Pending key={message.messageId} chat={chat} message={message} />)}
-      <Announcement items={state.items} />
-    </section>
+    <Kept.Provider value={kept}>
+      <section class="timeline" aria-label={texts.timeline} tabIndex={0} ref={box}>
+        {hasOlder && !isFull && (
+          <button type="button" class="quiet earlier" disabled={isReadingOlder} onClick={readOlder}>
+            {isReadingOlder ? texts.loading : texts.earlier}
+          </button>
+        )}
+        {isFull && <p class="hint">{texts.full}</p>}
+        {isNothing && connection.status === "connecting" && <p class="hint">{texts.loading}</p>}
+        {isNothing && connection.status === "open" && <p class="hint">{texts.empty}</p>}
+        <RowWindow
+          box={box}
+          rows={rows.own}
+          estimate={estimateOf}
+          isKept={mustStay}
+          isAtEnd={isAtEnd}
+          isCut={hasOlder}
+          isBusy={isReadingOlder}
+          onMove={readIfNear}
+          nameOf={nameOf}
+        >
+          {(row) => <RowView chat={chat} row={row} rows={rows} openTexts={state.texts} />}
+        </RowWindow>
+        {textsBelow(rows, state.texts).map((text) => (
+          <Writing key={`${text.agentExecutionId}/${text.step}/${text.part}`} text={text} />
+        ))}
+        {pending.map((message) => <Pending key={message.messageId} chat={chat} message={message} />)}
+        <Announcement items={state.items} />
+      </section>
+    </Kept.Provider>
   );
 }
 
-/** Keeps the end in sight for whoever is there, and the place of whoever reads what came before. */
-function useScrolling(chat: Conversation, update: Update) {
-  const place = useRef<HTMLElement>(null);
+/** Reads what came before, when somebody goes there or asks for it. */
+function useOlder(chat: Conversation, update: Update, box: RefObject<HTMLElement | null>, isAtEnd: RefObject<boolean>) {
   const [isReadingOlder, setReadingOlder] = useState(false);
-  const isAtEnd = useRef(true);
-  const before = useRef({ firstId: "", height: 0 });
-  const firstId = update.state.items[0]?.id ?? "";
-  useLayoutEffect(() => {
-    const box = place.current;
-    if (!box) return;
-    const grown = box.scrollHeight - before.current.height;
-    const isPrepended = before.current.firstId !== "" && before.current.firstId !== firstId;
-    if (isAtEnd.current) box.scrollTop = box.scrollHeight;
-    else if (isPrepended) box.scrollTop += grown;
-    before.current = { firstId, height: box.scrollHeight };
-  });
+  const isFull = update.hasOlder && update.isFull;
   const readOlder = () => {
-    if (isReadingOlder || !chat.current.hasOlder) return;
-    isAtEnd.current = false;
+    if (isReadingOlder || isFull || !chat.current.hasOlder) return;
     setReadingOlder(true);
-    // A page that could not be read is asked for again by the button.
+    // A page that could not be read is asked for again by the button, and by scrolling.
     void chat.older(PAGE).catch(() => undefined).finally(() => setReadingOlder(false));
   };
-  const onScroll = () => {
-    const box = place.current;
-    if (!box) return;
-    isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
-    if (box.scrollTop < NEAR && !isAtEnd.current) readOlder();
+  const readIfNear = () => {
+    const view = box.current;
+    if (view && !isAtEnd.current && view.scrollTop < NEAR * view.clientHeight) readOlder();
   };
-  return { place, onScroll, isReadingOlder, readOlder };
+  // A page may have brought less than the view shows.
+  useEffect(readIfNear, [isReadingOlder]);
+  return { isReadingOlder, isFull, readOlder, readIfNear };
+}
+
+/**
+ * Forgets what nobody looks at: the beginning of a long conversation, when it is left, and while the view is at its end and no
+ * turn runs.
+ */
+function useForgetting(chat: Conversation, isAtEnd: RefObject<boolean>) {
+  useEffect(() => {
+    const forget = () => eventsOf(chat.current) > MOST_AT_END && chat.forget(KEPT_AT_END);
+    const timer = setInterval(() => isAtEnd.current && chat.current.state.status === "idle" && forget(), FORGET_MS);
+    return () => {
+      clearInterval(timer);
+      forget();
+    };
+  }, [chat]);
+}
+
+/** About how many events are known. */
+function eventsOf({ state }: Update): number {
+  const first = state.items[0]?.sequenceNumber ?? 0;
+  return (Number.parseInt(state.cursor, 10) || 0) - first;
 }
 
 /** A message that is not in the log yet. */

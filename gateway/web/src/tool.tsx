@@ -4,6 +4,7 @@ import type { Conversation, Json, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ClientToolCard } from "./clienttool";
+import { Output } from "./output";
 import { brief, duration, Fault, Plain, pretty, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -35,7 +36,9 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
           {within}
         </details>
       )}
-      {call.toolOutput !== undefined && <Folded label={texts.output} value={call.toolOutput} />}
+      {call.toolOutput !== undefined && (
+        <Output chat={chat} name={call.id} value={call.toolOutput} executionId={call.executionId} />
+      )}
     </article>
   );
 }

@@ -253,11 +253,15 @@ test("what came before is read when somebody scrolls up", async () => {
     assert.equal(answer.status, 202);
     await see(page, ".user_message", new RegExp(`^Message ${number}$`));
   }
-  await turnEnds(page, 111);
+  await see(page, ".assistant_message", "Message 110");
+  await page.locator(".row:last-child .end").waitFor();
   await page.reload();
   await see(page, ".user_message", /^Message 110$/);
-  assert.equal(await page.locator(".user_message").filter({ hasText: /^Message 0$/ }).count(), 0, "only the newest page");
-  await page.locator(".timeline").evaluate((box) => (box.scrollTop = 0));
+  await page.locator(".earlier").waitFor(); // only the newest page is there
+  await page.waitForFunction(() => {
+    document.querySelector(".timeline")!.scrollTop = 0;
+    return !document.querySelector(".earlier");
+  });
   await see(page, ".user_message", /^Message 0$/);
   await assertSameAsApi(page, gateway.url);
 });

@@ -17,6 +17,11 @@ import { type ClientTools, ToolRunner, waitingCalls } from "./tools.js";
 /** Larger than all sequence numbers: reads backwards from the end. */
 const END = 4_294_967_295;
 
+/** Lets everything else have its turn, so that nobody notices that something long is done. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
 /** What a program shows of a conversation at one moment. The same object stands for as long as nothing changes. */
 export interface Update {
   readonly state: State;
@@ -25,6 +30,8 @@ export interface Update {
   readonly connection: Connection;
   /** There are events before the first one that is known. */
   readonly hasOlder: boolean;
+  /** As many events are known as the limits allow: no older ones are read. */
+  readonly isFull: boolean;
 }
 
 /** What a session needs to know. */
@@ -73,6 +80,7 @@ export class Session {
       pending: this.outbox.pending,
       connection: this.#connection,
       hasOlder: this.#reducer.firstSequence > 1,
+      isFull: this.#reducer.isFull,
     });
   }
 
@@ -119,12 +127,22 @@ export class Session {
     }
   }
 
-  /** Reads the events before the first one that is known. False when there are none. */
+  /** Reads the events before the first one that is known. False when there are none, or no more are kept. */
   async older(limit: number, signal?: AbortSignal): Promise<boolean> {
-    const page = await this.#page(this.#reducer.firstSequence, limit, signal);
-    this.#reducer.prepend(page.events.map(eventData));
+    if (this.#reducer.isFull) return false;
+    const before = this.#reducer.firstSequence;
+    const page = await this.#page(before, limit, signal);
+    // Whatever was forgotten meanwhile would be missing between the page and the rest.
+    if (this.#reducer.firstSequence > before) return true;
+    for (const _ of this.#reducer.prependInSteps(page.events.map(eventData))) await nextTask();
     this.changed();
     return page.events.length > 0;
+  }
+
+  /** Forgets all events but the last ones. `older` reads them again. */
+  forget(keep: number): void {
+    this.#reducer.keepLast(keep);
+    this.changed();
   }
 
   /** Tells the listeners, once for everything that comes together. */
@@ -211,7 +229,8 @@ export class Session {
   }
 
   #newReducer(cursor: string | undefined): Reducer {
-    return new Reducer({ cursor, maxEvents: this.#http.limits.events });
+    const { events: maxEvents, eventChars: maxChars } = this.#http.limits;
+    return new Reducer({ cursor, maxEvents, maxChars });
   }
 
   #setConnection(stop: AbortController, connection: Connection): void {

@@ -2,7 +2,7 @@
 
 import { count, isObject, text } from "./fields.js";
 import { Fold } from "./fold.js";
-import { EMPTY_STATE, type JsonObject, type State } from "./state.js";
+import { EMPTY_STATE, type Item, type Json, type JsonObject, type State } from "./state.js";
 import { Texts } from "./texts.js";
 
 /** A frame of the stream of events. */
@@ -19,12 +19,18 @@ export interface ReducerOptions {
   readonly cursor?: string | undefined;
   /** The most events that are kept, 50 000 by default. Past it, the oldest tenth is forgotten. */
   readonly maxEvents?: number | undefined;
+  /** The most characters of the kept events' values, 64 Mi by default. Past it, the oldest are forgotten, too. */
+  readonly maxChars?: number | undefined;
 }
+
+/** Events that are read in one step: a few milliseconds. */
+const STEP = 1000;
 
 interface KnownEvent {
   readonly id: string;
   readonly sequenceNumber: number;
   readonly data: JsonObject;
+  readonly chars: number;
 }
 
 /** Events that replace the texts of their agent execution. */
@@ -34,16 +40,22 @@ const REPLACES_TEXTS = new Set(["thought", "assistant_message", "complete", "err
 export class Reducer {
   #start: { cursor: string; sequenceNumber: number };
   readonly #maxEvents: number;
+  readonly #maxChars: number;
   #events: KnownEvent[] = [];
+  /** Of all events. */
+  #chars = 0;
   #fold = new Fold();
   readonly #texts = new Texts();
   #ended: string | null = null;
+  /** A copy of the fold's items, which every state has until the next event. Texts, which come often, leave it as it is. */
+  #items: readonly Item[] | undefined;
   #state: State | undefined;
 
   constructor(options: ReducerOptions = {}) {
     const cursor = options.cursor ?? EMPTY_STATE.cursor;
     this.#start = { cursor, sequenceNumber: Number.parseInt(cursor, 10) || 0 };
     this.#maxEvents = options.maxEvents ?? 50_000;
+    this.#maxChars = options.maxChars ?? 64 * 1024 * 1024;
   }
 
   /** The state now. It is made anew only when something has changed. */
@@ -53,7 +65,7 @@ export class Reducer {
       status: this.#fold.turn === null ? "idle" : this.#fold.isWaiting ? "waiting" : "running",
       turn: this.#fold.turn,
       ended: this.#ended,
-      items: this.#fold.items.slice(),
+      items: (this.#items ??= this.#fold.items.slice()),
       texts: this.#texts.shown(),
     });
   }
@@ -61,6 +73,11 @@ export class Reducer {
   /** The number of the first event that is known, or of the next one when none is. */
   get firstSequence(): number {
     return this.#events[0]?.sequenceNumber ?? this.#start.sequenceNumber + 1;
+  }
+
+  /** No more events are kept: for each new one, old ones are forgotten. */
+  get isFull(): boolean {
+    return this.#events.length >= this.#maxEvents || this.#chars >= this.#maxChars;
   }
 
   /** The number of the last event; 0 before the first. */
@@ -82,10 +99,37 @@ export class Reducer {
    * known already are left out.
    */
   prepend(older: readonly JsonObject[]): void {
+    for (const _ of this.prependInSteps(older));
+  }
+
+  /**
+   * Does what `prepend` does, in steps: all events are read anew, which takes a while when they are many. Between two steps
+   * the state is the one from before, and frames may be applied.
+   */
+  *prependInSteps(older: readonly JsonObject[]): Generator<void, void> {
     const before = this.firstSequence;
     const events = older.flatMap((data) => known(undefined, data) ?? []);
-    const added = events.filter((event) => event.sequenceNumber < before);
-    if (added.length > 0) this.#refold([...added, ...this.#events]);
+    // Events that come meanwhile are added to the same array. Another array is another log, and everything begins anew.
+    for (let newer = this.#events, isDone = false; !isDone; newer = this.#events) {
+      const added = events.filter((event) => event.sequenceNumber < this.firstSequence);
+      const hasGap = this.firstSequence > before;
+      if (added.length === 0 || hasGap) return;
+      const fold = new Fold();
+      let at = 0;
+      for (; newer === this.#events && at < added.length + newer.length; at++) {
+        const event = (added[at] ?? newer[at - added.length])!;
+        fold.apply(event.data, event.sequenceNumber);
+        if (at % STEP === STEP - 1) yield;
+      }
+      isDone = newer === this.#events;
+      if (isDone) this.#replace([...added, ...newer], fold);
+    }
+  }
+
+  /** Forgets all events but the last ones, at least one. They can be read and prepended again. */
+  keepLast(count: number): void {
+    const kept = Math.max(1, count);
+    if (this.#events.length > kept) this.#refold(this.#events.slice(-kept));
   }
 
   #take(frameId: string | undefined, data: JsonObject): boolean {
@@ -118,13 +162,26 @@ export class Reducer {
   #takeEvent(event: KnownEvent): boolean {
     if (event.sequenceNumber <= this.lastSequence) return false;
     this.#events.push(event);
+    this.#chars += event.chars;
     if (REPLACES_TEXTS.has(text(event.data, "type"))) this.#texts.drop(text(event.data, "agent_execution_id"));
-    if (this.#events.length > this.#maxEvents) {
-      this.#refold(this.#events.slice(Math.ceil(this.#maxEvents / 10)));
+    if (this.#events.length > this.#maxEvents || this.#chars > this.#maxChars) {
+      this.#refold(this.#newest());
     } else {
       this.#fold.apply(event.data, event.sequenceNumber);
+      this.#items = undefined;
     }
     return true;
+  }
+
+  /** The newest events: nine tenths of what may be kept, but at least one. */
+  #newest(): KnownEvent[] {
+    const all = this.#events;
+    let [from, chars] = [all.length, 0];
+    do {
+      from--;
+      chars += all[from]!.chars;
+    } while (from > 0 && all.length - from < 0.9 * this.#maxEvents && chars + all[from - 1]!.chars <= 0.9 * this.#maxChars);
+    return all.slice(from);
   }
 
   /** Forgets the events from this number on: another log has taken their place. */
@@ -139,9 +196,16 @@ export class Reducer {
   }
 
   #refold(events: KnownEvent[]): void {
+    const fold = new Fold();
+    for (const event of events) fold.apply(event.data, event.sequenceNumber);
+    this.#replace(events, fold);
+  }
+
+  #replace(events: KnownEvent[], fold: Fold): void {
     this.#events = events;
-    this.#fold = new Fold();
-    for (const event of events) this.#fold.apply(event.data, event.sequenceNumber);
+    this.#chars = events.reduce((sum, event) => sum + event.chars, 0);
+    this.#fold = fold;
+    this.#items = undefined;
     this.#state = undefined;
   }
 }
@@ -150,7 +214,25 @@ export class Reducer {
 function known(frameId: string | undefined, data: JsonObject): KnownEvent | undefined {
   const sequenceNumber = count(data, "sequence_number");
   if (!sequenceNumber || typeof data["type"] !== "string") return undefined;
-  return { id: frameId || String(sequenceNumber), sequenceNumber, data };
+  return { id: frameId || String(sequenceNumber), sequenceNumber, data, chars: charsOf(data) };
+}
+
+/** About how many characters a value has: those of its texts and names, and some for each other value. */
+function charsOf(value: Json): number {
+  let chars = 0;
+  const open: Json[] = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === "string") chars += next.length;
+    else if (typeof next !== "object" || next === null) chars += 8;
+    else if (Array.isArray(next)) for (const inner of next) open.push(inner);
+    else {
+      for (const name in next) {
+        chars += name.length;
+        open.push(next[name] ?? null);
+      }
+    }
+  }
+  return chars;
 }
 
 /** The state after these frames. */

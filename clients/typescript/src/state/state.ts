@@ -19,7 +19,7 @@ export interface State {
   readonly turn: string | null;
   /** Why the gateway said not to come back: `conversation_deleted`, `token_expired`, or a reason that is newer. */
   readonly ended: string | null;
-  /** What a person is shown, in order. An item that has not changed is the same object as before. */
+  /** What a person is shown, in order. An item that has not changed is the same object as before; so is the array. */
   readonly items: readonly Item[];
   /** What models are writing now. */
   readonly texts: readonly OpenText[];

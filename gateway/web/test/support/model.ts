@@ -9,6 +9,8 @@ export interface Reply {
   /** Of a refusal; by default the request is answered. */
   readonly status?: number;
   readonly calls?: readonly { readonly name: string; readonly input: object }[];
+  /** The connection breaks after the texts. */
+  readonly isCut?: boolean;
 }
 
 /** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. */
@@ -47,7 +49,7 @@ export async function startModel() {
   };
 }
 
-async function send(response: ServerResponse, { status = 200, texts = [], calls = [] }: Reply): Promise<void> {
+async function send(response: ServerResponse, { status = 200, texts = [], calls = [], isCut = false }: Reply): Promise<void> {
   if (status !== 200) return void response.writeHead(status).end("{}");
   response.writeHead(200, { "content-type": "text/event-stream" });
   const choice = (delta: object, finish: string | null = null) =>
@@ -56,6 +58,7 @@ async function send(response: ServerResponse, { status = 200, texts = [], calls 
     if (typeof text === "string") choice({ content: text });
     else await text;
   }
+  if (isCut) return void response.destroy();
   calls.forEach(({ name, input }, index) => {
     const call = { name, arguments: JSON.stringify(input) };
     choice({ tool_calls: [{ index, id: `call-${name}-${index}-${Date.now()}`, type: "function", function: call }] });

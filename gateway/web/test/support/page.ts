@@ -83,15 +83,36 @@ export async function openedId(page: Page): Promise<string> {
   return decodeURIComponent(new URL(page.url()).hash.slice("#/c/".length));
 }
 
-/** What the page shows: messages, answers, thoughts and calls, in their order. */
+/** What the page shows: messages, answers, thoughts and calls, in their order. A timeline that is not all there is scrolled. */
 export function shown(page: Page): Promise<Shown[]> {
-  return page.locator(".user_message, .assistant_message, .thought, .tool").evaluateAll((found) =>
-    found.map((item) => {
-      const summary = item.matches(".thought") ? (item.querySelector("summary")?.textContent ?? "") : "";
-      const text = item.matches(".tool") ? item.querySelector("strong")?.textContent : item.textContent;
-      return { id: item.getAttribute("data-item") ?? "", text: (text ?? "").slice(summary.length) };
-    }),
-  );
+  return page.evaluate(async () => {
+    const box = document.querySelector(".timeline")!;
+    const rows = new Map<number, Shown[]>();
+    const take = () => {
+      for (const row of box.querySelectorAll("article")) {
+        if (row.parentElement?.closest("article")) continue;
+        const inner = [...row.querySelectorAll(".user_message, .assistant_message, .thought, .tool")];
+        const items = row.matches(".item") ? [row] : inner;
+        const found = items.map((item) => {
+          const summary = item.matches(".thought") ? (item.querySelector("summary")?.textContent ?? "") : "";
+          const text = item.matches(".tool") ? item.querySelector("strong")?.textContent : item.textContent;
+          return { id: item.getAttribute("data-item") ?? "", text: (text ?? "").slice(summary.length) };
+        });
+        rows.set(Number(row.getAttribute("aria-posinset") ?? Infinity), found);
+      }
+    };
+    take();
+    const before = box.scrollTop;
+    if (box.querySelector("[role=feed] > div")) {
+      for (box.scrollTop = 0; ; box.scrollTop += box.clientHeight / 2) {
+        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+        take();
+        if (box.scrollHeight - box.scrollTop - box.clientHeight < 1) break;
+      }
+      box.scrollTop = before;
+    }
+    return [...rows].sort(([one], [other]) => one - other).flatMap(([, found]) => found);
+  });
 }
 
 /** Fails unless the page shows what the API says: nothing doubled, nothing lost, in the same order. */

@@ -1,0 +1,95 @@
+/** Code with its words in colour. A lexer gives the words, and each becomes an element: no HTML is made. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { parse, type TokenType } from "sugar-high/core";
+import { lang, languages } from "sugar-high/lang";
+import { visible } from "./shown";
+
+/** Longer code has no colours: to look at it takes too long. */
+const MOST_CHARACTERS = 20_000;
+
+/** Blocks whose colours are remembered, so that what was seen a moment ago has them at once. */
+const MOST_KEPT = 30;
+
+/** Words that have a colour. Others are left together, which spares elements. */
+const COLOURED = new Set<TokenType>(["keyword", "string", "comment", "class", "property", "entity"]);
+
+/** A piece of code, and the class of its colour. */
+interface Piece {
+  text: string;
+  type?: TokenType;
+}
+
+const known = new Map<string, readonly Piece[]>();
+
+/** A block of code. While it is being written, it has no colours: each new piece would have all of it looked at anew. */
+export function Code({ text, language, isOpen }: { text: string; language: string | undefined; isOpen: boolean }) {
+  const name = text.length > MOST_CHARACTERS || isOpen ? undefined : lang(language?.toLowerCase() ?? "");
+  const key = `${name}\n${text}`;
+  const [, redraw] = useState({});
+  const pieces = name && known.get(key);
+  useEffect(() => {
+    if (!name || known.has(key)) return;
+    return later(() => {
+      remember(key, piecesOf(text, name));
+      redraw({});
+    });
+  }, [key]);
+  return <pre tabIndex={0}><code>{pieces ? pieces.map(element) : visible(text)}</code></pre>;
+}
+
+function element({ text, type }: Piece): ComponentChildren {
+  return type ? <span class={`code-${type}`}>{visible(text)}</span> : visible(text);
+}
+
+function piecesOf(text: string, name: string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  const add = (value: string, type?: TokenType) => {
+    const last = pieces.at(-1);
+    if (last && last.type === type) last.text += value;
+    else if (value !== "") pieces.push(type ? { text: value, type } : { text: value });
+  };
+  try {
+    const config = languages.find((language) => language.id === name)?.config;
+    parse(text, config).lines.forEach((line, at) => {
+      if (at > 0) add("\n");
+      const change = line.annotations.find((note) => note.startsWith("diff-"));
+      for (const { type, value } of line.tokens) {
+        if (change) add(value, change === "diff-add" ? "string" : "keyword");
+        else add(value, COLOURED.has(type) ? type : undefined);
+      }
+    });
+  } catch {
+    return [{ text }];
+  }
+  // What is shown is the text, whatever the lexer makes of it.
+  return pieces.map((piece) => piece.text).join("") === text ? pieces : [{ text }];
+}
+
+function remember(key: string, pieces: readonly Piece[]): void {
+  known.set(key, pieces);
+  const oldest = known.keys().next().value;
+  if (known.size > MOST_KEPT && oldest !== undefined) known.delete(oldest);
+}
+
+const waiting: (() => void)[] = [];
+
+/**
+ * Runs one action after the other, each in a task of its own, so that none of them makes the page wait. Returns what takes it
+ * back.
+ */
+function later(action: () => void): () => void {
+  if (waiting.push(action) === 1) setTimeout(runNext);
+  return () => {
+    const at = waiting.indexOf(action);
+    // The first one is waited for: its place stays, and it does nothing.
+    if (at >= 0) waiting[at] = () => undefined;
+  };
+}
+
+function runNext(): void {
+  waiting[0]?.();
+  waiting.shift();
+  if (waiting.length > 0) setTimeout(runNext);
+}

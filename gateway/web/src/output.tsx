@@ -1,0 +1,129 @@
+/** What came of a call: its files, its text, and of a long one as much as somebody asks for. */
+
+import type { Conversation, Json, ToolResult } from "everturn-client";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Files, filesOf } from "./files";
+import { useKept } from "./kept";
+import { bytes, Fault, Plain, pretty, visible } from "./shown";
+import { texts } from "./texts";
+
+/** Bytes of a result that are read with each step. */
+const SLICE = 32 * 1024;
+
+/** Bytes of a result that are shown. Past it, the result is saved as a file. */
+const MOST_SHOWN = 1024 * 1024;
+
+interface OutputProps {
+  chat: Conversation;
+  /** What it is called in the conversation. */
+  name: string;
+  value: Json;
+  /** Where the rest of a result is read that the event has only the beginning of. */
+  executionId?: string | undefined;
+}
+
+/** A result: its files in sight, its text folded. */
+export function Output({ chat, name, value, executionId }: OutputProps) {
+  const [isOpen, setOpen] = useKept(`output ${name}`, false);
+  const cut = cutOf(value);
+  return (
+    <>
+      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>{cut ? `${texts.output} · ${bytes(cut.total)}` : texts.output}</summary>
+        {isOpen && (cut && executionId !== undefined ? (
+          <Long chat={chat} executionId={executionId} beginning={cut.text} total={cut.total} />
+        ) : (
+          <pre tabIndex={0}><Plain text={pretty(value)} /></pre>
+        ))}
+      </details>
+      <Files files={filesOf(value)} />
+    </>
+  );
+}
+
+/** A result of a tool whose call is not known. */
+export function ResultCard({ result }: { result: ToolResult }) {
+  const [isOpen, setOpen] = useKept(`output ${result.id}`, false);
+  return (
+    <div class="item tool" data-item={result.id}>
+      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          <strong>{visible(result.toolName)}</strong> · {result.isError ? texts.failed : texts.done}
+        </summary>
+        {isOpen && <pre tabIndex={0}><Plain text={pretty(result.toolOutput)} /></pre>}
+      </details>
+      <Files files={filesOf(result.toolOutput)} />
+    </div>
+  );
+}
+
+interface LongProps {
+  chat: Conversation;
+  executionId: string;
+  /** What the event has of it. */
+  beginning: string;
+  /** Bytes. */
+  total: number;
+}
+
+/** A result that is too long for its event, slice by slice. */
+function Long({ chat, executionId, beginning, total }: LongProps) {
+  const [slices, setSlices] = useState<readonly string[]>([]);
+  const [next, setNext] = useState<number | null>(0);
+  const [error, setError] = useState<unknown>();
+  const [isReading, setReading] = useState(false);
+  const signal = useUnmountSignal();
+  const run = (action: () => Promise<void>) => {
+    setError(undefined);
+    setReading(true);
+    action().catch((caught: unknown) => !signal.aborted && setError(caught)).finally(() => setReading(false));
+  };
+  const more = () =>
+    run(async () => {
+      const slice = await chat.toolResultSlice(executionId, { offset: next ?? 0, limit: SLICE, signal });
+      setSlices([...slices, slice.text]);
+      setNext(slice.next_offset ?? null);
+    });
+  const save = () => run(async () => saveAs(`${executionId}.txt`, await chat.toolResult(executionId, signal)));
+  const shown = next === null ? total : next || new TextEncoder().encode(beginning).length;
+  return (
+    <>
+      <pre tabIndex={0}>
+        {(slices.length === 0 ? [beginning] : slices).map((slice, at) => <span class="plain" key={at}>{visible(slice)}</span>)}
+      </pre>
+      <p class="hint slices">
+        {texts.shownOf(bytes(shown), bytes(total))}
+        {next !== null && next < MOST_SHOWN && (
+          <button type="button" class="quiet" data-opens disabled={isReading} onClick={more}>{texts.more}</button>
+        )}
+        <button type="button" class="quiet" disabled={isReading} onClick={save}>{texts.save}</button>
+      </p>
+      {error !== undefined && <p role="alert"><Fault error={error} /></p>}
+    </>
+  );
+}
+
+/** The beginning of a result that the event does not have whole, and how many bytes there are (docs/api/tool-calls.md). */
+function cutOf(value: Json): { text: string; total: number } | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value["truncated"] !== true) return undefined;
+  const { text, total_bytes: total } = value;
+  return typeof text === "string" && typeof total === "number" ? { text, total } : undefined;
+}
+
+/** Ends the requests of a component that is gone. */
+function useUnmountSignal(): AbortSignal {
+  const controller = useRef<AbortController | undefined>(undefined);
+  controller.current ??= new AbortController();
+  useEffect(() => () => controller.current?.abort(), []);
+  return controller.current.signal;
+}
+
+function saveAs(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser has begun to save it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
