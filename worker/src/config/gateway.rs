@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_gateway::GatewayConfig;
+use everturn_gateway::{GatewayConfig, config::TemporalUi};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -28,6 +28,7 @@ pub(super) struct GatewayTable {
     stall_timeout: Option<Spanned<String>>,
     drain: Option<Spanned<String>>,
     shutdown_grace: Option<Spanned<String>>,
+    temporal_ui: Option<Spanned<String>>,
 }
 
 impl GatewayTable {
@@ -59,6 +60,8 @@ impl GatewayTable {
             default.reader_buffer,
             MIN_READER_BUFFER..=MAX_READER_BUFFER,
         );
+        let temporal_ui = self.temporal_ui.as_ref();
+        let temporal_ui = temporal_ui.and_then(|address| checked_ui(check, address));
         let mut duration = |key, value: &Option<Spanned<String>>, default, from| {
             check.duration(key, value, default, from..=HOUR)
         };
@@ -74,6 +77,7 @@ impl GatewayTable {
             retry: retry_min..=retry_max,
             max_streams,
             reader_buffer,
+            temporal_ui,
             ..default
         }
     }
@@ -82,4 +86,10 @@ impl GatewayTable {
     pub(super) fn poll_interval(&self, check: &mut Checker<'_>) -> Option<Duration> {
         check.optional_duration("poll_interval", &self.poll_interval, SHORTEST..=HOUR)
     }
+}
+
+fn checked_ui(check: &mut Checker<'_>, address: &Spanned<String>) -> Option<TemporalUi> {
+    TemporalUi::parse(address.get_ref())
+        .map_err(|error| check.wrong(address, format!("`temporal_ui`: {error}")))
+        .ok()
 }

@@ -15,7 +15,7 @@ import type { TextStorage } from "./storage.js";
 import { type ClientTools, ToolRunner, waitingCalls } from "./tools.js";
 
 /** Larger than all sequence numbers: reads backwards from the end. */
-const END = 4_294_967_295;
+export const END = 4_294_967_295;
 
 /** What a program shows of a conversation at one moment. The same object stands for as long as nothing changes. */
 export interface Update {
