@@ -5,12 +5,14 @@
 //! - `items`, `read`: what is shown, and what an event makes of it at first
 //! - `fold`: what later events change
 //! - `texts`: what models are writing now
+//! - `waterfall`: where the time of a turn went
 
 mod fields;
 mod fold;
 mod items;
 mod read;
 mod texts;
+mod waterfall;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
@@ -22,6 +24,7 @@ pub use self::{
         SubAgent, ToolCall, ToolResult, WorkPlan,
     },
     texts::OpenText,
+    waterfall::{Row, RowKind, TurnRows, WaitsFor, turn_rows},
 };
 
 /// The most events that a conversation keeps. Past it, the oldest tenth is forgotten.
