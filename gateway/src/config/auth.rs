@@ -28,6 +28,13 @@ pub struct AuthConfig {
     /// Refuse whoever has no credential. Default false, for a gateway on loopback: callers without one are then the
     /// default tenant with every scope. A credential that is presented is always checked.
     pub required: bool,
+    /// Where browsers reach this gateway. Its scheme decides how the cookie of a session is kept, and its origin which
+    /// pages are the gateway's own. Default none: then only `Sec-Fetch-Site` tells which page is, but on this machine.
+    pub public_origin: Option<Origin>,
+    /// Names and addresses under which callers without a credential may ask, beside those of this machine and that of
+    /// `public_origin`. A page of any site can have its own name lead here; the name that the browser asked for tells.
+    /// Default none. `None`: any, because something in front of the gateway asks who is calling.
+    pub allowed_hosts: Option<Vec<String>>,
     /// Origins whose pages may call this gateway. Default none: only pages of the gateway's own origin.
     pub allowed_origins: Vec<Origin>,
     /// How long a key that was read from the store is used from memory. A revoked key still works for that long, and
@@ -47,6 +54,8 @@ impl Default for AuthConfig {
     fn default() -> Self {
         Self {
             required: false,
+            public_origin: None,
+            allowed_hosts: Some(Vec::new()),
             allowed_origins: Vec::new(),
             key_cache: Duration::from_secs(5),
             max_cached_keys: 10_000,

@@ -21,6 +21,8 @@ const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5)
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AuthTable {
     required: bool,
+    public_url: Option<Spanned<String>>,
+    allowed_hosts: Vec<Spanned<String>>,
     allowed_origins: Vec<Spanned<String>>,
     key_cache: Option<Spanned<String>>,
     session_lifetime: Option<Spanned<String>>,
@@ -49,6 +51,10 @@ impl AuthTable {
         let default = AuthConfig::default();
         AuthConfig {
             required: self.required,
+            public_origin: self
+                .public_url
+                .and_then(|url| checked_public_url(check, &url)),
+            allowed_hosts: Some(checked_hosts(check, &self.allowed_hosts)),
             allowed_origins: self
                 .allowed_origins
                 .iter()
@@ -65,6 +71,40 @@ impl AuthTable {
             ..default
         }
     }
+}
+
+/// The origin of the URL at which browsers reach the gateway.
+fn checked_public_url(check: &mut Checker<'_>, url: &Spanned<String>) -> Option<Origin> {
+    let parsed = url.get_ref().parse::<url::Url>().ok();
+    let safe = parsed.filter(is_safe_to_fetch);
+    let origin = safe.and_then(|url| Origin::parse(&url.origin().ascii_serialization()).ok());
+    if origin.is_none() {
+        check.wrong(
+            url,
+            "`public_url` must be an https URL, or http on this machine, like \"https://agents.example.com\"",
+        );
+    }
+    origin
+}
+
+/// Hosts as they stand in a URL, without a port.
+fn checked_hosts(check: &mut Checker<'_>, hosts: &[Spanned<String>]) -> Vec<String> {
+    for host in hosts {
+        let url = format!("http://{}/", host.get_ref()).parse::<url::Url>();
+        let is_host = url.is_ok_and(|url| {
+            url.port().is_none()
+                && url
+                    .host_str()
+                    .is_some_and(|found| found.eq_ignore_ascii_case(host.get_ref()))
+        });
+        if !is_host {
+            check.wrong(
+                host,
+                format!("\"{}\" is no host; write a name or an address without a port, like \"gateway.internal\"", host.get_ref()),
+            );
+        }
+    }
+    hosts.iter().map(|host| host.get_ref().clone()).collect()
 }
 
 fn checked_origin(check: &mut Checker<'_>, origin: &Spanned<String>) -> Option<Origin> {
