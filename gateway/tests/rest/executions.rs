@@ -46,7 +46,6 @@ fn agent_execution(number: u32) -> AgentExecution {
 async fn executions_are_a_tree_in_pages() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
-    gateway.store.add("foreign", "other tenant");
     gateway.store.lock().executions = (0..5)
         .map(|number| ("c".to_owned(), agent_execution(number)))
         .collect();
@@ -102,6 +101,14 @@ async fn executions_are_a_tree_in_pages() {
         (&shown["workflow_id"], &shown["workflow_url"]),
         (&json!("conversation-c/exec_3"), &Value::Null)
     );
+}
+
+#[tokio::test]
+async fn executions_that_are_not_there_or_somebody_elses_are_refused() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    gateway.store.add("foreign", "other tenant");
+    gateway.store.lock().executions = vec![("foreign".to_owned(), agent_execution(0))];
     for bad in ["limit=0", "limit=201", "limit=x", "after=x", "after=2026~c"] {
         gateway
             .get(&format!("/conversations/c/executions?{bad}"))

@@ -444,7 +444,7 @@ class ToolExecution(TypedDict):
     asked_at: str
     attempts: int
     """
-    How often it was begun.
+    How often a worker has begun it; 0 of a tool that a client runs.
     """
     call_id: str
     """

@@ -1237,7 +1237,7 @@ export interface components {
             asked_at: string;
             /**
              * Format: int32
-             * @description How often it was begun.
+             * @description How often a worker has begun it; 0 of a tool that a client runs.
              */
             attempts: number;
             /** @description The model's. */
@@ -4053,7 +4053,7 @@ export interface operations {
                  * @description Only those of the turn of this message, as the events of the turn name it.
                  * @example msg_01a1fe08c7b6750e8e4df871584c7f43
                  */
-                message_id?: string;
+                message_id?: components["schemas"]["Id"];
             };
             header?: never;
             path: {

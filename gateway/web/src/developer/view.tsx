@@ -30,7 +30,9 @@ export function DeveloperView({ chat, update, place }: ViewProps) {
     return () => void setTimeout(() => document.getElementById(LINK)?.focus());
   }, []);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Escape") location.hash = addressOf(chat.id);
+    // In a field, Escape belongs to the field.
+    const isInField = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key === "Escape" && !isInField) location.hash = addressOf(chat.id);
   };
   const tab = (part: DeveloperPlace["part"]) => (
     <a class="tab" href={addressOf(chat.id, { part })} aria-current={place.part === part ? "page" : undefined}>
