@@ -1,6 +1,6 @@
 //! How callers prove who they are, as configured. `worker/src/config/auth.rs` checks the values.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 pub use jsonwebtoken::Algorithm;
 use reqwest::Url;
@@ -44,6 +44,10 @@ pub struct AuthConfig {
     pub max_cached_keys: usize,
     /// The longest that a browser session lasts. Default 12 h: a working day.
     pub session_lifetime: Duration,
+    /// The most open sessions of one key, or of one owner who signs in with tokens. One more ends the oldest. Default 1000.
+    pub max_sessions: NonZeroU32,
+    /// How long a key is valid that `everturn keys create` makes without `--expires`. Default `None`: until it is revoked.
+    pub key_lifetime: Option<Duration>,
     /// How often an open stream checks whether its key was revoked. Default 10 s.
     pub stream_check: Duration,
     /// Tokens of an identity provider; none by default.
@@ -52,6 +56,7 @@ pub struct AuthConfig {
 
 impl Default for AuthConfig {
     fn default() -> Self {
+        const MAX_SESSIONS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
         Self {
             required: false,
             public_origin: None,
@@ -60,6 +65,8 @@ impl Default for AuthConfig {
             key_cache: Duration::from_secs(5),
             max_cached_keys: 10_000,
             session_lifetime: Duration::from_hours(12),
+            max_sessions: MAX_SESSIONS,
+            key_lifetime: None,
             stream_check: Duration::from_secs(10),
             oidc: None,
         }

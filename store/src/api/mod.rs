@@ -60,7 +60,7 @@ pub use self::{
         AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ParentCall, StepUsage,
         ToolExecution,
     },
-    keys::{ApiKey, KeyKind, Keys, NewKey},
+    keys::{ApiKey, KeyKind, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
         Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,

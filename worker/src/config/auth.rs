@@ -1,6 +1,6 @@
 //! The tables `[auth]` and `[auth.oidc]`: who may call the gateway.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, ops::RangeInclusive, time::Duration};
 
 use everturn_gateway::config::{
     ALGORITHMS, Algorithm, AuthConfig, OidcConfig, Origin, Scope, Scopes, is_safe_to_fetch,
@@ -14,6 +14,9 @@ use super::checker::{Checker, HOUR, SECOND};
 const KEY_CACHE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 const SESSION_LIFETIME: RangeInclusive<Duration> =
     Duration::from_mins(1)..=Duration::from_hours(24 * 90);
+const KEY_LIFETIME: RangeInclusive<Duration> =
+    Duration::from_mins(1)..=Duration::from_hours(24 * 3650);
+const MAX_SESSIONS: u32 = 1_000_000;
 /// Clocks that differ by more are broken.
 const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5);
 
@@ -26,6 +29,8 @@ pub(super) struct AuthTable {
     allowed_origins: Vec<Spanned<String>>,
     key_cache: Option<Spanned<String>>,
     session_lifetime: Option<Spanned<String>>,
+    max_sessions: Option<Spanned<u32>>,
+    key_lifetime: Option<Spanned<String>>,
     oidc: Option<OidcTable>,
 }
 
@@ -49,6 +54,13 @@ struct OidcTable {
 impl AuthTable {
     pub(super) fn check(self, check: &mut Checker<'_>) -> AuthConfig {
         let default = AuthConfig::default();
+        let sessions = default.max_sessions.get();
+        let max_sessions = check.number(
+            "max_sessions",
+            &self.max_sessions,
+            sessions,
+            1..=MAX_SESSIONS,
+        );
         AuthConfig {
             required: self.required,
             public_origin: self
@@ -67,6 +79,8 @@ impl AuthTable {
                 default.session_lifetime,
                 SESSION_LIFETIME,
             ),
+            max_sessions: NonZeroU32::new(max_sessions).unwrap_or(default.max_sessions),
+            key_lifetime: check.optional_duration("key_lifetime", &self.key_lifetime, KEY_LIFETIME),
             oidc: self.oidc.map(|oidc| oidc.check(check)),
             ..default
         }

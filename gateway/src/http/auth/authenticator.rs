@@ -8,7 +8,7 @@ use std::{
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_store::{KeyKind, Keys, NewKey};
+use everturn_store::{KeyKind, Keys, NewKey, SessionsOf};
 use futures::future::BoxFuture;
 use ipnet::IpNet;
 
@@ -27,7 +27,7 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
-/// The most ended sessions that are removed when one is opened. It is more than one, so that they never pile up.
+/// The most sessions that are removed when one is opened, because they have ended or are too many. It is more than one, so that they never pile up.
 const REMOVED_AT_ONCE: u32 = 100;
 
 /// Tells who is asking.
@@ -171,7 +171,14 @@ impl Authenticator {
             name: String::new(),
             expires_at: Some(expires_at),
         };
+        let (parent_id, access) = (new.parent_id.clone(), new.access.clone());
         store.create_key(new).await?;
+        let of = match &parent_id {
+            Some(id) => SessionsOf::Key(id),
+            None => SessionsOf::Owner(&access),
+        };
+        let keep = self.config.max_sessions.get();
+        store.end_oldest_sessions(of, keep, REMOVED_AT_ONCE).await?;
         Ok(OpenSession {
             session,
             lifetime: expires_at - now,
