@@ -4,12 +4,20 @@ import { ApiError, type Conversation, type Update } from "everturn-client";
 import { useEffect, useState } from "preact/hooks";
 import { Composer } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
-import { addressOf } from "./route";
+import { DeveloperLink, DeveloperView } from "./developer/view";
+import { addressOf, type DeveloperPlace } from "./route";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 import { Timeline } from "./timeline";
 
-export function ConversationView({ chat, onRefused }: { chat: Conversation; onRefused: () => void }) {
+interface ConversationProps {
+  chat: Conversation;
+  /** What is open of its developer's view. */
+  developer: DeveloperPlace | undefined;
+  onRefused: () => void;
+}
+
+export function ConversationView({ chat, developer, onRefused }: ConversationProps) {
   const [attempt, setAttempt] = useState(0);
   const update = useUpdate(chat, attempt);
   const { state, connection } = update;
@@ -23,11 +31,15 @@ export function ConversationView({ chat, onRefused }: { chat: Conversation; onRe
     void chat.post(content).catch(() => undefined);
   };
   return (
-    <main class="conversation">
-      <Timeline chat={chat} update={update} />
-      <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
-      <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
-    </main>
+    <>
+      <main class="conversation">
+        <header class="heading"><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></header>
+        <Timeline chat={chat} update={update} />
+        <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
+        <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
+      </main>
+      {developer && <DeveloperView chat={chat} update={update} place={developer} />}
+    </>
   );
 }
 
