@@ -28,6 +28,16 @@ export type TimelineItem = Schemas["TimelineItem"];
 export type ExecutionStatus = Schemas["ExecutionStatus"];
 /** A page of turns and their sub-agents. */
 export type AgentExecutions = Schemas["AgentExecutions"];
+/** A turn, or a sub-agent's part of one. */
+export type AgentExecution = Schemas["AgentExecution"];
+/** An agent execution with its LLM calls, checkpoints and tool calls. */
+export type AgentExecutionDetail = Schemas["AgentExecutionDetail"];
+/** A stored point from which a turn can go on. */
+export type Checkpoint = Schemas["Checkpoint"];
+/** A tool call being carried out. */
+export type ToolExecution = Schemas["ToolExecution"];
+/** What the LLM call of one step took. */
+export type StepUsage = Schemas["StepUsage"];
 /** A call that waits for a person. */
 export type PendingApproval = Schemas["PendingApproval"];
 /** The answer to an approval was taken. */

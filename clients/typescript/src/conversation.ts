@@ -1,10 +1,12 @@
 /** A conversation: what is said in it, and what may be done with it. */
 
 import type {
+  AgentExecutionDetail,
   AgentExecutions,
   AnsweredApproval,
   Cancelled,
   Conversation as ConversationRow,
+  EventPage,
   ExecutionStatus,
   NewMessage,
   PendingApproval,
@@ -19,7 +21,7 @@ import { type Http, path, type Request } from "./http.js";
 import { newId } from "./ids.js";
 import { defaultLocks, type Locks } from "./live/locks.js";
 import type { PendingMessage } from "./live/outbox.js";
-import { Session, type Update } from "./live/session.js";
+import { END, Session, type Update } from "./live/session.js";
 import { memoryStorage, type TextStorage } from "./live/storage.js";
 import type { ClientTools } from "./live/tools.js";
 import { answerOfTurn, endOfTurn, itemsOfTurn } from "./state/select.js";
@@ -274,10 +276,26 @@ export class Conversation {
     return this.#http.json(this.#request("/messages", { query, signal }));
   }
 
-  /** A page of its turns and their sub-agents. */
-  executions(options: { after?: string; limit?: number; signal?: AbortSignal } = {}): Promise<AgentExecutions> {
-    const { signal, ...query } = options;
-    return this.#http.json(this.#request("/executions", { query, signal }));
+  /** A page of its events: from `fromSequence` on, or backwards from `before`, which the last event is before by default. */
+  events(
+    options: { fromSequence?: number; before?: number; limit?: number; signal?: AbortSignal } = {},
+  ): Promise<EventPage> {
+    const { fromSequence, before, limit, signal } = options;
+    const query = { from_sequence: fromSequence, before: before ?? (fromSequence === undefined ? END : undefined), limit };
+    return this.#http.json(this.#request("/events", { query, signal }));
+  }
+
+  /** A page of its turns and their sub-agents; of the turn of one message alone, when it is named. */
+  executions(
+    options: { messageId?: string; after?: string; limit?: number; signal?: AbortSignal } = {},
+  ): Promise<AgentExecutions> {
+    const { messageId: message_id, after, limit, signal } = options;
+    return this.#http.json(this.#request("/executions", { query: { message_id, after, limit }, signal }));
+  }
+
+  /** One of them, with its LLM calls, checkpoints and tool calls. */
+  execution(id: string, signal?: AbortSignal): Promise<AgentExecutionDetail> {
+    return this.#http.json(this.#request(path`/executions/${id}`, { signal }));
   }
 
   /** Sends a message and yields updates to the end of its turn. `sent` gets the gateway's id of the message. */

@@ -5,6 +5,7 @@ mod connections;
 mod origin;
 mod reconciler;
 mod scope;
+mod temporal_ui;
 mod tenant;
 
 use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
@@ -22,6 +23,7 @@ pub use self::{
     origin::{NotAnOrigin, Origin},
     reconciler::{LostTurns, ReconcilerConfig},
     scope::{Scope, Scopes},
+    temporal_ui::{NoTemporalUi, TemporalUi},
     tenant::TenantLimits,
 };
 
@@ -78,6 +80,8 @@ pub struct GatewayConfig {
     pub poll_interval: Duration,
     /// How the gateway looks for turns that have stalled.
     pub reconciler: ReconcilerConfig,
+    /// Where people see a workflow in the Temporal UI. Default `None`: no caller is told of it.
+    pub temporal_ui: Option<TemporalUi>,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
     /// How long readers are told to wait before they come back. Each is told another time of this range, so that the
@@ -115,6 +119,7 @@ impl Default for GatewayConfig {
             linger: Duration::from_secs(10),
             poll_interval: Duration::from_secs(1),
             reconciler: ReconcilerConfig::default(),
+            temporal_ui: None,
             heartbeat: Duration::from_secs(15),
             retry: Duration::from_secs(1)..=Duration::from_secs(3),
             stall_timeout: Duration::from_secs(30),

@@ -1,5 +1,6 @@
 //! The tree of agent executions.
 
+use everturn_gateway::{GatewayConfig, config::TemporalUi};
 use everturn_proto::{event::Usage, words::AgentExecutionStatus};
 use everturn_store::{AgentExecution, ParentCall, Spent};
 use serde_json::{Value, json};
@@ -45,7 +46,6 @@ fn agent_execution(number: u32) -> AgentExecution {
 async fn executions_are_a_tree_in_pages() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
-    gateway.store.add("foreign", "other tenant");
     gateway.store.lock().executions = (0..5)
         .map(|number| ("c".to_owned(), agent_execution(number)))
         .collect();
@@ -82,10 +82,33 @@ async fn executions_are_a_tree_in_pages() {
     );
     let one = gateway.get("/conversations/c/executions/run_3").await;
     let mut shown = one.json();
-    let steps = shown.as_object_mut().unwrap().remove("step_usage").unwrap();
+    let shown_only_here = ["step_usage", "checkpoints", "tool_executions"];
+    let [steps, checkpoints, tools] =
+        shown_only_here.map(|field| shown.as_object_mut().unwrap().remove(field).unwrap());
     assert_eq!((one.status.as_u16(), &shown), (200, &seen[3]));
     assert_eq!(shown["cost_usd"], "0.0015");
     assert_eq!(steps[0]["usage"], shown["usage"]);
+    assert_eq!(
+        (&checkpoints[0]["type"], &checkpoints[0]["execution_id"]),
+        (&json!("llm_complete"), &Value::Null)
+    );
+    assert_eq!(
+        (&tools[0]["step"], &tools[0]["approval"]),
+        (&Value::Null, &Value::Null),
+        "a hook after the turn"
+    );
+    assert_eq!(
+        (&shown["workflow_id"], &shown["workflow_url"]),
+        (&json!("conversation-c/exec_3"), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn executions_that_are_not_there_or_somebody_elses_are_refused() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    gateway.store.add("foreign", "other tenant");
+    gateway.store.lock().executions = vec![("foreign".to_owned(), agent_execution(0))];
     for bad in ["limit=0", "limit=201", "limit=x", "after=x", "after=2026~c"] {
         gateway
             .get(&format!("/conversations/c/executions?{bad}"))
@@ -105,4 +128,56 @@ async fn executions_are_a_tree_in_pages() {
     get("foreign/executions/run_0")
         .await
         .assert_problem(404, "conversation_not_found");
+}
+
+#[tokio::test]
+async fn executions_of_one_turn_are_found_by_its_message() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let of_turn = |number: u32, turn: &str| AgentExecution {
+        message_id: turn.to_owned(),
+        ..agent_execution(number)
+    };
+    gateway.store.lock().executions = vec![
+        ("c".to_owned(), of_turn(0, "m1")),
+        ("c".to_owned(), of_turn(1, "m2")),
+    ];
+    for (turn, expected) in [("m1", vec!["run_0"]), ("m2", vec!["run_1"]), ("m3", vec![])] {
+        let path = format!("/conversations/c/executions?message_id={turn}");
+        let page = gateway.get(&path).await.json();
+        let ids: Vec<_> = page["executions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|execution| execution["id"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids, expected);
+    }
+    gateway
+        .get("/conversations/c/executions?message_id=a%00b")
+        .await
+        .assert_problem(400, "invalid_id");
+}
+
+#[tokio::test]
+async fn a_workflow_has_a_page_where_a_temporal_ui_is_configured() {
+    let address = "http://ui.example.com/namespaces/n/workflows/{workflow_id}";
+    let gateway = TestGateway::with(GatewayConfig {
+        temporal_ui: Some(TemporalUi::parse(address).unwrap()),
+        ..GatewayConfig::default()
+    })
+    .await;
+    gateway.store.add("c", "default");
+    gateway.store.lock().executions = (0..2)
+        .map(|number| ("c".to_owned(), agent_execution(number)))
+        .collect();
+    let page = gateway.get("/conversations/c/executions").await.json();
+    let urls = [0, 1].map(|at| page["executions"][at]["workflow_url"].clone());
+    assert_eq!(
+        urls,
+        [
+            "http://ui.example.com/namespaces/n/workflows/conversation-c",
+            "http://ui.example.com/namespaces/n/workflows/conversation-c%2Fexec_1"
+        ]
+    );
 }

@@ -34,7 +34,7 @@ export function App() {
 }
 
 function Conversations({ session, onRefused }: { session: api.Session; onRefused: () => void }) {
-  const id = useRoute();
+  const { id, developer } = useRoute();
   const [isListOpen, setListOpen] = useState(false);
   useEffect(() => setListOpen(false), [id]);
   return (
@@ -46,7 +46,11 @@ function Conversations({ session, onRefused }: { session: api.Session; onRefused
         onRefused={onRefused}
         isSession={session.credential === "session"}
       />
-      {id === undefined ? <NewConversation /> : <ConversationView key={id} chat={conversation(id)} onRefused={onRefused} />}
+      {id === undefined ? (
+        <NewConversation />
+      ) : (
+        <ConversationView key={id} chat={conversation(id)} developer={developer} onRefused={onRefused} />
+      )}
     </div>
   );
 }

@@ -4,7 +4,8 @@ import { ApiError, type Conversation, type SendOptions, type Update } from "ever
 import { useEffect, useState } from "preact/hooks";
 import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
-import { addressOf } from "./route";
+import { DeveloperLink, DeveloperView } from "./developer/view";
+import { addressOf, type DeveloperPlace } from "./route";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 import { Timeline } from "./timeline";
@@ -12,7 +13,14 @@ import { Timeline } from "./timeline";
 /** Milliseconds without news after which a turn counts as quiet. */
 const QUIET_MS = 15_000;
 
-export function ConversationView({ chat, onRefused }: { chat: Conversation; onRefused: () => void }) {
+interface ConversationProps {
+  chat: Conversation;
+  /** What is open of its developer's view. */
+  developer: DeveloperPlace | undefined;
+  onRefused: () => void;
+}
+
+export function ConversationView({ chat, developer, onRefused }: ConversationProps) {
   const [attempt, setAttempt] = useState(0);
   const update = useUpdate(chat, attempt);
   const { state, connection } = update;
@@ -26,12 +34,16 @@ export function ConversationView({ chat, onRefused }: { chat: Conversation; onRe
     void chat.post(content, options as SendOptions).catch(() => undefined);
   };
   return (
-    <main class="conversation">
-      <Timeline chat={chat} update={update} />
-      <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
-      <Resume chat={chat} update={update} />
-      <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
-    </main>
+    <>
+      <main class="conversation">
+        <header class="heading"><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></header>
+        <Timeline chat={chat} update={update} />
+        <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
+        <Resume chat={chat} update={update} />
+        <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
+      </main>
+      {developer && <DeveloperView chat={chat} update={update} place={developer} />}
+    </>
   );
 }
 

@@ -1,28 +1,48 @@
-/** Which conversation the address names: `#/c/ID`. Reload, back and forward work by it. */
+/**
+ * What the address names: a conversation, `#/c/ID`, and a part of its developer's view, `#/c/ID/turns/N` or `#/c/ID/events`.
+ * Reload, back and forward work by it.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 
-/** The address of a conversation, within the page. */
-export function addressOf(id: string): string {
-  return `#/c/${encodeURIComponent(id)}`;
+/** A part of the developer's view. */
+export interface DeveloperPlace {
+  readonly part: "turns" | "events";
+  /** The number of the event with which a turn begins; by default the newest turn. */
+  readonly turn?: number | undefined;
 }
 
-/** The id in the address; undefined where a new conversation begins. */
-export function useRoute(): string | undefined {
-  const [id, setId] = useState(idOf);
+/** What is open. */
+export interface Route {
+  /** The conversation; undefined where a new one begins. */
+  readonly id?: string | undefined;
+  readonly developer?: DeveloperPlace | undefined;
+}
+
+/** The address of a conversation, within the page. */
+export function addressOf(id: string, developer?: DeveloperPlace): string {
+  const turn = developer?.turn === undefined ? "" : `/${developer.turn}`;
+  return `#/c/${encodeURIComponent(id)}${developer ? `/${developer.part}${turn}` : ""}`;
+}
+
+/** What the address names now. */
+export function useRoute(): Route {
+  const [route, setRoute] = useState(current);
   useEffect(() => {
-    const follow = () => setId(idOf());
+    const follow = () => setRoute(current());
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  return id;
+  return route;
 }
 
-function idOf(): string | undefined {
-  const found = /^#\/c\/(.+)$/.exec(location.hash)?.[1];
+function current(): Route {
+  const [, encoded, part, turn] = /^#\/c\/([^/]+)(?:\/(turns|events)(?:\/(\d+))?)?/.exec(location.hash) ?? [];
+  if (encoded === undefined) return {};
+  const developer = part === "turns" ? { part, turn: turn === undefined ? undefined : Number(turn) } : undefined;
   try {
-    return found === undefined ? undefined : decodeURIComponent(found);
+    return { id: decodeURIComponent(encoded), developer: part === "events" ? { part } : developer } as Route;
   } catch {
-    return undefined;
+    return {};
   }
 }

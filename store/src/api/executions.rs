@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{Json, words::AgentExecutionStatus};
+use everturn_proto::{
+    Json,
+    words::{AgentExecutionStatus, ApprovalState, CheckpointType, Effect, ToolStatus},
+};
 use sqlx::{FromRow, types::Json as Column};
 
 use super::{Access, Result, Spent};
@@ -11,11 +14,13 @@ use super::{Access, Result, Spent};
 #[async_trait]
 pub trait AgentExecutions: Send + Sync {
     /// Returns the conversation's agent executions in the order of their beginnings, at most `limit` of those behind
-    /// `after`. The list is flat: each names its parent. An unknown conversation has none.
+    /// `after`; of the turn of the message `turn` alone, when one is named. The list is flat: each names its parent. An
+    /// unknown conversation has none.
     async fn agent_executions(
         &self,
         access: &Access,
         conversation_id: &str,
+        turn: Option<&str>,
         after: Option<AgentExecutionPlace>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>>;
@@ -37,6 +42,83 @@ pub trait AgentExecutions: Send + Sync {
         id: &str,
         limit: u32,
     ) -> Result<Vec<StepUsage>>;
+
+    /// Returns the checkpoints of an agent execution: the newest `limit` of them, in the order of their steps.
+    async fn checkpoints(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>>;
+
+    /// Returns the tool calls of an agent execution: the newest `limit` of them, in the order in which they were asked
+    /// for.
+    async fn tool_executions(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        limit: u32,
+    ) -> Result<Vec<ToolExecution>>;
+}
+
+/// A stored point from which a turn can go on.
+#[derive(Debug, Clone, PartialEq, FromRow)]
+pub struct Checkpoint {
+    /// What had happened.
+    #[sqlx(try_from = "String")]
+    pub checkpoint_type: CheckpointType,
+    /// The step, from 0.
+    #[sqlx(try_from = "i64")]
+    pub step: u32,
+    /// The tool execution that began; empty for a checkpoint of a model's reply.
+    pub execution_id: String,
+    /// Which try stored it: of the agent execution's LLM calls, or of the tool. 0 where no model was called.
+    #[sqlx(try_from = "i64")]
+    pub generation: u32,
+    /// When it was stored.
+    pub stored_at: DateTime<Utc>,
+}
+
+/// A tool call being carried out, without its input and its result.
+#[derive(Debug, Clone, PartialEq, FromRow)]
+pub struct ToolExecution {
+    /// Its id.
+    pub execution_id: String,
+    /// The model's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// The step that asked for it, from 0; `ids::AFTER_TURN_STEP` for a hook after the turn.
+    #[sqlx(try_from = "i64")]
+    pub step: u32,
+    /// How it stands.
+    #[sqlx(try_from = "String")]
+    pub status: ToolStatus,
+    /// What may be done again when it was cut off.
+    #[sqlx(try_from = "String")]
+    pub effect: Effect,
+    /// How its approval stands.
+    #[sqlx(try_from = "String")]
+    pub approval: ApprovalState,
+    /// How often a worker has begun it.
+    #[sqlx(try_from = "i64")]
+    pub attempts: u32,
+    /// The tool, or whoever ended it, says that it failed.
+    pub is_error: bool,
+    /// How long it may run.
+    #[sqlx(try_from = "i64")]
+    pub timeout_ms: u32,
+    /// How long it ran.
+    #[sqlx(try_from = "i64")]
+    pub duration_ms: u32,
+    /// When it was asked for.
+    pub asked_at: DateTime<Utc>,
+    /// When it was begun for the first time.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When its end was recorded.
+    pub finished_at: Option<DateTime<Utc>>,
 }
 
 /// What the LLM call of one step took.
@@ -45,6 +127,9 @@ pub struct StepUsage {
     /// The step, from 0.
     #[sqlx(try_from = "i64")]
     pub step: u32,
+    /// Which try of the agent execution's LLM calls answered, from 1.
+    #[sqlx(try_from = "i64")]
+    pub generation: u32,
     /// The model that answered; empty where an earlier release stored none.
     pub model: String,
     /// What it took.

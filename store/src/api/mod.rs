@@ -56,7 +56,10 @@ pub use self::{
         UnfinishedTurn,
     },
     events::{ConversationStatus, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
-    executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall, StepUsage},
+    executions::{
+        AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ParentCall, StepUsage,
+        ToolExecution,
+    },
     keys::{ApiKey, KeyKind, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{

@@ -7,7 +7,10 @@ use super::{
     dialect::words,
     sql::{self, agent_executions},
 };
-use crate::api::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Result, StepUsage};
+use crate::api::{
+    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, Result, StepUsage,
+    ToolExecution,
+};
 
 #[async_trait]
 impl AgentExecutions for Database {
@@ -15,19 +18,23 @@ impl AgentExecutions for Database {
         &self,
         access: &Access,
         conversation_id: &str,
+        turn: Option<&str>,
         after: Option<AgentExecutionPlace>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>> {
         // Without a place the list begins at the epoch: all agent executions are younger.
         let AgentExecutionPlace { started_at, id } = after.unwrap_or_default();
-        let query = sql::for_caller(
-            words(agent_executions::AGENT_EXECUTIONS),
-            access,
-            conversation_id,
-        )
-        .bind(started_at)
-        .bind(id)
-        .bind(i64::from(limit));
+        let text = match turn {
+            None => agent_executions::AGENT_EXECUTIONS,
+            Some(_) => agent_executions::AGENT_EXECUTIONS_OF_TURN,
+        };
+        let mut query = sql::for_caller(words(text), access, conversation_id)
+            .bind(started_at)
+            .bind(id)
+            .bind(i64::from(limit));
+        if let Some(message_id) = turn {
+            query = query.bind(message_id);
+        }
         self.read(query.fetch_all(self.reader())).await
     }
 
@@ -59,5 +66,35 @@ impl AgentExecutions for Database {
         let mut steps: Vec<StepUsage> = self.read(query.fetch_all(self.reader())).await?;
         steps.reverse();
         Ok(steps)
+    }
+
+    async fn checkpoints(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>> {
+        let query = sql::for_caller(agent_executions::CHECKPOINTS, access, conversation_id)
+            .bind(id)
+            .bind(i64::from(limit));
+        let mut checkpoints: Vec<Checkpoint> = self.read(query.fetch_all(self.reader())).await?;
+        checkpoints.reverse();
+        Ok(checkpoints)
+    }
+
+    async fn tool_executions(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        limit: u32,
+    ) -> Result<Vec<ToolExecution>> {
+        let query = sql::for_caller(agent_executions::TOOL_EXECUTIONS, access, conversation_id)
+            .bind(id)
+            .bind(i64::from(limit));
+        let mut tools: Vec<ToolExecution> = self.read(query.fetch_all(self.reader())).await?;
+        tools.reverse();
+        Ok(tools)
     }
 }

@@ -223,6 +223,7 @@ macro_rules! conformance_suite {
             delegation::sub_agents_write_at_once,
             delegation::agent_executions_are_a_tree,
             delegation::agent_executions_are_paged,
+            delegation::an_agent_execution_has_its_checkpoints_and_tool_calls,
             delegation::a_stranger_sees_no_agent_execution,
             conversations::creating_twice_gives_the_first,
             conversations::a_client_message_id_is_accepted_once,

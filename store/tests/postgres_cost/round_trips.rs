@@ -476,6 +476,6 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let ended = sub_agent.end(0, AgentExecutionStatus::Completed);
     costs.of("save end of a sub-agent", ended).await;
     let access = tenant();
-    let tree = store.agent_executions(&access, id, None, 100);
+    let tree = store.agent_executions(&access, id, None, None, 100);
     costs.of("agent_executions", tree).await.unwrap();
 }

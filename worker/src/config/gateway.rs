@@ -2,7 +2,10 @@
 
 use std::{net::IpAddr, num::NonZeroU32, time::Duration};
 
-use everturn_gateway::{GatewayConfig, config::ConnectionLimits};
+use everturn_gateway::{
+    GatewayConfig,
+    config::{ConnectionLimits, TemporalUi},
+};
 use ipnet::IpNet;
 use serde::Deserialize;
 use toml::Spanned;
@@ -43,6 +46,7 @@ pub(super) struct GatewayTable {
     stall_timeout: Option<Spanned<String>>,
     drain: Option<Spanned<String>>,
     shutdown_grace: Option<Spanned<String>>,
+    temporal_ui: Option<Spanned<String>>,
 }
 
 impl GatewayTable {
@@ -74,6 +78,8 @@ impl GatewayTable {
             default.reader_buffer,
             MIN_READER_BUFFER..=MAX_READER_BUFFER,
         );
+        let temporal_ui = self.temporal_ui.as_ref();
+        let temporal_ui = temporal_ui.and_then(|address| checked_ui(check, address));
         let connections = self.connections(check, &default.connections);
         let mut duration = |key, value: &Option<Spanned<String>>, default, from| {
             check.duration(key, value, default, from..=HOUR)
@@ -90,6 +96,7 @@ impl GatewayTable {
             retry: retry_min..=retry_max,
             max_streams,
             reader_buffer,
+            temporal_ui,
             connections,
             ..default
         }
@@ -168,4 +175,10 @@ impl GatewayTable {
     pub(super) fn poll_interval(&self, check: &mut Checker<'_>) -> Option<Duration> {
         check.optional_duration("poll_interval", &self.poll_interval, SHORTEST..=HOUR)
     }
+}
+
+fn checked_ui(check: &mut Checker<'_>, address: &Spanned<String>) -> Option<TemporalUi> {
+    TemporalUi::parse(address.get_ref())
+        .map_err(|error| check.wrong(address, format!("`temporal_ui`: {error}")))
+        .ok()
 }

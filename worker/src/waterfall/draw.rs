@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use everturn_client::state::{CallState, EndKind, Row, RowKind, TurnRows, WaitsFor};
 use serde_json::Value;
 
-use super::rows::{Row, RowKind, Turn};
 use crate::show;
 
 /// Columns of the label, of the time and of what stands behind the bar.
@@ -13,7 +13,7 @@ const TIME: usize = 9;
 const BEHIND: usize = 28;
 
 /// The turn, with a line for each row, in so many columns.
-pub(super) fn turn(turn: &Turn, now: i64, width: usize) -> String {
+pub(super) fn turn(turn: &TurnRows, now: i64, width: usize) -> String {
     let ended = turn.ended.unwrap_or(now).max(turn.started);
     let mut text = format!("turn {}\n  {}\n", turn.id, about(turn, ended));
     if let Some(said) = &turn.said {
@@ -30,12 +30,12 @@ pub(super) fn turn(turn: &Turn, now: i64, width: usize) -> String {
         let label = format!(
             "{}{}",
             "  ".repeat(row.depth + 1),
-            show::shortened(&row.label)
+            show::shortened(&label(row))
         );
         let label = clipped(&label, LABEL);
         let row_ended = row.ended.unwrap_or(ended);
         let took = duration(row_ended - row.started);
-        let behind = match (row.kind, row.remark) {
+        let behind = match (row.kind, remark(row)) {
             (RowKind::Note, _) => String::new(),
             (_, "") => took,
             (_, remark) => format!("{took}, {remark}"),
@@ -50,12 +50,12 @@ pub(super) fn turn(turn: &Turn, now: i64, width: usize) -> String {
 }
 
 /// How it ended, how long it took, and what it cost.
-fn about(turn: &Turn, ended: i64) -> String {
+fn about(turn: &TurnRows, ended: i64) -> String {
     let mut parts = vec![
-        show::shortened(&turn.outcome),
+        show::shortened(outcome(turn)),
         duration(ended - turn.started),
     ];
-    if let Some(end) = &turn.end {
+    if let Some(end) = turn.how_ended() {
         parts.extend(end.steps.map(|steps| match steps {
             1 => "1 LLM call".to_owned(),
             steps => format!("{steps} LLM calls"),
@@ -71,6 +71,37 @@ fn about(turn: &Turn, ended: i64) -> String {
         );
     }
     parts.join(" · ")
+}
+
+/// `running`, or how it ended.
+fn outcome(turn: &TurnRows) -> &str {
+    match turn.how_ended() {
+        Some(end) if end.outcome == EndKind::Error => end.code.as_deref().unwrap_or("error"),
+        Some(end) => end.outcome.as_str(),
+        None if turn.ended.is_none() => "running",
+        None => "end not read",
+    }
+}
+
+fn label(row: &Row) -> String {
+    match (row.kind, &row.agent) {
+        (RowKind::LlmCall, _) => format!("LLM call {}", row.step.unwrap_or_default()),
+        (RowKind::Tool, Some(agent)) => format!("{} → {agent}", row.name),
+        (RowKind::Tool, None) => row.name.clone(),
+        (RowKind::Note, _) => row.name.replace('_', " "),
+    }
+}
+
+/// What else is to be said, like `failed`.
+fn remark(row: &Row) -> &'static str {
+    match (row.state, row.ran_from, row.waits_for) {
+        (CallState::Running, None, Some(WaitsFor::Approval)) => "waits for approval",
+        (CallState::Running, None, Some(WaitsFor::Client)) => "waits for a client",
+        (CallState::Running, ..) => "running",
+        (CallState::Done, ..) => "",
+        (CallState::Failed, ..) => "failed",
+        (CallState::Unknown, ..) => "outcome unknown",
+    }
 }
 
 /// The time axis.
@@ -93,7 +124,10 @@ impl Scale {
         let last = self.columns.saturating_sub(1);
         let from = self.column(row.started).min(last);
         let until = self.column(ended).clamp(from + 1, self.columns);
-        let running = self.column(row.ran_from).clamp(from, until - 1);
+        let running = match row.ran_from {
+            Some(ran_from) => self.column(ran_from).clamp(from, until - 1),
+            None => until,
+        };
         let full = match row.kind {
             RowKind::LlmCall => "█",
             RowKind::Tool => "▓",
@@ -144,11 +178,10 @@ fn duration(milliseconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use everturn_client::state::Conversation;
+    use everturn_client::state::{Conversation, turn_rows};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::waterfall::rows;
 
     /// Events of a turn, one after the other: the second in which they happened, and what they are.
     fn conversation(events: &[(u32, Value)]) -> Conversation {
@@ -174,7 +207,7 @@ mod tests {
     }
 
     fn drawn(conversation: &Conversation, now_second: i64) -> String {
-        let turns = rows::turns(conversation.items(), conversation.turn());
+        let turns = turn_rows(conversation.items(), conversation.turn());
         let now = 1_795_492_800_000 + now_second * 1000;
         let texts = turns.iter().map(|it| turn(it, now, 30 + 9 + 28 + 20));
         texts.collect()
@@ -247,7 +280,7 @@ turn msg_1
   “Go.”
   recall                           0 ms ▓                    1.00 s
   LLM call 1                     1.00 s  ████                4.00 s
-  deploy                         5.00 s      ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓ 15.00 s, waits for approval
+  deploy                         5.00 s      ░░░░░░░░░░░░░░░ 15.00 s, waits for approval
 ";
         assert_eq!(drawn(&conversation, 20), expected);
     }

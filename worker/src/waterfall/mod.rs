@@ -1,10 +1,10 @@
 //! `everturn show`: where the time of a turn went.
 //!
-//! - `rows`: what happened in a turn, and when. Pure.
+//! What happened in a turn, and when, is told by `everturn_client::state::turn_rows`, as in every client.
+//!
 //! - `draw`: rows as lines of a terminal. Pure.
 
 mod draw;
-mod rows;
 
 use std::{
     io::{self, Write},
@@ -14,10 +14,12 @@ use std::{
 
 use anyhow::{Context, bail};
 use chrono::Utc;
-use everturn_client::{GatewayClient, state::Conversation};
+use everturn_client::{
+    GatewayClient,
+    state::{Conversation, TurnRows, turn_rows},
+};
 use futures::StreamExt;
 
-use self::rows::Turn;
 use crate::{cli::ShowOptions, show, shutdown};
 
 /// The width where there is no terminal.
@@ -32,8 +34,8 @@ pub async fn run(options: ShowOptions) -> anyhow::Result<ExitCode> {
         conversation = read => conversation?,
         () = shutdown.cancelled() => return Ok(ExitCode::FAILURE),
     };
-    let turns = rows::turns(conversation.items(), conversation.turn());
-    let shown: Vec<&Turn> = match &options.turn {
+    let turns = turn_rows(conversation.items(), conversation.turn());
+    let shown: Vec<&TurnRows> = match &options.turn {
         _ if options.all => turns.iter().collect(),
         Some(message_id) => turns.iter().filter(|it| it.id == *message_id).collect(),
         None => turns.last().into_iter().collect(),

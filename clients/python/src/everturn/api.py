@@ -451,6 +451,45 @@ class TimelineItem(TypedDict):
     """
 
 
+class ToolExecution(TypedDict):
+    """
+    A tool call being carried out. Its input and its result are in the events.
+    """
+
+    approval: str | None
+    """
+    How its approval stands; null when it needs none.
+    """
+    asked_at: str
+    attempts: int
+    """
+    How often a worker has begun it; 0 of a tool that a client runs.
+    """
+    call_id: str
+    """
+    The model's.
+    """
+    duration_ms: int
+    """
+    How long it ran.
+    """
+    effect: Literal['read', 'idempotent', 'once']
+    execution_id: Id
+    finished_at: str | None
+    is_error: bool
+    started_at: str | None
+    """
+    When it was begun for the first time.
+    """
+    status: Literal['pending', 'running', 'completed', 'failed', 'cancelled', 'unknown']
+    step: int | None
+    """
+    The step that asked for it, from 0; null for a hook after the turn.
+    """
+    timeout_ms: int
+    tool_name: str
+
+
 class ToolResultSlice(TypedDict):
     """
     A slice of a tool's result, cut between characters.
@@ -643,6 +682,14 @@ class AgentExecution(TypedDict):
     """
     What its LLM calls took, without those of its sub-agents.
     """
+    workflow_id: str
+    """
+    The workflow that runs it. All turns of a conversation are runs of one workflow.
+    """
+    workflow_url: str | None
+    """
+    Its page in the Temporal UI; null where none is configured.
+    """
 
 
 class AgentExecutions(TypedDict):
@@ -735,6 +782,25 @@ class ChatFrame(TypedDict, closed=True):
 
     conversation_id: Id
     message_id: str
+
+
+class Checkpoint(TypedDict):
+    """
+    A stored point from which the turn can go on.
+    """
+
+    execution_id: Id | None
+    generation: int
+    """
+    Which try stored it: of the agent execution's LLM calls, or of the tool. 0: the hooks before the turn, for which
+    no model is called.
+    """
+    step: int
+    """
+    From 0.
+    """
+    stored_at: str
+    type: Literal['llm_complete', 'tool_start', 'llm_partial']
 
 
 class ClaimOfClientTool(TypedDict):
@@ -975,6 +1041,10 @@ class StepUsage(TypedDict):
     """
     What the call cost, in USD; null when the model has no price.
     """
+    generation: int
+    """
+    Which try of the agent execution's LLM calls answered, from 1. Numbers that are left out failed or were cut.
+    """
     model: str
     """
     The model that answered.
@@ -1012,9 +1082,17 @@ class AgentExecutionDetail(AgentExecution):
     An agent execution with what each of its LLM calls took.
     """
 
+    checkpoints: list[Checkpoint]
+    """
+    The newest 1000 checkpoints, in the order of their steps.
+    """
     step_usage: list[StepUsage]
     """
     The newest 1000 LLM calls whose answers were stored, in the order of their steps.
+    """
+    tool_executions: list[ToolExecution]
+    """
+    The newest 1000 tool calls, in the order in which they were asked for.
     """
 
 

@@ -6,6 +6,7 @@
 //! - `fold`: what later events change
 //! - `select`: what came of a message, and what waits for a person
 //! - `texts`: what models are writing now
+//! - `waterfall`: where the time of a turn went
 
 mod fields;
 mod fold;
@@ -13,6 +14,7 @@ mod items;
 mod read;
 mod select;
 mod texts;
+mod waterfall;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
@@ -24,6 +26,7 @@ pub use self::{
         SubAgent, ToolCall, ToolResult, WorkPlan,
     },
     texts::OpenText,
+    waterfall::{Row, RowKind, TurnRows, WaitsFor, turn_rows},
 };
 
 /// The most events that a conversation keeps. Past it, the oldest tenth is forgotten.

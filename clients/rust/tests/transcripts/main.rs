@@ -14,7 +14,7 @@ use serde_json::Value;
 use everturn_client::{
     reconnect::{Outcome, Step, next_step},
     sse::Parser,
-    state::Conversation,
+    state::{Conversation, turn_rows},
 };
 
 fn folder() -> PathBuf {
@@ -58,6 +58,20 @@ fn frames_give_the_state() {
         if let Some(expected) = transcript.get("timeline") {
             assert_eq!(&timeline::of(&state), expected, "{name}");
         }
+    }
+}
+
+#[test]
+fn items_give_the_rows_of_a_waterfall() {
+    let waterfalls = read("waterfalls.json");
+    for waterfall in waterfalls.as_array().unwrap() {
+        let mut conversation = Conversation::default();
+        for event in waterfall["events"].as_array().unwrap() {
+            conversation.apply(None, event.clone());
+        }
+        let turns = turn_rows(conversation.items(), conversation.turn());
+        let turns = serde_json::to_value(turns).unwrap();
+        assert_eq!(turns, waterfall["turns"], "{}", waterfall["about"]);
     }
 }
 

@@ -371,7 +371,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows one agent execution, and what each of its LLM calls took. */
+        /** Shows one agent execution: what each of its LLM calls took, its checkpoints and its tool calls. */
         get: operations["show_execution"];
         put?: never;
         post?: never;
@@ -659,11 +659,19 @@ export interface components {
             steps: number;
             /** @description What its LLM calls took, without those of its sub-agents. */
             usage: components["schemas"]["Usage"];
+            /** @description The workflow that runs it. All turns of a conversation are runs of one workflow. */
+            workflow_id: string;
+            /** @description Its page in the Temporal UI; null where none is configured. */
+            workflow_url: string | null;
         };
         /** @description An agent execution with what each of its LLM calls took. */
         AgentExecutionDetail: components["schemas"]["AgentExecution"] & {
+            /** @description The newest 1000 checkpoints, in the order of their steps. */
+            checkpoints: components["schemas"]["Checkpoint"][];
             /** @description The newest 1000 LLM calls whose answers were stored, in the order of their steps. */
             step_usage: components["schemas"]["StepUsage"][];
+            /** @description The newest 1000 tool calls, in the order in which they were asked for. */
+            tool_executions: components["schemas"]["ToolExecution"][];
         };
         /** @description A page of agent executions. */
         AgentExecutions: {
@@ -741,6 +749,24 @@ export interface components {
         ChatFrame: {
             conversation_id: components["schemas"]["Id"];
             message_id: string;
+        };
+        /** @description A stored point from which the turn can go on. */
+        Checkpoint: {
+            execution_id: components["schemas"]["Id"] | null;
+            /**
+             * Format: int32
+             * @description Which try stored it: of the agent execution's LLM calls, or of the tool. 0: the hooks before the turn, for which
+             *     no model is called.
+             */
+            generation: number;
+            /**
+             * Format: int32
+             * @description From 0.
+             */
+            step: number;
+            stored_at: string;
+            /** @enum {string} */
+            type: "llm_complete" | "tool_start" | "llm_partial";
         };
         /** @description Who is to run a call. */
         ClaimOfClientTool: {
@@ -1142,6 +1168,11 @@ export interface components {
              * @example 0.0012
              */
             cost_usd: string | null;
+            /**
+             * Format: int32
+             * @description Which try of the agent execution's LLM calls answered, from 1. Numbers that are left out failed or were cut.
+             */
+            generation: number;
             /** @description The model that answered. */
             model: string;
             /**
@@ -1254,6 +1285,44 @@ export interface components {
             type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message" | "error" | "cancelled" | "work_plan" | "step_start" | "step_end" | "approval_requested" | "approval_resolved" | "client_tool_requested" | "sub_agent_start" | "context_compacted" | "model_fallback";
             /** @description Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took. */
             usage?: components["schemas"]["ItemUsage"];
+        };
+        /** @description A tool call being carried out. Its input and its result are in the events. */
+        ToolExecution: {
+            /**
+             * @description How its approval stands; null when it needs none.
+             * @example approved
+             */
+            approval: string | null;
+            asked_at: string;
+            /**
+             * Format: int32
+             * @description How often a worker has begun it; 0 of a tool that a client runs.
+             */
+            attempts: number;
+            /** @description The model's. */
+            call_id: string;
+            /**
+             * Format: int32
+             * @description How long it ran.
+             */
+            duration_ms: number;
+            /** @enum {string} */
+            effect: "read" | "idempotent" | "once";
+            execution_id: components["schemas"]["Id"];
+            finished_at: string | null;
+            is_error: boolean;
+            /** @description When it was begun for the first time. */
+            started_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "running" | "completed" | "failed" | "cancelled" | "unknown";
+            /**
+             * Format: int32
+             * @description The step that asked for it, from 0; null for a hook after the turn.
+             */
+            step: number | null;
+            /** Format: int32 */
+            timeout_ms: number;
+            tool_name: string;
         };
         /** @description A slice of a tool's result, cut between characters. */
         ToolResultSlice: {
@@ -4202,6 +4271,11 @@ export interface operations {
                  * @example 2026-11-21T12:21:46.160000000Z~run_6884324520321083
                  */
                 after?: string;
+                /**
+                 * @description Only those of the turn of this message, as the events of the turn name it.
+                 * @example msg_01a1fe08c7b6750e8e4df871584c7f43
+                 */
+                message_id?: components["schemas"]["Id"];
             };
             header?: never;
             path: {

@@ -15,7 +15,7 @@ import type { TextStorage } from "./storage.js";
 import { type ClientTools, ToolRunner, waitingCalls } from "./tools.js";
 
 /** Larger than all sequence numbers: reads backwards from the end. */
-const END = 4_294_967_295;
+export const END = 4_294_967_295;
 
 /** Lets everything else have its turn, so that nobody notices that something long is done. */
 function nextTask(): Promise<void> {

@@ -1,16 +1,18 @@
 //! The tree of agent executions: turns and their sub-agents, each with the tool call that started it.
 
 use axum::{Json, extract::State};
-use everturn_proto::money;
-use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall, StepUsage};
+use everturn_proto::{ids, money};
+use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
+use super::execution_records::{CheckpointBody, StepUsageBody, ToolExecutionBody};
 use super::usage::UsageBody;
 use super::wire::{checked_limit, page_token, parse_page_token, time};
 use crate::{
+    config::TemporalUi,
     http::{
-        extract::{Caller, ConversationId, ExecutionPath, Params},
+        extract::{Caller, ConversationId, ExecutionPath, Params, checked_id},
         openapi::problems,
         problem::{Code, Problem},
         state::GatewayState,
@@ -21,8 +23,8 @@ use crate::{
 /// Agent executions of a page when the request does not say, and at the most.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 200;
-/// The most steps whose usage is shown of one agent execution.
-const MAX_STEPS: u32 = 1000;
+/// The most LLM calls, checkpoints and tool calls that are shown of one agent execution, of each kind.
+const MAX_RECORDS: u32 = 1000;
 
 /// An agent at work: on a turn, or on a task that another agent gave it.
 #[derive(Serialize, ToSchema)]
@@ -62,6 +64,11 @@ pub(super) struct AgentExecutionBody {
     #[serde(rename = "parentActToolCall")]
     #[schema(required = true)]
     parent_call: Option<ParentCallBody>,
+    /// The workflow that runs it. All turns of a conversation are runs of one workflow.
+    workflow_id: String,
+    /// Its page in the Temporal UI; null where none is configured.
+    #[schema(required = true)]
+    workflow_url: Option<String>,
 }
 
 /// An agent execution with what each of its LLM calls took.
@@ -72,34 +79,10 @@ pub(super) struct AgentExecutionDetailBody {
     execution: AgentExecutionBody,
     /// The newest 1000 LLM calls whose answers were stored, in the order of their steps.
     step_usage: Vec<StepUsageBody>,
-}
-
-/// What the LLM call of one step took.
-#[derive(Serialize, ToSchema)]
-#[schema(as = StepUsage)]
-struct StepUsageBody {
-    /// From 0.
-    step: u32,
-    /// The model that answered.
-    model: String,
-    usage: UsageBody,
-    /// What the call cost, in USD; null when the model has no price.
-    #[schema(required = true, example = "0.0012")]
-    cost_usd: Option<String>,
-    /// When the answer was stored.
-    stored_at: String,
-}
-
-impl From<StepUsage> for StepUsageBody {
-    fn from(step: StepUsage) -> Self {
-        Self {
-            step: step.step,
-            model: step.model,
-            usage: step.spent.usage.into(),
-            cost_usd: step.spent.nano_usd.map(money::usd),
-            stored_at: time(step.stored_at),
-        }
-    }
+    /// The newest 1000 checkpoints, in the order of their steps.
+    checkpoints: Vec<CheckpointBody>,
+    /// The newest 1000 tool calls, in the order in which they were asked for.
+    tool_executions: Vec<ToolExecutionBody>,
 }
 
 /// The tool call that started a sub-agent.
@@ -125,8 +108,12 @@ fn statuses() -> Object {
     one_of(&["running", "completed", "cancelled", "failed"])
 }
 
-impl From<AgentExecution> for AgentExecutionBody {
-    fn from(execution: AgentExecution) -> Self {
+impl AgentExecutionBody {
+    fn new(conversation_id: &str, execution: AgentExecution, ui: Option<&TemporalUi>) -> Self {
+        let workflow_id = execution.parent_call.as_ref().map_or_else(
+            || ids::workflow_id(conversation_id),
+            |call| ids::sub_agent_workflow_id(conversation_id, &call.execution_id),
+        );
         let call = |call: ParentCall| ParentCallBody {
             execution_id: call.execution_id,
             call_id: call.call_id,
@@ -152,6 +139,8 @@ impl From<AgentExecution> for AgentExecutionBody {
             started_at: time(execution.started_at),
             finished_at: execution.finished_at.map(time),
             parent_call: execution.parent_call.map(call),
+            workflow_url: ui.map(|ui| ui.page_of(&workflow_id)),
+            workflow_id,
         }
     }
 }
@@ -165,6 +154,9 @@ pub(super) struct ListQuery {
     /// `next_after` of the page before. Do not take it apart: its form may change.
     #[param(example = "2026-11-21T12:21:46.160000000Z~run_6884324520321083")]
     after: Option<String>,
+    /// Only those of the turn of this message, as the events of the turn name it.
+    #[param(value_type = Option<Id>, example = "msg_01a1fe08c7b6750e8e4df871584c7f43")]
+    message_id: Option<String>,
 }
 
 /// A page of agent executions.
@@ -193,19 +185,23 @@ pub(super) async fn list(
 ) -> Result<Json<AgentExecutionPageBody>, Problem> {
     let limit = checked_limit(query.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let after = query.after.as_deref().map(parse_after).transpose()?;
+    let turn = query.message_id.map(|id| checked_id("message id", id));
+    let turn = turn.transpose()?;
     state.conversation(&caller, &id).await?;
     // One more than asked for tells whether there is another page.
     let mut page = state
         .ports
         .executions
-        .agent_executions(&caller.access, &id, after, limit + 1)
+        .agent_executions(&caller.access, &id, turn.as_deref(), after, limit + 1)
         .await?;
     let has_more = page.len() > limit as usize;
     page.truncate(limit as usize);
     let last = page.last().filter(|_| has_more);
+    let ui = state.config.temporal_ui.as_ref();
+    let body = |row| AgentExecutionBody::new(&id, row, ui);
     let next_after = last.map(|row| page_token(row.started_at, &row.id));
     Ok(Json(AgentExecutionPageBody {
-        executions: page.into_iter().map(AgentExecutionBody::from).collect(),
+        executions: page.into_iter().map(body).collect(),
         next_after,
     }))
 }
@@ -218,7 +214,7 @@ fn parse_after(token: &str) -> Result<AgentExecutionPlace, Problem> {
 
 problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
 
-/// Shows one agent execution, and what each of its LLM calls took.
+/// Shows one agent execution: what each of its LLM calls took, its checkpoints and its tool calls.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions/{execution_id}", tag = "executions", operation_id = "show_execution",
     params(ExecutionPath), responses((status = 200, body = AgentExecutionDetailBody, description = "The execution"), Refusals)
@@ -240,11 +236,16 @@ pub(super) async fn show(
         let detail = format!("The conversation has no agent execution `{execution_id}`.");
         Problem::new(Code::AgentExecutionNotFound, detail)
     })?;
-    let steps = executions
-        .step_usage(&caller.access, &conversation_id, &execution_id, MAX_STEPS)
-        .await?;
+    let (access, limit) = (&caller.access, MAX_RECORDS);
+    let steps = executions.step_usage(access, &conversation_id, &execution_id, limit);
+    let checkpoints = executions.checkpoints(access, &conversation_id, &execution_id, limit);
+    let tools = executions.tool_executions(access, &conversation_id, &execution_id, limit);
+    let (steps, checkpoints, tools) = futures::try_join!(steps, checkpoints, tools)?;
+    let ui = state.config.temporal_ui.as_ref();
     Ok(Json(AgentExecutionDetailBody {
-        execution: found.into(),
+        execution: AgentExecutionBody::new(&conversation_id, found, ui),
         step_usage: steps.into_iter().map(StepUsageBody::from).collect(),
+        checkpoints: checkpoints.into_iter().map(CheckpointBody::from).collect(),
+        tool_executions: tools.into_iter().map(ToolExecutionBody::from).collect(),
     }))
 }

@@ -12,6 +12,7 @@ mod conversation_list;
 mod conversations;
 mod docs;
 mod events;
+mod execution_records;
 mod executions;
 mod health;
 mod home;

@@ -2,11 +2,15 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{Thread, words::ToolStatus};
+use everturn_proto::{
+    Thread,
+    ids::AFTER_TURN_STEP,
+    words::{ApprovalState, CheckpointType, Effect, ToolStatus},
+};
 use everturn_store::{
-    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, ClientToolClaim, OutsideTool,
-    OutsideTools, PageLimit, ResultRange, ResultSender, ResultSlice, StepUsage, TenantUsage,
-    ToolEnd, ToolResults, UsageDay, UsageQuery,
+    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ClientToolClaim,
+    OutsideTool, OutsideTools, PageLimit, ResultRange, ResultSender, ResultSlice, StepUsage,
+    TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -20,6 +24,7 @@ impl AgentExecutions for MemoryStore {
         &self,
         access: &Access,
         conversation_id: &str,
+        turn: Option<&str>,
         after: Option<AgentExecutionPlace>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>> {
@@ -34,6 +39,7 @@ impl AgentExecutions for MemoryStore {
             .iter()
             .filter(of)
             .map(|(_, row)| row)
+            .filter(|row| turn.is_none_or(|turn| row.message_id == turn))
             .filter(is_behind);
         Ok(rows.take(limit as usize).cloned().collect())
     }
@@ -45,7 +51,7 @@ impl AgentExecutions for MemoryStore {
         id: &str,
     ) -> Result<Option<AgentExecution>> {
         let rows = self
-            .agent_executions(access, conversation_id, None, u32::MAX)
+            .agent_executions(access, conversation_id, None, None, u32::MAX)
             .await?;
         Ok(rows.into_iter().find(|row| row.id == id))
     }
@@ -60,11 +66,57 @@ impl AgentExecutions for MemoryStore {
         let found = self.agent_execution(access, conversation_id, id).await?;
         let step = |row: AgentExecution| StepUsage {
             step: 0,
+            generation: 1,
             model: "m".to_owned(),
             spent: row.spent,
             stored_at: row.started_at,
         };
         Ok(found.into_iter().map(step).collect())
+    }
+
+    async fn checkpoints(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        _limit: u32,
+    ) -> Result<Vec<Checkpoint>> {
+        let found = self.agent_execution(access, conversation_id, id).await?;
+        let checkpoint = |row: AgentExecution| Checkpoint {
+            checkpoint_type: CheckpointType::LlmComplete,
+            step: 0,
+            execution_id: String::new(),
+            generation: 1,
+            stored_at: row.started_at,
+        };
+        Ok(found.into_iter().map(checkpoint).collect())
+    }
+
+    async fn tool_executions(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        _limit: u32,
+    ) -> Result<Vec<ToolExecution>> {
+        let found = self.agent_execution(access, conversation_id, id).await?;
+        let tool = |row: AgentExecution| ToolExecution {
+            execution_id: "exec_1".to_owned(),
+            call_id: "call_1".to_owned(),
+            tool_name: "t".to_owned(),
+            step: AFTER_TURN_STEP,
+            status: ToolStatus::Pending,
+            effect: Effect::Once,
+            approval: ApprovalState::NotNeeded,
+            attempts: 0,
+            is_error: false,
+            timeout_ms: 1000,
+            duration_ms: 0,
+            asked_at: row.started_at,
+            started_at: None,
+            finished_at: None,
+        };
+        Ok(found.into_iter().map(tool).collect())
     }
 }
 

@@ -189,16 +189,38 @@ macro_rules! agent_executions {
 pub(crate) const AGENT_EXECUTIONS: SqlText =
     agent_executions!("(e.started_at, e.id) > ($4, $5) ORDER BY e.started_at, e.id LIMIT $6");
 
+/// The same parameters, and `$7` message.
+pub(crate) const AGENT_EXECUTIONS_OF_TURN: SqlText = agent_executions!(
+    "(e.started_at, e.id) > ($4, $5) AND e.message_id = $7 ORDER BY e.started_at, e.id LIMIT $6"
+);
+
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` id.
 pub(crate) const AGENT_EXECUTION: SqlText = agent_executions!("e.id = $4");
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest replies of models.
 pub(crate) const STEP_USAGE: &str = concat!(
-    "SELECT k.step_number AS step, COALESCE(k.execution_state ->> 'model', '') AS model, k.created_at AS stored_at, \
+    "SELECT k.step_number AS step, k.generation, COALESCE(k.execution_state ->> 'model', '') AS model, k.created_at AS stored_at, \
      k.input_tokens AS spent_input, k.output_tokens AS spent_output, k.cached_tokens AS spent_cached, \
      k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano \
      FROM execution_checkpoints k WHERE k.conversation_id = $1 AND ",
     of_visible_conversation!(),
     " AND k.agent_execution_id = $4 AND k.checkpoint_type = 'llm_complete' AND k.generation > 0 \
      ORDER BY k.step_number DESC LIMIT $5"
+);
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest checkpoints.
+pub(crate) const CHECKPOINTS: &str = concat!(
+    "SELECT k.checkpoint_type, k.step_number AS step, k.execution_id, k.generation, k.created_at AS stored_at \
+     FROM execution_checkpoints k WHERE k.conversation_id = $1 AND ",
+    of_visible_conversation!(),
+    " AND k.agent_execution_id = $4 ORDER BY k.step_number DESC, k.created_at DESC, k.id DESC LIMIT $5"
+);
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest tool calls.
+pub(crate) const TOOL_EXECUTIONS: &str = concat!(
+    "SELECT t.execution_id, t.call_id, t.tool_name, t.step, t.status, t.effect, t.approval, t.attempt AS attempts, \
+     t.is_error, t.timeout_ms, t.duration_ms, t.created_at AS asked_at, t.started_at, t.finished_at \
+     FROM tool_execution_records t WHERE t.conversation_id = $1 AND ",
+    of_visible_conversation!(),
+    " AND t.agent_execution_id = $4 ORDER BY t.step DESC, t.call_index DESC LIMIT $5"
 );

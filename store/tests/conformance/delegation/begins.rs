@@ -129,7 +129,7 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     }
     assert_eq!(
         turn.store
-            .agent_executions(&tenant(), "c", None, 10)
+            .agent_executions(&tenant(), "c", None, None, 10)
             .await
             .unwrap()
             .len(),

@@ -50,7 +50,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
     );
     let tree = root
         .store
-        .agent_executions(&tenant(), "c", None, 10)
+        .agent_executions(&tenant(), "c", None, None, 10)
         .await
         .unwrap();
     assert!(
@@ -114,7 +114,7 @@ pub async fn a_lost_sub_agent_ends_though_the_record_of_its_call_is_missing(
     );
     let tree = root
         .store
-        .agent_executions(&tenant(), "c", None, 10)
+        .agent_executions(&tenant(), "c", None, None, 10)
         .await
         .unwrap();
     assert!(

@@ -25,7 +25,8 @@ pub use self::{
         the_end_of_a_parent_ends_the_tree_below,
     },
     tree::{
-        a_stranger_sees_no_agent_execution, agent_executions_are_a_tree, agent_executions_are_paged,
+        a_stranger_sees_no_agent_execution, agent_executions_are_a_tree,
+        agent_executions_are_paged, an_agent_execution_has_its_checkpoints_and_tool_calls,
     },
 };
 

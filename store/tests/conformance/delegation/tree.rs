@@ -1,6 +1,6 @@
 //! The list of a conversation's agent executions.
 
-use everturn_proto::words::AgentExecutionStatus;
+use everturn_proto::words::{AgentExecutionStatus, ApprovalState, CheckpointType, ToolStatus};
 use everturn_store::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions};
 
 use super::{
@@ -36,7 +36,7 @@ async fn page(
         id: row.id.clone(),
     });
     store
-        .agent_executions(access, "c", after, limit)
+        .agent_executions(access, "c", None, after, limit)
         .await
         .unwrap()
 }
@@ -84,8 +84,47 @@ pub async fn agent_executions_are_paged(backend: &impl Backend) {
     assert_eq!(page(store, &tenant(), Some(&all[2]), 1).await, []);
     let one = store.agent_execution(&tenant(), "c", &all[1].id).await;
     assert_eq!(one.unwrap().as_ref(), Some(&all[1]));
+    let access = tenant();
+    let turn = store.agent_executions(&access, "c", Some(&all[0].message_id), None, 10);
+    assert_eq!(turn.await.unwrap(), all);
+    let other_turn = store.agent_executions(&access, "c", Some("m-other"), None, 10);
+    assert_eq!(other_turn.await.unwrap(), []);
     let of_another_conversation = store.agent_execution(&tenant(), "d", &all[1].id).await;
     assert_eq!(of_another_conversation.unwrap(), None);
+}
+
+pub async fn an_agent_execution_has_its_checkpoints_and_tool_calls(backend: &impl Backend) {
+    let (root, all) = tree(backend).await;
+    let store = &root.store;
+    let checkpoints = store.checkpoints(&tenant(), "c", &root.execution, 10).await;
+    let checkpoints = checkpoints.unwrap();
+    let reply = &checkpoints[0];
+    assert_eq!(
+        (&reply.checkpoint_type, reply.step, reply.generation),
+        (&CheckpointType::LlmComplete, 0, 1)
+    );
+    assert_eq!(reply.execution_id, "");
+    let tools = store
+        .tool_executions(&tenant(), "c", &root.execution, 10)
+        .await;
+    let tools = tools.unwrap();
+    let ids: Vec<_> = tools.iter().map(|tool| tool.execution_id.clone()).collect();
+    assert_eq!(ids, [root.execution_id(0, 0), root.execution_id(0, 1)]);
+    assert_eq!(
+        (&tools[0].status, &tools[0].approval, tools[0].step),
+        (&ToolStatus::Completed, &ApprovalState::NotNeeded, 0)
+    );
+    let newest = store
+        .tool_executions(&tenant(), "c", &root.execution, 1)
+        .await;
+    assert_eq!(newest.unwrap(), tools[1..]);
+    for (access, conversation) in [(Access::tenant("another"), "c"), (tenant(), "d")] {
+        let id = &all[0].id;
+        let checkpoints = store.checkpoints(&access, conversation, id, 10).await;
+        assert_eq!(checkpoints.unwrap(), []);
+        let tools = store.tool_executions(&access, conversation, id, 10).await;
+        assert_eq!(tools.unwrap(), []);
+    }
 }
 
 pub async fn a_stranger_sees_no_agent_execution(backend: &impl Backend) {

@@ -141,9 +141,27 @@ async fn every_child_leads_to_the_root(
             .get(&format!("/conversations/{conversation}/executions/{id}"))
             .await;
         let mut one = one;
-        let steps = one.as_object_mut().unwrap().remove("step_usage").unwrap();
+        let only_here = ["step_usage", "checkpoints", "tool_executions"];
+        let [steps, checkpoints, tools] =
+            only_here.map(|field| one.as_object_mut().unwrap().remove(field).unwrap());
         assert_eq!(steps.as_array().unwrap().len(), execution["steps"]);
+        the_records_tell_what_happened(execution, &checkpoints, &tools);
         assert_eq!(&one, execution);
+    }
+}
+
+/// Asserts that each reply and each tool that began has its checkpoint, and that the tools were run once.
+fn the_records_tell_what_happened(execution: &Value, checkpoints: &Value, tools: &Value) {
+    let (checkpoints, tools) = (checkpoints.as_array().unwrap(), tools.as_array().unwrap());
+    let count = |wanted: &str| checkpoints.iter().filter(|it| it["type"] == wanted).count();
+    assert_eq!(count("llm_complete"), execution["steps"], "{checkpoints:?}");
+    assert_eq!(count("tool_start"), tools.len(), "{checkpoints:?}");
+    for tool in tools {
+        assert_eq!(
+            (&tool["status"], &tool["attempts"], &tool["approval"]),
+            (&json!("completed"), &json!(1), &Value::Null),
+            "{tool}"
+        );
     }
 }
 

@@ -26,7 +26,8 @@ fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
 #[test]
 fn a_gateway_takes_what_is_written() {
     let text = "[gateway]\nheartbeat = \"150ms\"\nretry_min = \"5s\"\nreader_buffer = 65536\nmax_streams = 2\n\
-                linger = \"0s\"\npoll_interval = \"20ms\"\nstall_timeout = \"300ms\"\ndrain = \"0s\"\nshutdown_grace = \"1s\"\n";
+                linger = \"0s\"\npoll_interval = \"20ms\"\nstall_timeout = \"300ms\"\ndrain = \"0s\"\nshutdown_grace = \"1s\"\n\
+                temporal_ui = \"http://localhost:8233/namespaces/default/workflows/{workflow_id}\"\n";
     let config = parse(text, &[]).unwrap();
     let limits = config.gateway;
     let ms = Duration::from_millis;
@@ -42,7 +43,9 @@ fn a_gateway_takes_what_is_written() {
         (limits.retry, limits.reader_buffer, limits.max_streams),
         (ms(5000)..=ms(5000), 65536, 2)
     );
+    assert!(limits.temporal_ui.is_some());
     assert_eq!(parse("", &[]).unwrap().poll_interval, None);
+    assert_eq!(parse("", &[]).unwrap().gateway.temporal_ui, None);
 }
 
 #[test]
@@ -107,6 +110,11 @@ fn a_wrong_setting_of_a_gateway_is_explained() {
         (
             "[gateway]\nmax_streams = 0\n",
             "2:15: `max_streams` must be from 1 to 1000000, not 0",
+        ),
+        (
+            "[gateway]\ntemporal_ui = \"http://localhost:8233\"\n",
+            "2:15: `temporal_ui`: the address of a workflow is an http or https URL without a user, with \
+             `{workflow_id}` where",
         ),
     ]);
 }
