@@ -1,14 +1,17 @@
 /** The conversation that is open: how its connection is, its timeline, and the composer. */
 
-import { ApiError, type Conversation, type Update } from "everturn-client";
+import { ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
 import { useEffect, useState } from "preact/hooks";
-import { Composer } from "./composer";
+import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
 import { DeveloperLink, DeveloperView } from "./developer/view";
 import { addressOf, type DeveloperPlace } from "./route";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 import { Timeline } from "./timeline";
+
+/** Milliseconds without news after which a turn counts as quiet. */
+const QUIET_MS = 15_000;
 
 interface ConversationProps {
   chat: Conversation;
@@ -26,9 +29,9 @@ export function ConversationView({ chat, developer, onRefused }: ConversationPro
   useEffect(() => {
     if (hasEnded) onRefused();
   }, [hasEnded]);
-  const send = async (content: string) => {
+  const send = async ({ content, ...options }: Written) => {
     // What became of it is shown with the message.
-    void chat.post(content).catch(() => undefined);
+    void chat.post(content, options as SendOptions).catch(() => undefined);
   };
   return (
     <>
@@ -36,6 +39,7 @@ export function ConversationView({ chat, developer, onRefused }: ConversationPro
         <header class="heading"><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></header>
         <Timeline chat={chat} update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
+        <Resume chat={chat} update={update} />
         <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
       </main>
       {developer && <DeveloperView chat={chat} update={update} place={developer} />}
@@ -45,9 +49,9 @@ export function ConversationView({ chat, developer, onRefused }: ConversationPro
 
 /** Where a conversation begins. It is created with its first message. */
 export function NewConversation() {
-  const send = async (content: string) => {
+  const send = async ({ content, ...options }: Written) => {
     const { id } = await everturn.create({ id: crypto.randomUUID?.() });
-    void conversation(id).post(content).catch(() => undefined);
+    void conversation(id).post(content, options as SendOptions).catch(() => undefined);
     location.hash = addressOf(id);
   };
   return (
@@ -74,6 +78,33 @@ function Status({ update: { state, connection }, onRetry }: { update: Update; on
   }
   const text = !isOnline ? texts.offline : connection.status === "waiting" ? texts.reconnecting : "";
   return <p class="status" role="status" data-connection={connection.status}>{text}</p>;
+}
+
+/** Offers to resume a turn in which nothing has happened for a while: the gateways look for such turns too, but later. */
+function Resume({ chat, update: { state, connection } }: { chat: Conversation; update: Update }) {
+  const [isQuiet, setQuiet] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const runs = state.turn !== null && connection.status === "open";
+  const waits = state.items.some(
+    (item) => item.type === "tool_call" && item.state === "running" && (item.approval?.state === "pending" || item.clientTool !== undefined),
+  );
+  useEffect(() => {
+    setQuiet(false);
+    if (!runs || waits) return undefined;
+    const timer = setTimeout(() => setQuiet(true), QUIET_MS);
+    return () => clearTimeout(timer);
+  }, [runs, waits, state]);
+  if (!isQuiet) return null;
+  const resume = () => {
+    setError(undefined);
+    chat.resume().then(() => setQuiet(false), setError);
+  };
+  return (
+    <p class="status" role="status">
+      {error === undefined ? texts.quiet : <Fault error={error} />}{" "}
+      <button type="button" onClick={resume}>{texts.resume}</button>
+    </p>
+  );
 }
 
 function useOnline(): boolean {

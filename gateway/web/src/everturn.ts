@@ -27,6 +27,11 @@ export function conversation(id: string): Conversation {
   return found;
 }
 
+/** Forgets a conversation that was removed. */
+export function forget(id: string): void {
+  opened.delete(id);
+}
+
 /** Follows a conversation while a component shows it. Another `attempt` follows it again, after it could not be followed. */
 export function useUpdate(chat: Conversation, attempt: number) {
   const [, redraw] = useState({});

@@ -1,8 +1,9 @@
 /** The list of conversations, as it changes, with a search in their titles. */
 
 import { type api, ApiError, type Connection } from "everturn-client";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { everturn } from "./everturn";
+import { Manage } from "./manage";
 import { addressOf } from "./route";
 import { Fault, visible } from "./shown";
 import { texts } from "./texts";
@@ -11,6 +12,8 @@ import { texts } from "./texts";
 const PAUSE_MS = 200;
 /** The most titles that a search shows. */
 const FOUND = 50;
+/** The newest conversations, which the stream of the list tells of. */
+const FOLLOWED = 100;
 
 type Row = api.ListedConversation;
 
@@ -53,6 +56,7 @@ export function Sidebar({ open, isListOpen, isSession, onToggle, onRefused }: Si
         {shown === undefined && error === undefined && <p class="hint">{texts.loading}</p>}
         {shown?.length === 0 && <p class="hint">{shown === rows ? texts.none : texts.noneFound}</p>}
         <ul>{shown?.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
+        {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} open={open} />}
         <a class="hint" href="about">{texts.about}</a>
         {isSession && <button type="button" class="quiet" onClick={signOut}>{texts.signOut}</button>}
       </div>
@@ -68,7 +72,50 @@ function Entry({ row, isOpen }: { row: Row; isOpen: boolean }) {
         <span class={`dot ${state}`} role="img" aria-label={texts.state[state] ?? state} title={texts.state[state] ?? state} />
         <bdi>{visible(row.title) || texts.untitled}</bdi>
       </a>
+      {isOpen && <Manage row={row} />}
     </li>
+  );
+}
+
+/** Conversations before those that are followed. They are as they were when they were read. */
+function Earlier({ rows, open }: { rows: readonly Row[]; open: string | undefined }) {
+  const [read, setRead] = useState<readonly Row[]>([]);
+  const [isReading, setReading] = useState(false);
+  const [isAll, setAll] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const reader = useRef<AsyncGenerator<Row, void> | undefined>(undefined);
+  const followed = new Set(rows.map((row) => row.id));
+  const more = async () => {
+    reader.current ??= everturn.conversations({ pageSize: FOLLOWED });
+    const found: Row[] = [];
+    while (found.length < FOUND) {
+      const next = await reader.current.next();
+      if (next.done) return { found, isAll: true };
+      if (!followed.has(next.value.id)) found.push(next.value);
+    }
+    return { found, isAll: false };
+  };
+  const onMore = () => {
+    setReading(true);
+    setError(undefined);
+    more()
+      .then((page) => {
+        setRead([...read, ...page.found]);
+        setAll(page.isAll);
+      })
+      .catch((caught: unknown) => {
+        reader.current = undefined;
+        setError(caught);
+      })
+      .finally(() => setReading(false));
+  };
+  const shown = read.filter((row) => !followed.has(row.id));
+  return (
+    <>
+      <ul>{shown.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
+      {error !== undefined && <p role="alert"><Fault error={error} /></p>}
+      {!isAll && <button type="button" class="quiet" disabled={isReading} onClick={onMore}>{isReading ? texts.loading : texts.earlierConversations}</button>}
+    </>
   );
 }
 

@@ -120,10 +120,24 @@ function Pending({ chat, message }: { chat: Conversation; message: PendingMessag
           <button type="button" onClick={() => chat.discard(message)}>{texts.discard}</button>
         </p>
       ) : (
-        <p class="hint">{state === "sending" ? texts.sending : texts.queued}</p>
+        <p class="hint">
+          {state === "sending" ? texts.sending : texts.queued}{" "}
+          <Withdraw chat={chat} message={message} />
+        </p>
       )}
     </article>
   );
+}
+
+/** Takes a message back that waits for its turn. */
+function Withdraw({ chat, message: { acceptedAs } }: { chat: Conversation; message: PendingMessage }) {
+  const [isSent, setSent] = useState(false);
+  if (acceptedAs === undefined || chat.current.state.turn === null) return null;
+  const withdraw = () => {
+    setSent(true);
+    chat.cancel({ messageId: acceptedAs }).catch(() => setSent(false));
+  };
+  return <button type="button" class="quiet" disabled={isSent} onClick={withdraw}>{isSent ? texts.withdrawn : texts.withdraw}</button>;
 }
 
 /** Reads new answers out to those who do not see them. What was there when the page was opened is not new. */

@@ -3,6 +3,7 @@
 import type { Conversation, Json, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { ClientToolCard } from "./clienttool";
 import { Output } from "./output";
 import { brief, duration, Fault, Plain, pretty, visible } from "./shown";
 import { texts } from "./texts";
@@ -27,7 +28,7 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
         </span>
       </header>
       {!waits && <Folded label={texts.input} value={call.toolInput} />}
-      {call.clientTool && call.state === "running" && !waits && <p class="hint">{texts.client}</p>}
+      {call.clientTool && call.state === "running" && !waits && <ClientToolCard chat={chat} call={call} />}
       {waits && <ApprovalCard chat={chat} call={call} />}
       {call.subAgent && (
         <details class="nested" open>

@@ -1,0 +1,47 @@
+/** A call of a client tool that no program has run: a person answers it. */
+
+import type { Conversation, Json, ToolCall } from "everturn-client";
+import { useState } from "preact/hooks";
+import { Fault, Plain, pretty } from "./shown";
+import { texts } from "./texts";
+
+/** Asks for the result. The first one counts, in whichever tab or program it was given. */
+export function ClientToolCard({ chat, call }: { chat: Conversation; call: ToolCall }) {
+  const [result, setResult] = useState("");
+  const [error, setError] = useState<unknown>();
+  const [isSent, setSent] = useState(false);
+  const answer = (isError: boolean) => {
+    setSent(true);
+    setError(undefined);
+    chat.answerTool(call.executionId ?? "", read(result), { isError }).catch((caught: unknown) => {
+      setError(caught);
+      setSent(false);
+    });
+  };
+  const isEmpty = result.trim() === "";
+  return (
+    <div class="approval" role="group" aria-label={texts.client}>
+      <p>{texts.client}</p>
+      <pre tabIndex={0}><Plain text={pretty(call.toolInput)} /></pre>
+      <textarea
+        aria-label={texts.result}
+        placeholder={texts.result}
+        rows={2}
+        value={result}
+        onInput={(event) => setResult(event.currentTarget.value)}
+      />
+      {error !== undefined && <p role="alert"><Fault error={error} /></p>}
+      <button type="button" disabled={isSent || isEmpty} onClick={() => answer(false)}>{texts.sendResult}</button>{" "}
+      <button type="button" class="quiet" disabled={isSent || isEmpty} onClick={() => answer(true)}>{texts.sendError}</button>
+    </div>
+  );
+}
+
+/** JSON if it is, else a text. */
+function read(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,82 @@
+/** What may be done with a conversation of the list: another title, and removal. */
+
+import type { api } from "everturn-client";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { conversation, forget } from "./everturn";
+import { Fault, visible } from "./shown";
+import { texts } from "./texts";
+
+type Dialog = "rename" | "delete";
+
+/** The buttons beside the conversation that is open. */
+export function Manage({ row }: { row: api.ListedConversation }) {
+  const [dialog, setDialog] = useState<Dialog>();
+  const close = () => setDialog(undefined);
+  return (
+    <span class="manage">
+      <button type="button" class="quiet" onClick={() => setDialog("rename")}>{texts.rename}</button>
+      <button type="button" class="quiet" onClick={() => setDialog("delete")}>{texts.delete}</button>
+      {dialog === "rename" && <Rename row={row} onClose={close} />}
+      {dialog === "delete" && <Delete row={row} onClose={close} />}
+    </span>
+  );
+}
+
+function Rename({ row, onClose }: { row: api.ListedConversation; onClose: () => void }) {
+  const [title, setTitle] = useState(row.title);
+  return (
+    <Question label={texts.rename} action={texts.saveTitle} onClose={onClose} onAgree={() => conversation(row.id).rename(title)}>
+      <input aria-label={texts.title} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
+    </Question>
+  );
+}
+
+function Delete({ row, onClose }: { row: api.ListedConversation; onClose: () => void }) {
+  const remove = async () => {
+    await conversation(row.id).delete();
+    forget(row.id);
+    location.hash = "#/";
+  };
+  return (
+    <Question label={texts.deleteWhat(visible(row.title) || texts.untitled)} action={texts.delete} onClose={onClose} onAgree={remove}>
+      <p>{texts.deleteWhy}</p>
+    </Question>
+  );
+}
+
+interface QuestionProps {
+  label: string;
+  action: string;
+  onAgree: () => Promise<unknown>;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/** A modal dialog, which keeps the focus, and which Escape closes. */
+function Question({ label, action, onAgree, onClose, children }: QuestionProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [error, setError] = useState<unknown>();
+  const [isSent, setSent] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const agree = (event: Event) => {
+    event.preventDefault();
+    setSent(true);
+    setError(undefined);
+    onAgree().then(onClose, (caught: unknown) => {
+      setError(caught);
+      setSent(false);
+    });
+  };
+  return (
+    <dialog ref={dialog} aria-label={label} onClose={onClose}>
+      <form onSubmit={agree}>
+        <h2>{label}</h2>
+        {children}
+        {error !== undefined && <p role="alert"><Fault error={error} /></p>}
+        <button type="submit" disabled={isSent}>{action}</button>{" "}
+        <button type="button" onClick={() => dialog.current?.close()}>{texts.keep}</button>
+      </form>
+    </dialog>
+  );
+}
