@@ -17,6 +17,7 @@ pub mod state;
 
 pub use self::{
     error::{ClientError, Problem},
+    following::Update,
     frame::Frame,
     gateway::GatewayClient,
 };
