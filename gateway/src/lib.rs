@@ -9,7 +9,7 @@
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - `limits`: what one tenant may use
 //! - [`config`]: the settings and their defaults
-//! - [`listener`]: connections, and cutting readers that stall
+//! - [`connections`]: what happens before a request is whole, and before it is known who sends it
 //! - `ports`: what the gateway is connected to
 //! - `deliveries`: what readers were shown, for traces
 //! - `listed`: conversations as answers and streams show them
@@ -18,12 +18,12 @@
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
 pub mod config;
+pub mod connections;
 mod deliveries;
 mod fields;
 pub mod http;
 mod limits;
 mod listed;
-pub mod listener;
 pub mod live;
 mod loopback;
 pub mod lost_workers;

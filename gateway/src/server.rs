@@ -1,13 +1,29 @@
 //! Serves the router until it is told to stop.
 
-use std::io;
+use std::{convert::Infallible, io, pin::pin, sync::Arc};
 
-use tokio::net::TcpListener;
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, Response},
+    serve::Listener,
+};
+use everturn_telemetry::gateway as telemetry;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
+use tower_service::Service;
 
 use crate::{
+    config::{ConnectionLimits, GatewayConfig},
+    connections::{
+        body::{Answer, Pace, paced},
+        client::Peer,
+        listener::{Guarded, StallGuardedListener},
+        places::{NoPlace, Place, Places},
+    },
     http::{routes::router, state::GatewayState},
-    listener::StallGuardedListener,
 };
 
 /// Serves until `shutdown` is cancelled. Then, in this order: for `drain` it says that it is not ready, and takes no
@@ -20,18 +36,16 @@ pub async fn serve(
 ) -> io::Result<()> {
     let state = state.with_shutdown(shutdown.clone());
     let (drain, grace) = (state.config.drain, state.config.shutdown_grace);
-    let listener = StallGuardedListener::new(listener, state.config.stall_timeout);
     let closing = state.closing.clone();
-    let close_listener = {
+    let last_stream = {
         let state = state.clone();
         async move {
             state.closing.cancelled().await;
             state.streams_closed().await;
         }
     };
-    // The service is made here once. Given the router itself, axum would copy all routes for each connection.
-    let service = router(state).into_make_service();
-    let serving = axum::serve(listener, service).with_graceful_shutdown(close_listener);
+    let listener = StallGuardedListener::new(listener, state.config.stall_timeout);
+    let server = Server::new(&state.config, router(state.clone()));
     let stop = async {
         shutdown.cancelled().await;
         tokio::time::sleep(drain).await;
@@ -39,10 +53,113 @@ pub async fn serve(
         tokio::time::sleep(grace).await;
     };
     tokio::select! {
-        result = serving => result,
-        () = stop => {
-            tracing::warn!("the gateway stops with connections still open");
-            Ok(())
+        () = server.run(listener, last_stream) => {}
+        () = stop => tracing::warn!("the gateway stops with connections still open"),
+    }
+    Ok(())
+}
+
+/// What every connection is served with.
+struct Server {
+    http: http1::Builder,
+    router: Router,
+    places: Arc<Places>,
+    pace: Pace,
+}
+
+impl Server {
+    fn new(config: &GatewayConfig, router: Router) -> Self {
+        let limits: &ConnectionLimits = &config.connections;
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(limits.max_header_bytes);
+        Self {
+            http,
+            router,
+            places: Places::new(limits.most, limits.most_of_address),
+            pace: Pace {
+                base: limits.body_timeout,
+                bytes_per_second: limits.body_bytes_per_second,
+            },
         }
+    }
+
+    /// Accepts connections until `stop`, then lets those that are there finish their requests.
+    async fn run(&self, mut listener: StallGuardedListener, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        let closing = CancellationToken::new();
+        // Connections end with this future.
+        let mut open = JoinSet::new();
+        loop {
+            tokio::select! {
+                (io, address) = listener.accept() => match Places::enter(&self.places, address.ip()) {
+                    Ok(place) => {
+                        open.spawn(self.connection(io, Peer(address.ip()), place, closing.clone()));
+                    }
+                    Err(NoPlace::Full) => telemetry::refused_connection("full"),
+                    Err(NoPlace::Address) => telemetry::refused_connection("address"),
+                },
+                Some(_) = open.join_next() => {}
+                () = &mut stop => break,
+            }
+        }
+        drop(listener);
+        closing.cancel();
+        while open.join_next().await.is_some() {}
+    }
+
+    /// Serves a connection until it ends, must give way, or has finished its request after `closing`.
+    fn connection(
+        &self,
+        io: Guarded<tokio::net::TcpStream>,
+        peer: Peer,
+        place: Place,
+        closing: CancellationToken,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let place = Arc::new(place);
+        let service = {
+            let (router, pace, place) = (self.router.clone(), self.pace, Arc::clone(&place));
+            service_fn(move |request| answer(router.clone(), request, peer, pace, &place))
+        };
+        let connection = self.http.serve_connection(TokioIo::new(io), service);
+        async move {
+            let mut connection = pin!(connection);
+            let mut is_closing = false;
+            loop {
+                tokio::select! {
+                    result = connection.as_mut() => {
+                        if let Err(error) = result {
+                            tracing::debug!(%error, "a connection has ended with an error");
+                        }
+                        return;
+                    }
+                    () = place.lost() => return telemetry::refused_connection("idle"),
+                    () = closing.cancelled(), if !is_closing => {
+                        is_closing = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Has the router answer a request. The connection keeps its place until the whole answer is sent.
+fn answer(
+    mut router: Router,
+    request: Request<Incoming>,
+    peer: Peer,
+    pace: Pace,
+    place: &Arc<Place>,
+) -> impl Future<Output = Result<Response<Answer>, Infallible>> + Send + use<> {
+    let answering = Place::answer(place);
+    let mut request = request.map(|body| paced(body, pace));
+    request.extensions_mut().insert(peer);
+    // A router is always ready.
+    let answered = Service::<Request<Body>>::call(&mut router, request);
+    async move {
+        let response = answered.await?;
+        Ok(response.map(|body| Answer::new(body, answering)))
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
 mod auth;
+mod connections;
 mod cursor;
 mod generations;
 mod hub;

@@ -39,6 +39,11 @@ const STREAMS_CUT: Metric = Metric::counter(
     "Streams that ended without being asked to, by the reason.",
     &["reason"],
 );
+const CONNECTIONS_REFUSED: Metric = Metric::counter(
+    "everturn_connections_refused_total",
+    "Connections that were closed before an answer because of a limit, by the reason.",
+    &["reason"],
+);
 const RECONCILED: Metric = Metric::counter(
     "everturn_reconciler_total",
     "What the reconciler has done: conversations `checked`, messages `signalled` again, workflows `started` again, turns \
@@ -63,6 +68,7 @@ pub(crate) const ALL: &[&Metric] = &[
     &TAILS,
     &STREAM_LAG,
     &STREAMS_CUT,
+    &CONNECTIONS_REFUSED,
     &RECONCILED,
     &LOST_WORKERS,
     &RESTARTED,
@@ -92,6 +98,12 @@ pub fn connected(missed: u32) {
 /// A stream has ended without being asked to.
 pub fn cut(reason: &'static str) {
     STREAMS_CUT.add(1, &[reason]);
+}
+
+/// A connection was closed because of a limit: all are taken (`full`), its address has as many as it may (`address`), or
+/// it waited for a request longer than any other when another one came (`idle`).
+pub fn refused_connection(reason: &'static str) {
+    CONNECTIONS_REFUSED.add(1, &[reason]);
 }
 
 /// What the reconciler has done so far in this process.

@@ -1,6 +1,6 @@
 //! How callers prove who they are, as configured. `worker/src/config/auth.rs` checks the values.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 pub use jsonwebtoken::Algorithm;
 use reqwest::Url;
@@ -28,6 +28,13 @@ pub struct AuthConfig {
     /// Refuse whoever has no credential. Default false, for a gateway on loopback: callers without one are then the
     /// default tenant with every scope. A credential that is presented is always checked.
     pub required: bool,
+    /// Where browsers reach this gateway. Its scheme decides how the cookie of a session is kept, and its origin which
+    /// pages are the gateway's own. Default none: then only `Sec-Fetch-Site` tells which page is, but on this machine.
+    pub public_origin: Option<Origin>,
+    /// Names and addresses under which callers without a credential may ask, beside those of this machine and that of
+    /// `public_origin`. A page of any site can have its own name lead here; the name that the browser asked for tells.
+    /// Default none. `None`: any, because something in front of the gateway asks who is calling.
+    pub allowed_hosts: Option<Vec<String>>,
     /// Origins whose pages may call this gateway. Default none: only pages of the gateway's own origin.
     pub allowed_origins: Vec<Origin>,
     /// How long a key that was read from the store is used from memory. A revoked key still works for that long, and
@@ -37,6 +44,10 @@ pub struct AuthConfig {
     pub max_cached_keys: usize,
     /// The longest that a browser session lasts. Default 12 h: a working day.
     pub session_lifetime: Duration,
+    /// The most open sessions of one key, or of one owner who signs in with tokens. One more ends the oldest. Default 1000.
+    pub max_sessions: NonZeroU32,
+    /// How long a key is valid that `everturn keys create` makes without `--expires`. Default `None`: until it is revoked.
+    pub key_lifetime: Option<Duration>,
     /// How often an open stream checks whether its key was revoked. Default 10 s.
     pub stream_check: Duration,
     /// Tokens of an identity provider; none by default.
@@ -45,12 +56,17 @@ pub struct AuthConfig {
 
 impl Default for AuthConfig {
     fn default() -> Self {
+        const MAX_SESSIONS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
         Self {
             required: false,
+            public_origin: None,
+            allowed_hosts: Some(Vec::new()),
             allowed_origins: Vec::new(),
             key_cache: Duration::from_secs(5),
             max_cached_keys: 10_000,
             session_lifetime: Duration::from_hours(12),
+            max_sessions: MAX_SESSIONS,
+            key_lifetime: None,
             stream_check: Duration::from_secs(10),
             oidc: None,
         }

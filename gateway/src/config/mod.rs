@@ -1,6 +1,7 @@
 //! The gateway's limits and defaults.
 
 mod auth;
+mod connections;
 mod origin;
 mod reconciler;
 mod scope;
@@ -14,8 +15,10 @@ use everturn_proto::{
 };
 use everturn_store::PageLimit;
 
+pub(crate) use self::origin::host_of;
 pub use self::{
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
+    connections::ConnectionLimits,
     origin::{NotAnOrigin, Origin},
     reconciler::{LostTurns, ReconcilerConfig},
     scope::{Scope, Scopes},
@@ -57,6 +60,8 @@ pub struct GatewayConfig {
     pub max_timeline_bytes: usize,
     /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
+    /// What connections may take before it is known who asks.
+    pub connections: ConnectionLimits,
     /// Who may call, and how they prove it.
     pub auth: AuthConfig,
     /// Bytes of frames that one reader may lag behind; one that lags further is cut, and comes back with its cursor.
@@ -104,6 +109,7 @@ impl Default for GatewayConfig {
             max_timeline_items: 10_000,
             max_timeline_bytes: 8 * 1024 * 1024,
             max_streams: 10_000,
+            connections: ConnectionLimits::default(),
             auth: AuthConfig::default(),
             reader_buffer: 2 * 1024 * 1024,
             linger: Duration::from_secs(10),

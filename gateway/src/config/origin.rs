@@ -30,10 +30,35 @@ impl Origin {
             .map_err(|_| NotAnOrigin)
     }
 
+    /// True for an origin whose pages nobody on the way can change.
+    pub(crate) fn is_https(&self) -> bool {
+        self.0.as_bytes().starts_with(b"https:")
+    }
+
+    /// Its host, as it stands in a URL.
+    pub(crate) fn host(&self) -> Option<&str> {
+        let authority = self.0.to_str().ok()?.split_once("://")?.1;
+        host_of(authority)
+    }
+
     /// The origin as the value of a header.
     pub(crate) fn as_header(&self) -> &HeaderValue {
         &self.0
     }
+}
+
+/// The host of an authority like `[::1]:8080`, without the port.
+pub(crate) fn host_of(authority: &str) -> Option<&str> {
+    let end = match authority.strip_prefix('[') {
+        Some(rest) => rest.find(']')? + 2,
+        None => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, port) = authority.split_at(end);
+    let is_port = port.is_empty()
+        || port
+            .strip_prefix(':')
+            .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    (is_port && !host.is_empty()).then_some(host)
 }
 
 impl fmt::Display for Origin {

@@ -1,6 +1,6 @@
 //! Requests to checked values. What does not fit is a problem with status 400.
 
-use std::{fmt, marker::PhantomData};
+use std::{error::Error, fmt, marker::PhantomData};
 
 use axum::{
     body::{Body as RequestBody, Bytes},
@@ -16,7 +16,10 @@ use serde::{
 };
 
 pub use crate::http::auth::Caller;
-use crate::http::problem::{Code, Problem};
+use crate::{
+    connections::body::is_too_slow,
+    http::problem::{Code, Problem},
+};
 
 /// The conversation id of the path.
 #[derive(Debug, Clone)]
@@ -116,10 +119,20 @@ fn body_problem(rejection: &JsonRejection) -> Problem {
         {
             Problem::new(Code::BodyTooLarge, "Send a smaller body.")
         }
-        JsonRejection::BytesRejection(_) => {
-            Problem::new(Code::InvalidBody, "The body could not be read.")
-        }
+        JsonRejection::BytesRejection(rejection) => unread_body(rejection),
         rejection => Problem::new(Code::InvalidBody, rejection.body_text()),
+    }
+}
+
+/// A body that has not come whole.
+pub(crate) fn unread_body(error: &(dyn Error + 'static)) -> Problem {
+    if is_too_slow(error) {
+        Problem::new(
+            Code::RequestTimeout,
+            "The body came too slowly. Send it again.",
+        )
+    } else {
+        Problem::new(Code::InvalidBody, "The body could not be read.")
     }
 }
 

@@ -59,7 +59,7 @@ impl GatewayState {
             &config,
         );
         let lists = ListHub::new(Arc::clone(&ports.conversations), config.poll_interval);
-        let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
+        let auth = Arc::new(Authenticator::new(&config, Arc::clone(&ports.keys)));
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
         Self {
             ports,

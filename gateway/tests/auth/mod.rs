@@ -61,7 +61,7 @@ async fn gateway(auth: AuthConfig) -> TestGateway {
 }
 
 /// A key of the gateway's store, as `everturn keys create` makes one.
-async fn key(
+pub(super) async fn key(
     gateway: &TestGateway,
     access: Access,
     scopes: &str,

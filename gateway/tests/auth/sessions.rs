@@ -1,5 +1,7 @@
 //! Browser sessions: cookies, the pages that may use them, and their end.
 
+use std::num::NonZeroU32;
+
 use chrono::{DateTime, Utc};
 use everturn_gateway::AuthConfig;
 use everturn_store::{Access, Keys};
@@ -289,4 +291,25 @@ async fn without_a_credential_there_is_no_session() {
     let gateway = gateway(AuthConfig::default()).await;
     let answer = Answer::of(gateway.request("POST", SESSION).send().await.unwrap()).await;
     assert_unauthenticated(&answer, "opened with a key");
+}
+
+/// A key that leaked, or a page that signs in again and again, fills no table.
+#[tokio::test]
+async fn one_session_too_many_ends_the_oldest() {
+    let gateway = gateway(AuthConfig {
+        max_sessions: NonZeroU32::new(2).unwrap(),
+        ..config()
+    })
+    .await;
+    let (key, other) = (acme(&gateway).await.reveal(), acme(&gateway).await.reveal());
+    let others = open(&gateway, &other).await;
+    let mut cookies = Vec::new();
+    for _ in 0..4 {
+        cookies.push(open(&gateway, &key).await);
+    }
+    let mut open = Vec::new();
+    for cookie in cookies.iter().chain([&others]) {
+        open.push(from_page(&gateway, LIST, cookie, OWN).await.status == 200);
+    }
+    assert_eq!(open, [false, false, true, true, true]);
 }

@@ -36,9 +36,22 @@ pub trait Keys: Send + Sync {
     /// Notes that the key was used now, unless that was noted after `before`.
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()>;
 
+    /// Ends the oldest sessions of a key or an owner, so that `keep` of them stay, at most `limit` of them, and says how
+    /// many. They are removed.
+    async fn end_oldest_sessions(&self, of: SessionsOf<'_>, keep: u32, limit: u32) -> Result<u64>;
+
     /// Removes at most `limit` sessions that ended before this time, and says how many. Keys stay: they are the record
     /// of who could do what.
     async fn remove_ended_sessions(&self, before: DateTime<Utc>, limit: u32) -> Result<u64>;
+}
+
+/// Sessions that count together.
+#[derive(Debug, Clone, Copy)]
+pub enum SessionsOf<'a> {
+    /// Those that were opened with the key with this id.
+    Key(&'a str),
+    /// Those of this tenant and owner that were opened with tokens.
+    Owner(&'a Access),
 }
 
 /// What a row of `api_keys` is.

@@ -57,7 +57,7 @@ pub use self::{
     },
     events::{ConversationStatus, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall, StepUsage},
-    keys::{ApiKey, KeyKind, Keys, NewKey},
+    keys::{ApiKey, KeyKind, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
         Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,

@@ -8,7 +8,7 @@ use super::{
     sql::{Statement, keys},
 };
 use crate::{
-    api::{ApiKey, KeyKind, Keys, NewKey, Result},
+    api::{ApiKey, KeyKind, Keys, NewKey, Result, SessionsOf},
     columns::now,
     error::{Missing, StoreError},
 };
@@ -62,6 +62,17 @@ impl Keys for Database {
             .bind(now())
             .bind(before);
         self.change(query).await.map(drop)
+    }
+
+    async fn end_oldest_sessions(&self, of: SessionsOf<'_>, keep: u32, limit: u32) -> Result<u64> {
+        let query = match of {
+            SessionsOf::Key(id) => sqlx::query(keys::END_OLDEST_OF_KEY).bind(id),
+            SessionsOf::Owner(access) => sqlx::query(keys::END_OLDEST_OF_OWNER)
+                .bind(&access.tenant_id)
+                .bind(&access.owner_id),
+        };
+        let query = query.bind(i64::from(keep)).bind(i64::from(limit));
+        self.change(query).await
     }
 
     async fn remove_ended_sessions(&self, before: DateTime<Utc>, limit: u32) -> Result<u64> {

@@ -1,7 +1,7 @@
 //! API keys and browser sessions.
 
 use chrono::{SubsecRound, TimeDelta, Utc};
-use everturn_store::{Access, KeyKind, Keys, Missing, NewKey, StoreError};
+use everturn_store::{Access, KeyKind, Keys, Missing, NewKey, SessionsOf, StoreError};
 
 use super::Backend;
 
@@ -181,5 +181,62 @@ pub async fn sessions_that_ended_are_removed(backend: &impl Backend) {
     assert!(
         store.find_key("k").await.unwrap().is_some()
             && store.find_key("open").await.unwrap().is_some()
+    );
+}
+
+pub async fn the_oldest_sessions_end_first(backend: &impl Backend) {
+    let store = backend.open().await;
+    for id in ["k", "other"] {
+        store.create_key(key(id, "acme")).await.unwrap();
+    }
+    for number in 0..5 {
+        for parent in ["k", "other"] {
+            let id = format!("{parent}{number}");
+            store.create_key(session(&id, Some(parent))).await.unwrap();
+        }
+        let id = format!("token{number}");
+        let new = NewKey {
+            access: Access::owner("acme", "ann"),
+            ..session(&id, None)
+        };
+        store.create_key(new).await.unwrap();
+    }
+    let left = async |prefix: &str| {
+        let mut left = String::new();
+        for number in 0..5 {
+            if store
+                .find_key(&format!("{prefix}{number}"))
+                .await
+                .unwrap()
+                .is_some()
+            {
+                left.push_str(&number.to_string());
+            }
+        }
+        left
+    };
+    let of = SessionsOf::Key("k");
+    assert_eq!(store.end_oldest_sessions(of, 2, 1).await.unwrap(), 1);
+    assert_eq!(store.end_oldest_sessions(of, 2, 10).await.unwrap(), 2);
+    assert_eq!(store.end_oldest_sessions(of, 2, 10).await.unwrap(), 0);
+    assert_eq!(left("k").await, "34");
+    assert_eq!(left("other").await, "01234");
+    assert!(store.find_key("k").await.unwrap().is_some());
+    let owner = Access::owner("acme", "ann");
+    assert_eq!(
+        store
+            .end_oldest_sessions(SessionsOf::Owner(&owner), 3, 10)
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(left("token").await, "234");
+    let nobody = Access::owner(&owner.tenant_id, "nobody");
+    assert_eq!(
+        store
+            .end_oldest_sessions(SessionsOf::Owner(&nobody), 0, 10)
+            .await
+            .unwrap(),
+        0
     );
 }

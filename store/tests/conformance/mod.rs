@@ -254,6 +254,7 @@ macro_rules! conformance_suite {
             keys::lists_are_paged_and_by_tenant,
             keys::use_is_noted_coarsely,
             keys::sessions_that_ended_are_removed,
+            keys::the_oldest_sessions_end_first,
             blobs::a_file_is_read_by_those_who_may,
             blobs::an_upload_that_is_repeated_is_one_file,
             blobs::a_message_gives_its_files_to_its_conversation,

@@ -24,11 +24,19 @@ const ROOMS: &[(&str, Rooms)] = &[
 ];
 
 const GATEWAY: Rooms = &[
-    ("server", &["http", "listener"]),
+    ("server", &["http", "connections", "config"]),
     (
         "http",
         &[
-            "live", "ports", "limits", "turns", "config", "listed", "schema", "loopback",
+            "live",
+            "ports",
+            "limits",
+            "turns",
+            "connections",
+            "config",
+            "listed",
+            "schema",
+            "loopback",
         ],
     ),
     (
@@ -49,7 +57,7 @@ const GATEWAY: Rooms = &[
     ("limits", &["config"]),
     ("turns", &[]),
     ("config", &["loopback"]),
-    ("listener", &[]),
+    ("connections", &[]),
     ("listed", &["schema"]),
     ("schema", &[]),
     ("fields", &[]),

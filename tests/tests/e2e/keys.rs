@@ -2,6 +2,7 @@
 
 use std::{fs, process::Output};
 
+use chrono::{DateTime, Utc};
 use everturn_client::GatewayClient;
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -315,4 +316,38 @@ async fn dev_runs_its_turn_with_a_key_where_one_is_required() {
         "{}",
         said(&output)
     );
+}
+
+#[tokio::test]
+async fn keys_expire_as_configured_unless_they_say_otherwise() {
+    let stack = stack().await;
+    stack.configure("[auth]\nkey_lifetime = \"30d\"\n");
+    for expires in [&[][..], &["--expires", "1h"], &["--expires", "never"]] {
+        let name = expires.last().copied().unwrap_or("default");
+        create(
+            &stack,
+            &[&["--tenant", "acme", "--name", name], expires].concat(),
+        )
+        .await;
+    }
+    for key in list(&stack).await {
+        let time = |field: &str| {
+            key[field]
+                .as_str()
+                .map(|text| text.parse::<DateTime<Utc>>().unwrap())
+        };
+        let created = time("created_at").unwrap();
+        let lifetime = time("expires_at").map(|end| (end - created).num_hours());
+        let expected = match key["name"].as_str().unwrap() {
+            "default" => Some(24 * 30),
+            "1h" => Some(1),
+            _ => None,
+        };
+        // Both times are taken within the command, one after the other.
+        assert_eq!(
+            lifetime.map(|hours| hours.abs_diff(expected.unwrap()) <= 1),
+            expected.map(|_| true),
+            "{key}"
+        );
+    }
 }

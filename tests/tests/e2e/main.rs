@@ -33,6 +33,7 @@ mod every_exit;
 mod fairness;
 mod fallback;
 mod faults;
+mod front_door;
 mod gateway_crash;
 mod health;
 mod hooks;

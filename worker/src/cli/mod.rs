@@ -18,8 +18,8 @@ use everturn_proto::words::TASK_QUEUE;
 pub use self::{
     conversations::{ChatOptions, GatewayAddress, ShowOptions, TailOptions},
     operate::{
-        CheckConfig, ConfigCommand, ConfigOptions, CreateKey, KeysCommand, KeysOptions, ListKeys,
-        ReplayOptions, RetentionOptions, RevokeKey,
+        CheckConfig, ConfigCommand, ConfigOptions, CreateKey, Expiry, KeysCommand, KeysOptions,
+        ListKeys, ReplayOptions, RetentionOptions, RevokeKey,
     },
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,

@@ -72,12 +72,22 @@ pub struct CreateKey {
     /// What the key may do: read, write, approve.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
     pub scope: Vec<Scope>,
-    /// How long it is valid, e.g. 90d; without it, until it is revoked.
-    #[arg(long, value_name = "AGE", value_parser = parse_age)]
-    pub expires: Option<Duration>,
+    /// How long it is valid, e.g. 90d, or `never`: until it is revoked. By default as `key_lifetime` of [auth] says, else
+    /// until it is revoked.
+    #[arg(long, value_name = "AGE", value_parser = parse_expiry)]
+    pub expires: Option<Expiry>,
     /// What it is for, shown in lists.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = parse_name)]
     pub name: String,
+}
+
+/// How long a key is valid.
+#[derive(Debug, Clone, Copy)]
+pub enum Expiry {
+    /// For so long from now.
+    After(Duration),
+    /// Until it is revoked.
+    Never,
 }
 
 /// Options of `keys list`.
@@ -111,6 +121,13 @@ pub struct RetentionOptions {
 
 fn parse_age(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90d or 12h"))
+}
+
+fn parse_expiry(text: &str) -> Result<Expiry, String> {
+    if text == "never" {
+        return Ok(Expiry::Never);
+    }
+    parse_age(text).map(Expiry::After)
 }
 
 fn parse_tenant(text: &str) -> Result<String, String> {

@@ -1,6 +1,6 @@
 //! The tables `[auth]` and `[auth.oidc]`: who may call the gateway.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, ops::RangeInclusive, time::Duration};
 
 use everturn_gateway::config::{
     ALGORITHMS, Algorithm, AuthConfig, OidcConfig, Origin, Scope, Scopes, is_safe_to_fetch,
@@ -14,6 +14,9 @@ use super::checker::{Checker, HOUR, SECOND};
 const KEY_CACHE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 const SESSION_LIFETIME: RangeInclusive<Duration> =
     Duration::from_mins(1)..=Duration::from_hours(24 * 90);
+const KEY_LIFETIME: RangeInclusive<Duration> =
+    Duration::from_mins(1)..=Duration::from_hours(24 * 3650);
+const MAX_SESSIONS: u32 = 1_000_000;
 /// Clocks that differ by more are broken.
 const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5);
 
@@ -21,9 +24,13 @@ const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5)
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AuthTable {
     required: bool,
+    public_url: Option<Spanned<String>>,
+    allowed_hosts: Vec<Spanned<String>>,
     allowed_origins: Vec<Spanned<String>>,
     key_cache: Option<Spanned<String>>,
     session_lifetime: Option<Spanned<String>>,
+    max_sessions: Option<Spanned<u32>>,
+    key_lifetime: Option<Spanned<String>>,
     oidc: Option<OidcTable>,
 }
 
@@ -47,8 +54,19 @@ struct OidcTable {
 impl AuthTable {
     pub(super) fn check(self, check: &mut Checker<'_>) -> AuthConfig {
         let default = AuthConfig::default();
+        let sessions = default.max_sessions.get();
+        let max_sessions = check.number(
+            "max_sessions",
+            &self.max_sessions,
+            sessions,
+            1..=MAX_SESSIONS,
+        );
         AuthConfig {
             required: self.required,
+            public_origin: self
+                .public_url
+                .and_then(|url| checked_public_url(check, &url)),
+            allowed_hosts: Some(checked_hosts(check, &self.allowed_hosts)),
             allowed_origins: self
                 .allowed_origins
                 .iter()
@@ -61,10 +79,46 @@ impl AuthTable {
                 default.session_lifetime,
                 SESSION_LIFETIME,
             ),
+            max_sessions: NonZeroU32::new(max_sessions).unwrap_or(default.max_sessions),
+            key_lifetime: check.optional_duration("key_lifetime", &self.key_lifetime, KEY_LIFETIME),
             oidc: self.oidc.map(|oidc| oidc.check(check)),
             ..default
         }
     }
+}
+
+/// The origin of the URL at which browsers reach the gateway.
+fn checked_public_url(check: &mut Checker<'_>, url: &Spanned<String>) -> Option<Origin> {
+    let parsed = url.get_ref().parse::<url::Url>().ok();
+    let safe = parsed.filter(is_safe_to_fetch);
+    let origin = safe.and_then(|url| Origin::parse(&url.origin().ascii_serialization()).ok());
+    if origin.is_none() {
+        check.wrong(
+            url,
+            "`public_url` must be an https URL, or http on this machine, like \"https://agents.example.com\"",
+        );
+    }
+    origin
+}
+
+/// Hosts as they stand in a URL, without a port.
+fn checked_hosts(check: &mut Checker<'_>, hosts: &[Spanned<String>]) -> Vec<String> {
+    for host in hosts {
+        let url = format!("http://{}/", host.get_ref()).parse::<url::Url>();
+        let is_host = url.is_ok_and(|url| {
+            url.port().is_none()
+                && url
+                    .host_str()
+                    .is_some_and(|found| found.eq_ignore_ascii_case(host.get_ref()))
+        });
+        if !is_host {
+            check.wrong(
+                host,
+                format!("\"{}\" is no host; write a name or an address without a port, like \"gateway.internal\"", host.get_ref()),
+            );
+        }
+    }
+    hosts.iter().map(|host| host.get_ref().clone()).collect()
 }
 
 fn checked_origin(check: &mut Checker<'_>, origin: &Spanned<String>) -> Option<Origin> {

@@ -4,8 +4,8 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
-    config::ANNOUNCED_POLL_INTERVAL, listener, turns::TemporalTurnsOptions,
+    AuthConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
+    config::ANNOUNCED_POLL_INTERVAL, connections::listener, turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
 use everturn_telemetry::gateway as measured;
@@ -80,6 +80,14 @@ pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Resul
     )
 }
 
+/// Without a credential, a gateway that is not on loopback is asked by whoever something in front of it lets through
+/// ([`check_exposure`]). Which names lead there is known only when the configuration names some.
+fn any_host_unless_named(auth: &mut AuthConfig) {
+    if auth.allowed_hosts.as_ref().is_some_and(Vec::is_empty) {
+        auth.allowed_hosts = None;
+    }
+}
+
 /// Takes the address, which no other process may have.
 pub fn bind(options: &ListenOptions) -> anyhow::Result<TcpListener> {
     listener::bind(options.listen).with_context(|| {
@@ -103,6 +111,9 @@ pub async fn serve(
     let is_announced = parts.stream.is_shared;
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
     let mut config = parts.config.gateway;
+    if !listener.local_addr()?.ip().is_loopback() {
+        any_host_unless_named(&mut config.auth);
+    }
     let reconciler = Reconciler::new(
         parts.store.reconciliation,
         turns.clone(),

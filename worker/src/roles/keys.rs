@@ -1,6 +1,6 @@
 //! `everturn keys`: makes, lists and revokes API keys.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
@@ -9,7 +9,8 @@ use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Common, CreateKey, KeysCommand, ListKeys, RevokeKey},
+    cli::{Common, CreateKey, Expiry, KeysCommand, ListKeys, RevokeKey},
+    config::Config,
     connections, shutdown,
 };
 
@@ -19,22 +20,34 @@ const PAGE: u32 = 500;
 /// Runs one of the commands.
 pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
+    let config = Config::load_for_gateway(common.config.as_deref())?;
+    let lifetime = config.gateway.auth.key_lifetime;
+    drop(config);
     let keys = connections::store_of_command(common, &shutdown).await?.keys;
     match command {
-        KeysCommand::Create(options) => create(&*keys, options).await,
+        KeysCommand::Create(options) => create(&*keys, options, lifetime).await,
         KeysCommand::List(options) => list(&*keys, options).await,
         KeysCommand::Revoke(options) => revoke(&*keys, options).await,
     }
 }
 
 /// Makes a key. Only its secret goes to standard output, so that a script can read it.
-async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode> {
+async fn create(
+    keys: &dyn Keys,
+    options: CreateKey,
+    lifetime: Option<Duration>,
+) -> anyhow::Result<ExitCode> {
     let now = Utc::now();
-    let expires_at = options.expires.map(|lifetime| {
+    let lifetime = match options.expires {
+        Some(Expiry::After(lifetime)) => Some(lifetime),
+        Some(Expiry::Never) => None,
+        None => lifetime,
+    };
+    let expires_at = lifetime.map(|lifetime| {
         let end = TimeDelta::from_std(lifetime)
             .ok()
             .and_then(|lifetime| now.checked_add_signed(lifetime));
-        end.context("--expires is too far away; leave it out for a key that does not expire")
+        end.context("--expires is too far away; `--expires never` makes a key that does not expire")
     });
     let expires_at = expires_at.transpose()?;
     let secret = Secret::generate(KeyKind::Key).context("the system gives no random bytes")?;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use everturn_activities::model::ModelClient;
-use everturn_gateway::{Deliveries, listener};
+use everturn_gateway::{Deliveries, connections::listener};
 use everturn_store::{
     ConnectionUsage, Conversations, StoreError, TraceContexts, TurnStore, WorkerLeases,
 };

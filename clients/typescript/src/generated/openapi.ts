@@ -730,7 +730,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description A conversation. */
         Conversation: {
             agent: string;
@@ -1429,7 +1429,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1438,7 +1438,20 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -1597,7 +1610,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1606,7 +1619,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -1620,6 +1633,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "blob_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -1747,7 +1773,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1756,7 +1782,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -1770,6 +1796,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "blob_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -1875,7 +1914,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1884,7 +1923,20 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2008,7 +2060,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2017,7 +2069,20 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2140,7 +2205,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2149,7 +2214,20 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2271,7 +2349,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2280,7 +2358,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2294,6 +2372,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2400,7 +2491,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2409,7 +2500,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2423,6 +2514,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2535,7 +2639,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2544,7 +2648,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2558,6 +2662,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2679,7 +2796,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2688,7 +2805,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2702,6 +2819,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2816,7 +2946,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2825,7 +2955,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2839,6 +2969,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -2964,7 +3107,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2973,7 +3116,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2987,6 +3130,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3108,7 +3264,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3117,7 +3273,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3131,6 +3287,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3245,7 +3414,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3254,7 +3423,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3268,6 +3437,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3399,7 +3581,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3408,7 +3590,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3422,6 +3604,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3536,7 +3731,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3545,7 +3740,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3559,6 +3754,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3667,7 +3875,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3676,7 +3884,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3690,6 +3898,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3806,7 +4027,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3815,7 +4036,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3829,6 +4050,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -3939,7 +4173,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3948,7 +4182,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3962,6 +4196,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "agent_execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -4078,7 +4325,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4087,7 +4334,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4101,6 +4348,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -4216,7 +4476,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4225,7 +4485,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4239,6 +4499,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "blob_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -4366,7 +4639,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4375,7 +4648,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4389,6 +4662,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -4510,7 +4796,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4519,7 +4805,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4533,6 +4819,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "no_checkpoint";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -4648,7 +4947,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4657,7 +4956,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4671,6 +4970,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };
@@ -4763,6 +5075,19 @@ export interface operations {
                     };
                 };
             };
+            /** @description This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "host_not_allowed";
+                    };
+                };
+            };
             /** @description Too many requests (`rate_limited`) */
             429: {
                 headers: {
@@ -4839,7 +5164,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4848,7 +5173,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "origin_not_allowed";
+                        code?: "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4928,7 +5253,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4937,7 +5262,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "origin_not_allowed";
+                        code?: "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5069,7 +5394,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`) */
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5078,7 +5403,20 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
                     };
                 };
             };

@@ -1,11 +1,16 @@
 //! Tells who is asking, and opens and ends their sessions.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+    time::Duration,
+};
 
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_store::{KeyKind, Keys, NewKey};
+use everturn_store::{KeyKind, Keys, NewKey, SessionsOf};
 use futures::future::BoxFuture;
+use ipnet::IpNet;
 
 use super::{
     caller::{Caller, Credential},
@@ -16,23 +21,30 @@ use super::{
     secret::Secret,
     token::Tokens,
 };
-use crate::{config::AuthConfig, http::problem::Problem};
+use crate::{
+    config::{AuthConfig, GatewayConfig},
+    connections::client::{self, Peer},
+    http::problem::{Code, Problem},
+};
 
-/// The most ended sessions that are removed when one is opened. It is more than one, so that they never pile up.
+/// The most sessions that are removed when one is opened, because they have ended or are too many. It is more than one, so that they never pile up.
 const REMOVED_AT_ONCE: u32 = 100;
 
 /// Tells who is asking.
 pub(crate) struct Authenticator {
     config: AuthConfig,
+    trusted_proxies: Vec<IpNet>,
     keys: Arc<KeyRing>,
     tokens: Option<Tokens>,
 }
 
 impl Authenticator {
-    pub(crate) fn new(config: &AuthConfig, keys: Arc<dyn Keys>) -> Self {
-        let keys = Arc::new(KeyRing::new(keys, config));
+    pub(crate) fn new(config: &GatewayConfig, keys: Arc<dyn Keys>) -> Self {
+        let (config, limits) = (&config.auth, &config.connections);
+        let keys = Arc::new(KeyRing::new(keys, config, limits));
         Self {
             config: config.clone(),
+            trusted_proxies: limits.trusted_proxies.clone(),
             keys,
             tokens: config.oidc.clone().map(Tokens::new),
         }
@@ -44,17 +56,22 @@ impl Authenticator {
         &self,
         method: &Method,
         headers: &HeaderMap,
+        peer: Option<Peer>,
     ) -> Result<Caller, AuthRefusal> {
-        let page = || origin::is_trusted_page(headers, &self.config.allowed_origins);
+        let page = || origin::is_trusted_page(headers, &self.config);
+        // A router that is served by something else does not know where its requests come from.
+        let address = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| {
+            client::address(peer, headers, &self.trusted_proxies)
+        });
         if let Some(credential) = bearer(headers)? {
-            return self.bearer(credential).await;
+            return self.bearer(credential, address).await;
         }
-        if let Some(cookie) = cookie::sent(headers) {
+        if let Some(cookie) = cookie::sent(headers, &self.config) {
             // A browser sends the cookie by itself, so the page must be one that may use it.
             if !method.is_safe() && page() != Some(true) {
                 return Err(AuthRefusal::Origin);
             }
-            return self.session(cookie, headers).await;
+            return self.session(cookie, headers, address).await;
         }
         if self.config.required {
             return Err(AuthRefusal::Missing);
@@ -63,18 +80,21 @@ impl Authenticator {
         if !method.is_safe() && page() == Some(false) {
             return Err(AuthRefusal::Origin);
         }
+        if !origin::is_known_host(headers, &self.config) {
+            return Err(AuthRefusal::Host);
+        }
         Ok(Caller::anonymous())
     }
 
-    async fn bearer(&self, credential: &str) -> Result<Caller, AuthRefusal> {
+    async fn bearer(&self, credential: &str, address: IpAddr) -> Result<Caller, AuthRefusal> {
         match (Secret::parse(credential), &self.tokens) {
             (Some(secret), _) if secret.kind() == KeyKind::Key => {
-                let key = self.keys.verify(&secret).await?.map_err(|invalid| {
-                    AuthRefusal::Invalid(match invalid {
-                        Invalid::Unknown => "The key is not known.",
-                        Invalid::Revoked => "The key was revoked.",
-                        Invalid::Expired => "The key has expired.",
-                    })
+                let verified = self.keys.verify(&secret, address).await?;
+                let key = verified.map_err(|invalid| match invalid {
+                    Invalid::Unknown => AuthRefusal::Invalid("The key is not known."),
+                    Invalid::Revoked => AuthRefusal::Invalid("The key was revoked."),
+                    Invalid::Expired => AuthRefusal::Invalid("The key has expired."),
+                    Invalid::Barred { wait } => barred(wait),
                 })?;
                 Ok(Caller::of_key(&key))
             }
@@ -85,20 +105,36 @@ impl Authenticator {
         }
     }
 
-    async fn session(&self, cookie: &str, headers: &HeaderMap) -> Result<Caller, AuthRefusal> {
+    async fn session(
+        &self,
+        cookie: &str,
+        headers: &HeaderMap,
+        address: IpAddr,
+    ) -> Result<Caller, AuthRefusal> {
         let why = match Secret::parse(cookie).filter(|secret| secret.kind() == KeyKind::Session) {
             None => "The session cannot be read.",
-            Some(secret) => match self.keys.verify(&secret).await? {
+            Some(secret) => match self.keys.verify(&secret, address).await? {
                 Ok(key) => return Ok(Caller::of_key(&key)),
+                Err(Invalid::Barred { wait }) => return Err(barred(wait)),
                 Err(Invalid::Unknown) => "The session is not known.",
                 Err(Invalid::Revoked | Invalid::Expired) => "The session has ended.",
             },
         };
         Err(
-            cookie::forget(headers).map_or(AuthRefusal::Invalid(why), |forget| {
+            cookie::forget(headers, &self.config).map_or(AuthRefusal::Invalid(why), |forget| {
                 AuthRefusal::Session { why, forget }
             }),
         )
+    }
+
+    /// Tells a browser to keep a session.
+    pub(crate) fn keep(&self, headers: &HeaderMap, open: &OpenSession) -> Option<HeaderValue> {
+        cookie::keep(headers, &self.config, &open.session, open.lifetime)
+    }
+
+    /// Tells a browser to forget its session.
+    pub(crate) fn forget(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        cookie::forget(headers, &self.config)
     }
 
     /// Opens a session with the rights of a bearer, which ends with their credential at the latest.
@@ -135,7 +171,14 @@ impl Authenticator {
             name: String::new(),
             expires_at: Some(expires_at),
         };
+        let (parent_id, access) = (new.parent_id.clone(), new.access.clone());
         store.create_key(new).await?;
+        let of = match &parent_id {
+            Some(id) => SessionsOf::Key(id),
+            None => SessionsOf::Owner(&access),
+        };
+        let keep = self.config.max_sessions.get();
+        store.end_oldest_sessions(of, keep, REMOVED_AT_ONCE).await?;
         Ok(OpenSession {
             session,
             lifetime: expires_at - now,
@@ -184,6 +227,15 @@ impl Authenticator {
             }
         })
     }
+}
+
+/// Whoever has tried too many keys that do not exist has to wait.
+fn barred(wait: Duration) -> AuthRefusal {
+    let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+    let detail = "Too many keys that do not exist were tried from your address. Wait, then send one that does.";
+    AuthRefusal::Unknown(
+        Problem::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1)),
+    )
 }
 
 /// A session that was opened.

@@ -4,6 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use chrono::TimeDelta;
 
 use super::{origin::is_asked_on_loopback, secret::Secret};
+use crate::config::AuthConfig;
 
 /// Browsers take a `__Host-` cookie only over https and from this very host, so that no other host of the domain can
 /// set it.
@@ -11,18 +12,18 @@ pub(crate) const SECURE_NAME: &str = "__Host-everturn";
 /// The cookie's name on the machine itself, where there is no https.
 const LOOPBACK_NAME: &str = "everturn";
 
-/// The cookie's name, by how the browser reached the gateway.
-fn name(headers: &HeaderMap) -> &'static str {
-    if is_asked_on_loopback(headers) {
-        LOOPBACK_NAME
-    } else {
-        SECURE_NAME
-    }
+/// The cookie's name, by how the browser reached the gateway: as the configuration says, else by what it asked for.
+fn name(headers: &HeaderMap, config: &AuthConfig) -> &'static str {
+    let is_plain = match &config.public_origin {
+        Some(origin) => !origin.is_https(),
+        None => is_asked_on_loopback(headers),
+    };
+    if is_plain { LOOPBACK_NAME } else { SECURE_NAME }
 }
 
 /// The session that the browser sent.
-pub(crate) fn sent(headers: &HeaderMap) -> Option<&str> {
-    let name = name(headers);
+pub(crate) fn sent<'h>(headers: &'h HeaderMap, config: &AuthConfig) -> Option<&'h str> {
+    let name = name(headers, config);
     let cookies = headers
         .get_all(header::COOKIE)
         .into_iter()
@@ -36,21 +37,28 @@ pub(crate) fn sent(headers: &HeaderMap) -> Option<&str> {
 /// Tells the browser to keep a session for `lifetime`.
 pub(crate) fn keep(
     headers: &HeaderMap,
+    config: &AuthConfig,
     session: &Secret,
     lifetime: TimeDelta,
 ) -> Option<HeaderValue> {
-    set(headers, &session.reveal(), lifetime.num_seconds().max(0))
+    let seconds = lifetime.num_seconds().max(0);
+    set(headers, config, &session.reveal(), seconds)
 }
 
 /// Tells the browser to forget its session.
-pub(crate) fn forget(headers: &HeaderMap) -> Option<HeaderValue> {
-    set(headers, "", 0)
+pub(crate) fn forget(headers: &HeaderMap, config: &AuthConfig) -> Option<HeaderValue> {
+    set(headers, config, "", 0)
 }
 
 /// `HttpOnly`: no script reads it. `SameSite=Strict`: no other site's page, link or form makes a browser send it;
 /// nothing is lost, since the session is for the requests of a page, not for following links to one.
-fn set(headers: &HeaderMap, value: &str, max_age_s: i64) -> Option<HeaderValue> {
-    let name = name(headers);
+fn set(
+    headers: &HeaderMap,
+    config: &AuthConfig,
+    value: &str,
+    max_age_s: i64,
+) -> Option<HeaderValue> {
+    let name = name(headers, config);
     let secure = if name == SECURE_NAME { "; Secure" } else { "" };
     let cookie =
         format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}");
@@ -65,6 +73,7 @@ mod tests {
     use everturn_store::KeyKind;
 
     use super::*;
+    use crate::config::Origin;
 
     fn headers(host: &'static str, cookies: &[&'static str]) -> HeaderMap {
         let cookies = cookies
@@ -82,11 +91,16 @@ mod tests {
     fn a_cookie_is_bound_to_the_host_but_on_ones_own_machine() {
         let session = Secret::generate(KeyKind::Session).unwrap();
         let cookie = |host| {
-            keep(&headers(host, &[]), &session, TimeDelta::minutes(1))
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned()
+            keep(
+                &headers(host, &[]),
+                &AuthConfig::default(),
+                &session,
+                TimeDelta::minutes(1),
+            )
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
         };
         let rest = "; Path=/; Max-Age=60; HttpOnly; SameSite=Strict";
         assert_eq!(
@@ -103,9 +117,28 @@ mod tests {
     }
 
     #[test]
+    fn what_the_browser_asked_for_decides_nothing_when_it_is_configured() {
+        let config = AuthConfig {
+            public_origin: Some(Origin::parse("https://agents.example.com").unwrap()),
+            ..AuthConfig::default()
+        };
+        for host in ["localhost", "agents.example.com", "evil.example"] {
+            let cookie = forget(&headers(host, &[]), &config).unwrap();
+            let cookie = cookie.to_str().unwrap();
+            assert!(
+                cookie.starts_with("__Host-") && cookie.ends_with("Secure"),
+                "{cookie}"
+            );
+        }
+    }
+
+    #[test]
     fn the_cookie_is_found_among_others() {
+        let config = AuthConfig::default();
+        let sent = |headers: &HeaderMap| sent(headers, &config).map(str::to_owned);
+        let found = |value: &str| Some(value.to_owned());
         let own = "a=1; everturn=evs_x; b=2";
-        assert_eq!(sent(&headers("localhost", &["c=3", own])), Some("evs_x"));
+        assert_eq!(sent(&headers("localhost", &["c=3", own])), found("evs_x"));
         assert_eq!(
             sent(&headers("api.example.com", &[own])),
             None,
@@ -113,7 +146,7 @@ mod tests {
         );
         assert_eq!(
             sent(&headers("api.example.com", &["__Host-everturn=evs_x"])),
-            Some("evs_x")
+            found("evs_x")
         );
         assert_eq!(
             sent(&headers("localhost", &["xeverturn=1; everturn"])),

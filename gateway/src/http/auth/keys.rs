@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -10,20 +11,19 @@ use chrono::{DateTime, TimeDelta, Utc};
 use everturn_store::{ApiKey, KeyKind, Keys, StoreError};
 use tokio::time::Instant;
 
-use super::secret::Secret;
-use crate::config::AuthConfig;
+use super::{lookups::FailedLookups, secret::Secret};
+use crate::config::{AuthConfig, ConnectionLimits};
 
 /// The shortest time between two notes in the store that a key was used.
 const USE_NOTED_EVERY: TimeDelta = TimeDelta::minutes(1);
 
 /// The store's keys. Each key in use costs one query in each `ttl`, and a revoked key still works for at most `ttl`.
-///
-/// Keys that do not exist are not remembered: whoever tries made-up ids would fill the memory.
 pub(crate) struct KeyRing {
     store: Arc<dyn Keys>,
     ttl: Duration,
     max_cached: usize,
     cache: Mutex<HashMap<String, Cached>>,
+    failed: FailedLookups,
 }
 
 struct Cached {
@@ -39,15 +39,24 @@ pub(crate) enum Invalid {
     Unknown,
     Revoked,
     Expired,
+    /// The address that asks has tried too many keys that do not exist.
+    Barred {
+        wait: Duration,
+    },
 }
 
 impl KeyRing {
-    pub(crate) fn new(store: Arc<dyn Keys>, config: &AuthConfig) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn Keys>,
+        config: &AuthConfig,
+        limits: &ConnectionLimits,
+    ) -> Self {
         Self {
             store,
             ttl: config.key_cache,
             max_cached: config.max_cached_keys,
             cache: Mutex::default(),
+            failed: FailedLookups::new(limits, config.key_cache),
         }
     }
 
@@ -56,12 +65,29 @@ impl KeyRing {
         &*self.store
     }
 
-    /// Returns the key whose secret this is, when it is valid.
+    /// Returns the key whose secret this is, when it is valid. `address` is where the request comes from.
     pub(crate) async fn verify(
         &self,
         secret: &Secret,
+        address: IpAddr,
     ) -> Result<Result<Arc<ApiKey>, Invalid>, StoreError> {
-        let found = self.find(secret.id()).await?;
+        let id = secret.id();
+        let found = match self.cached(id) {
+            Some(key) => Some(key),
+            None if self.failed.remembers(id) => None,
+            None => {
+                if let Some(wait) = self.failed.wait(address)
+                    && !self.held_lately(secret)
+                {
+                    return Ok(Err(Invalid::Barred { wait }));
+                }
+                let read = self.read(id).await?;
+                if read.is_none() {
+                    self.failed.failed(id, address);
+                }
+                read
+            }
+        };
         let fits =
             |key: &Arc<ApiKey>| key.kind == secret.kind() && secret.has_hash(&key.secret_hash);
         let Some(key) = found.filter(fits) else {
@@ -78,10 +104,11 @@ impl KeyRing {
 
     /// True when the key with this id is valid.
     pub(crate) async fn holds(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self
-            .find(id)
-            .await?
-            .is_some_and(|key| invalid(&key).is_none()))
+        let key = match self.cached(id) {
+            Some(key) => Some(key),
+            None => self.read(id).await?,
+        };
+        Ok(key.is_some_and(|key| invalid(&key).is_none()))
     }
 
     /// Forgets the key, so that it is read from the store the next time.
@@ -89,15 +116,22 @@ impl KeyRing {
         self.lock().remove(id);
     }
 
-    async fn find(&self, id: &str) -> Result<Option<Arc<ApiKey>>, StoreError> {
-        let cached = self
-            .lock()
-            .get(id)
-            .filter(|cached| cached.read_at.elapsed() < self.ttl)
-            .map(|cached| cached.key.clone());
-        if cached.is_some() {
-            return Ok(cached);
-        }
+    /// The key, if it was read lately.
+    fn cached(&self, id: &str) -> Option<Arc<ApiKey>> {
+        let cache = self.lock();
+        let cached = cache.get(id)?;
+        (cached.read_at.elapsed() < self.ttl).then(|| cached.key.clone())
+    }
+
+    /// True for the secret of a key that this gateway has read before, however long ago.
+    fn held_lately(&self, secret: &Secret) -> bool {
+        let cache = self.lock();
+        let cached = cache.get(secret.id());
+        cached.is_some_and(|cached| secret.has_hash(&cached.key.secret_hash))
+    }
+
+    /// Reads a key from the store.
+    async fn read(&self, id: &str) -> Result<Option<Arc<ApiKey>>, StoreError> {
         let read_at = Instant::now();
         let Some(key) = self.store.find_key(id).await?.map(Arc::new) else {
             self.forget(id);

@@ -9,7 +9,7 @@ use axum::{
 };
 
 use super::{authenticator::Authenticator, caller::Caller};
-use crate::config::Scope;
+use crate::{config::Scope, connections::client::Peer};
 
 /// Middleware of every route but health: tells who is asking, or refuses.
 pub(crate) async fn authenticate(
@@ -17,8 +17,9 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let peer = request.extensions().get::<Peer>().copied();
     let caller = authenticator
-        .caller(request.method(), request.headers())
+        .caller(request.method(), request.headers(), peer)
         .await;
     match caller {
         Ok(caller) => {

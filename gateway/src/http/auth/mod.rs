@@ -4,6 +4,7 @@
 //! - `authenticator`: from a request to its caller; opens and ends sessions
 //! - [`caller`]: who is asking, as handlers see it
 //! - `keys`, [`secret`]: API keys and sessions, in the store and as text
+//! - `lookups`: what keys that do not exist may cost
 //! - `token`, `jwks`: tokens of an identity provider, and its public keys
 //! - `cookie`: the session of a browser
 //! - `origin`: which pages may call (CORS), and which may use a cookie
@@ -20,6 +21,7 @@ pub mod caller;
 mod cookie;
 mod jwks;
 mod keys;
+mod lookups;
 mod middleware;
 mod origin;
 mod refusal;
@@ -28,7 +30,7 @@ mod token;
 
 pub(crate) use self::{
     authenticator::Authenticator,
-    cookie::{SECURE_NAME as SECURE_COOKIE, forget as forget_session, keep as keep_session},
+    cookie::SECURE_NAME as SECURE_COOKIE,
     middleware::{authenticate, check_approve, check_scope},
     origin::cors,
     refusal::AuthRefusal,

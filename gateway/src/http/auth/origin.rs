@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::{
-    config::{AuthConfig, Origin},
+    config::{AuthConfig, Origin, host_of},
     http::problem::REQUEST_ID,
     loopback::is_loopback,
 };
@@ -24,27 +24,45 @@ const CORS_MAX_AGE: Duration = Duration::from_hours(2);
 ///
 /// `Sec-Fetch-Site` counts when it says `same-origin`: browsers compute it from the URL they asked for, whatever
 /// proxies make of the header `Host`, and pages cannot set it.
-pub(crate) fn is_trusted_page(headers: &HeaderMap, allowed: &[Origin]) -> Option<bool> {
+pub(crate) fn is_trusted_page(headers: &HeaderMap, config: &AuthConfig) -> Option<bool> {
     let site = headers.get(SEC_FETCH_SITE);
     if site.is_some_and(|site| site == "same-origin") {
         return Some(true);
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
         return Some(
-            allowed.iter().any(|known| known.as_header() == origin) || is_own(origin, headers),
+            config
+                .allowed_origins
+                .iter()
+                .chain(&config.public_origin)
+                .any(|known| known.as_header() == origin)
+                || is_on_own_machine(origin, headers),
         );
     }
     site.map(|_| false)
 }
 
-/// True for the gateway's own page. A page over plain http may have been changed by anyone on its way, so it counts
-/// only on this machine.
-fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
+/// True for a page of the gateway that was reached by a name of this machine. The header `Host` says nothing else about
+/// what is the gateway's own: with any other name in it, a page of that name may have sent it.
+fn is_on_own_machine(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else {
         return false;
     };
-    origin == format!("https://{host}")
-        || (is_own_machine(host) && origin == format!("http://{host}"))
+    let is_same = |scheme| origin.strip_prefix(scheme) == Some(host);
+    is_own_machine(host) && (is_same("http://") || is_same("https://"))
+}
+
+/// True when the request was sent to a name by which the gateway is known, or does not say to which: browsers say it.
+pub(crate) fn is_known_host(headers: &HeaderMap, config: &AuthConfig) -> bool {
+    let (Some(allowed), Some(asked)) = (&config.allowed_hosts, headers.get(header::HOST)) else {
+        return true;
+    };
+    let Some(asked) = asked.to_str().ok().and_then(host_of) else {
+        return false;
+    };
+    let public = config.public_origin.as_ref().and_then(Origin::host);
+    let mut known = allowed.iter().map(String::as_str).chain(public);
+    is_loopback(asked) || known.any(|known| known.eq_ignore_ascii_case(asked))
 }
 
 /// The authority that the client asked for.
@@ -58,8 +76,7 @@ pub(crate) fn is_asked_on_loopback(headers: &HeaderMap) -> bool {
 }
 
 fn is_own_machine(host: &str) -> bool {
-    host.parse::<Authority>()
-        .is_ok_and(|authority| is_loopback(authority.host()))
+    host_of(host).is_some_and(is_loopback)
 }
 
 /// Lets the pages of the allow-list call this gateway; `None` when there are none.
@@ -106,7 +123,11 @@ mod tests {
 
     #[test]
     fn a_page_is_judged_by_what_the_browser_says() {
-        let allowed = [Origin::parse("https://app.example.com").unwrap()];
+        let config = AuthConfig {
+            allowed_origins: vec![Origin::parse("https://app.example.com").unwrap()],
+            public_origin: Some(Origin::parse("https://api.example.com").unwrap()),
+            ..AuthConfig::default()
+        };
         let judge = |headers: &[(&'static str, &'static str)]| {
             let pairs = headers.iter().map(|(name, value)| {
                 (
@@ -114,7 +135,7 @@ mod tests {
                     HeaderValue::from_static(value),
                 )
             });
-            is_trusted_page(&pairs.collect(), &allowed)
+            is_trusted_page(&pairs.collect(), &config)
         };
         let host = ("host", "api.example.com");
         assert_eq!(judge(&[host]), None);
@@ -159,13 +180,67 @@ mod tests {
             ]
             .into_iter()
             .collect();
-            assert_eq!(is_trusted_page(&headers, &allowed), Some(false), "{origin}");
+            assert_eq!(is_trusted_page(&headers, &config), Some(false), "{origin}");
         }
         for site in ["cross-site", "same-site", "none"] {
             let headers: HeaderMap = [(SEC_FETCH_SITE, HeaderValue::from_static(site))]
                 .into_iter()
                 .collect();
-            assert_eq!(is_trusted_page(&headers, &allowed), Some(false), "{site}");
+            assert_eq!(is_trusted_page(&headers, &config), Some(false), "{site}");
         }
+    }
+    fn asked(host: &str) -> HeaderMap {
+        let host = HeaderValue::from_str(host).unwrap();
+        [(header::HOST, host)].into_iter().collect()
+    }
+
+    /// Whoever can lead a name to this gateway can have a browser send that name as `Host` and `Origin`.
+    #[test]
+    fn a_name_that_anybody_can_choose_makes_no_page_the_gateways_own() {
+        let mut headers = asked("evil.example");
+        headers.insert(
+            header::ORIGIN,
+            HeaderValue::from_static("https://evil.example"),
+        );
+        assert_eq!(
+            is_trusted_page(&headers, &AuthConfig::default()),
+            Some(false)
+        );
+    }
+
+    #[test]
+    fn a_gateway_is_known_by_the_names_of_its_machine_and_those_that_are_configured() {
+        let config = AuthConfig {
+            public_origin: Some(Origin::parse("https://agents.example.com").unwrap()),
+            allowed_hosts: Some(vec!["gateway.internal".to_owned()]),
+            ..AuthConfig::default()
+        };
+        for known in [
+            "localhost:8080",
+            "127.0.0.1",
+            "[::1]:8080",
+            "gateway.internal:8080",
+            "Gateway.Internal",
+            "agents.example.com",
+        ] {
+            assert!(is_known_host(&asked(known), &config), "{known}");
+        }
+        for other in [
+            "evil.example",
+            "localhost.evil.example",
+            "10.0.0.1:8080",
+            "127.0.0.1.evil.example",
+            "localhost:8080:evil",
+            "[::1",
+            "",
+        ] {
+            assert!(!is_known_host(&asked(other), &config), "{other}");
+        }
+        let any = AuthConfig {
+            allowed_hosts: None,
+            ..config
+        };
+        assert!(is_known_host(&asked("evil.example"), &any));
+        assert!(is_known_host(&HeaderMap::new(), &AuthConfig::default()));
     }
 }

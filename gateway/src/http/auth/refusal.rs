@@ -26,6 +26,8 @@ pub(crate) enum AuthRefusal {
     Scope(Scope),
     /// A page of another origin.
     Origin,
+    /// No credential, and a name that the gateway is not known by.
+    Host,
     /// The credential cannot be checked now.
     Unknown(Problem),
 }
@@ -57,6 +59,10 @@ impl AuthRefusal {
                 Code::OriginNotAllowed,
                 "Pages of this origin may not do that here; `allowed_origins` in the gateway's [auth] lists those that may.",
             ),
+            Self::Host => Problem::new(
+                Code::HostNotAllowed,
+                "Ask by a name of this machine, or send a credential; `allowed_hosts` in the gateway's [auth] lists further names.",
+            ),
             Self::Unknown(problem) => problem.clone(),
         }
     }
@@ -73,7 +79,7 @@ impl AuthRefusal {
                 "Bearer error=\"insufficient_scope\", scope=\"{}\"",
                 scope.as_str()
             )),
-            Self::Origin | Self::Unknown(_) => None,
+            Self::Origin | Self::Host | Self::Unknown(_) => None,
         }
     }
 }

@@ -42,10 +42,12 @@ use crate::{
 };
 
 /// Problems of every endpoint of the agent: with the credential, with the limits of a tenant, and with the store.
-const COMMON: [Code; 8] = [
+const COMMON: [Code; 10] = [
     Code::Unauthenticated,
     Code::InsufficientScope,
     Code::OriginNotAllowed,
+    Code::HostNotAllowed,
+    Code::RequestTimeout,
     Code::Conflict,
     Code::RateLimited,
     Code::Internal,

@@ -58,6 +58,8 @@ codes! {
     InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
     /// A page of another origin used what its browser sends by itself.
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
+    /// Without a credential, and by a name that is not known to be the gateway's.
+    HostNotAllowed = "host_not_allowed", FORBIDDEN, "This gateway is not known by this name";
     /// No such endpoint.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
@@ -70,6 +72,8 @@ codes! {
     BlobNotFound = "blob_not_found", NOT_FOUND, "There is no such file";
     /// The endpoint has other methods; see the header `Allow`.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
+    /// The body came too slowly.
+    RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
     /// The id belongs to a conversation that the caller cannot see.
     ConversationIdTaken = "conversation_id_taken", CONFLICT, "The conversation id is taken";
     /// A message that may not wait, and a turn that runs.

@@ -24,7 +24,7 @@ use utoipa::{
 use super::messages::idempotency_key;
 use crate::{
     http::{
-        extract::{Caller, Params, checked_id},
+        extract::{Caller, Params, checked_id, unread_body},
         openapi::{IdempotencyKey, problems},
         problem::{Code, Problem},
         range::{self, Asked},
@@ -151,8 +151,7 @@ fn too_large(limit: usize) -> Problem {
 async fn limited(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     let (mut body, mut bytes) = (body.into_data_stream(), Vec::new());
     while let Some(chunk) = body.next().await {
-        let chunk =
-            chunk.map_err(|_cut| Problem::new(Code::InvalidBody, "The body could not be read."))?;
+        let chunk = chunk.map_err(|error| unread_body(&error))?;
         if bytes.len() + chunk.len() > limit {
             return Err(too_large(limit));
         }

@@ -16,7 +16,7 @@ use super::wire::time;
 use crate::{
     config::Scope,
     http::{
-        auth::{self, AuthRefusal, Caller, Credential},
+        auth::{AuthRefusal, Caller, Credential},
         openapi::problems,
         state::GatewayState,
     },
@@ -50,9 +50,9 @@ fn scopes() -> Array {
     Array::new(one_of(&Scope::ALL.map(Scope::as_str)))
 }
 
-problems!(only ShowRefusals: Unauthenticated, RateLimited, Internal, IssuerUnavailable, StoreUnavailable);
+problems!(only ShowRefusals: Unauthenticated, HostNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable);
 problems!(
-    only ChangeRefusals: Unauthenticated, OriginNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable
+    only ChangeRefusals: Unauthenticated, OriginNotAllowed, HostNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable
 );
 
 /// Shows who the caller is, whatever their credential and scopes.
@@ -92,11 +92,7 @@ pub(super) async fn open(
     headers: HeaderMap,
 ) -> Result<Response, AuthRefusal> {
     let opened = state.auth.open_session(&caller).await?;
-    Ok(with_cookie(auth::keep_session(
-        &headers,
-        &opened.session,
-        opened.lifetime,
-    )))
+    Ok(with_cookie(state.auth.keep(&headers, &opened)))
 }
 
 /// Ends the session, and has the browser forget it.
@@ -115,7 +111,7 @@ pub(super) async fn end(
     headers: HeaderMap,
 ) -> Result<Response, AuthRefusal> {
     state.auth.end_session(&caller).await?;
-    Ok(with_cookie(auth::forget_session(&headers)))
+    Ok(with_cookie(state.auth.forget(&headers)))
 }
 
 fn with_cookie(cookie: Option<HeaderValue>) -> Response {

@@ -51,6 +51,15 @@ pub(crate) const REVOKE_KEY: &str =
 /// `$1` id, `$2` now, `$3` time. Changes nothing when a use after that time is noted already.
 pub(crate) const TOUCH_KEY: &str = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)";
 
+/// `$1` key, `$2` how many stay, `$3` limit.
+pub(crate) const END_OLDEST_OF_KEY: &str = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys \
+     WHERE parent_id = $1 ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $2)";
+
+/// `$1` tenant, `$2` owner, `$3` how many stay, `$4` limit. It reads all sessions that are open: people sign in rarely.
+pub(crate) const END_OLDEST_OF_OWNER: &str = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys \
+     WHERE kind = 'session' AND parent_id IS NULL AND tenant_id = $1 AND owner_id = $2 \
+     ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $3)";
+
 /// `$1` before, `$2` limit.
 pub(crate) const REMOVE_ENDED_SESSIONS: &str = "DELETE FROM api_keys WHERE id IN \
      (SELECT id FROM api_keys WHERE kind = 'session' AND expires_at < $1 ORDER BY expires_at LIMIT $2)";

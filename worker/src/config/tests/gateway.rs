@@ -46,6 +46,33 @@ fn a_gateway_takes_what_is_written() {
 }
 
 #[test]
+fn connections_have_limits_of_their_own() {
+    let text = "[gateway]\nmax_connections = 9\nmax_connections_per_address = 3\nheader_timeout = \"1s\"\nbody_timeout = \"2s\"\n\
+                body_bytes_per_second = 7\nunknown_keys_per_second = 0\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
+    let limits = parse(text, &[]).unwrap().gateway.connections;
+    assert_eq!((limits.most, limits.most_of_address), (9, Some(3)));
+    assert_eq!(
+        (
+            limits.header_timeout,
+            limits.body_timeout,
+            limits.body_bytes_per_second
+        ),
+        (Duration::from_secs(1), Duration::from_secs(2), 7)
+    );
+    assert_eq!(limits.unknown_keys_per_second, None);
+    let proxies: Vec<_> = limits
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(proxies, ["10.0.0.0/8", "::1/128"]);
+    assert_eq!(
+        parse("", &[]).unwrap().gateway.connections.most_of_address,
+        None
+    );
+}
+
+#[test]
 fn a_wrong_setting_of_a_gateway_is_explained() {
     assert_errors(&[
         (
@@ -68,6 +95,14 @@ fn a_wrong_setting_of_a_gateway_is_explained() {
         (
             "[gateway]\nretry_min = \"2s\"\nretry_max = \"1s\"\n",
             "3:13: `retry_max` must be from 2s to 1h",
+        ),
+        (
+            "[gateway]\nmax_header_bytes = 1000\n",
+            "2:20: `max_header_bytes` must be from 8192 to 1048576, not 1000",
+        ),
+        (
+            "[gateway]\ntrusted_proxies = [\"10.0.0.0/8\", \"proxy\"]\n",
+            "2:34: \"proxy\" is no network; write one like \"10.0.0.0/8\", or an address",
         ),
         (
             "[gateway]\nmax_streams = 0\n",

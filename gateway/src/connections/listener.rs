@@ -42,14 +42,14 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Accepts connections whose writes fail after `stall_timeout` without progress.
-pub struct StallGuardedListener {
+pub(crate) struct StallGuardedListener {
     tcp: TcpListener,
     stall_timeout: Duration,
 }
 
 impl StallGuardedListener {
     /// Guards the connections of `tcp`.
-    pub fn new(tcp: TcpListener, stall_timeout: Duration) -> Self {
+    pub(crate) fn new(tcp: TcpListener, stall_timeout: Duration) -> Self {
         Self { tcp, stall_timeout }
     }
 }
@@ -85,7 +85,7 @@ fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Guarded<Io> {
 
 /// A connection that counts when it is cut because the other side takes nothing. The stream that is sent over it cannot:
 /// it is not asked for more, and is dropped like that of a reader who has left.
-pub struct Guarded<Io> {
+pub(crate) struct Guarded<Io> {
     io: Pin<Box<TimeoutWriter<Io>>>,
     has_stalled: bool,
 }

@@ -1,0 +1,142 @@
+//! Request bodies that come too slowly, and responses that hold the place of their connection.
+
+use std::{
+    error::Error,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::{Body, Bytes};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::places::Answering;
+
+/// How long a body may take: `base`, and the time that its bytes need at `bytes_per_second`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) base: Duration,
+    pub(crate) bytes_per_second: u32,
+}
+
+impl Pace {
+    /// When more must have come, if so many bytes have come until now.
+    fn deadline(self, begun: Instant, bytes: u64) -> Instant {
+        let rate = u64::from(self.bytes_per_second.max(1));
+        begun + self.base + Duration::from_millis(bytes.saturating_mul(1000) / rate)
+    }
+}
+
+/// A body came more slowly than it may.
+#[derive(Debug, thiserror::Error)]
+#[error("the request body came too slowly")]
+struct TooSlow;
+
+/// True when a body could not be read because it came too slowly.
+pub(crate) fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
+    error.is::<TooSlow>() || error.source().is_some_and(is_too_slow)
+}
+
+/// The body of a request, which fails when it comes too slowly.
+pub(crate) fn paced(body: Incoming, pace: Pace) -> Body {
+    if body.is_end_stream() {
+        return Body::empty();
+    }
+    let begun = Instant::now();
+    Body::new(Paced {
+        body,
+        pace,
+        begun,
+        bytes: 0,
+        limit: Box::pin(sleep_until(pace.deadline(begun, 0))),
+    })
+}
+
+struct Paced<B> {
+    body: B,
+    pace: Pace,
+    begun: Instant,
+    bytes: u64,
+    limit: Pin<Box<Sleep>>,
+}
+
+impl<B> HttpBody for Paced<B>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
+{
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = &mut *self;
+        match Pin::new(&mut this.body).poll_frame(context) {
+            Poll::Pending => {
+                // The deadline moves with each piece. It is set when there is nothing to read.
+                let deadline = this.pace.deadline(this.begun, this.bytes);
+                if this.limit.deadline() != deadline {
+                    this.limit.as_mut().reset(deadline);
+                }
+                this.limit
+                    .as_mut()
+                    .poll(context)
+                    .map(|()| Some(Err(TooSlow.into())))
+            }
+            Poll::Ready(frame) => Poll::Ready(frame.map(|frame| {
+                let frame = frame.map_err(Into::into)?;
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                this.bytes = this
+                    .bytes
+                    .saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+                Ok(frame)
+            })),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of a response. Its connection keeps its place until the body is dropped.
+pub(crate) struct Answer {
+    body: Body,
+    _answering: Answering,
+}
+
+impl Answer {
+    pub(crate) fn new(body: Body, answering: Answering) -> Self {
+        Self {
+            body,
+            _answering: answering,
+        }
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,94 @@
+//! The address of who is asking. Behind proxies that are trusted, it is the one that they tell.
+
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The most addresses of the header that are read: more proxies than anybody has in a row.
+const MAX_HOPS: usize = 16;
+
+/// The other side of the connection: a client, or a proxy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Returns the address that a request comes from, as far as it can be believed: the last one of `X-Forwarded-For` that
+/// is no trusted proxy, and the peer's when the peer itself is none. What is before that one, anybody may have written.
+pub(crate) fn address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
+    let mut client = peer.0.to_canonical();
+    if !is_trusted(client) {
+        return client;
+    }
+    let values = headers.get_all(FORWARDED_FOR).into_iter().rev();
+    let hops = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.rsplit(','));
+    for hop in hops.take(MAX_HOPS) {
+        // A proxy that is trusted writes addresses. What else stands here comes from before it.
+        let Ok(address) = hop.trim().parse::<IpAddr>() else {
+            return client;
+        };
+        client = address.to_canonical();
+        if !is_trusted(client) {
+            return client;
+        }
+    }
+    client
+}
+
+/// What counts as one address in limits: an IPv4 address, or the network of an IPv6 address, because who has one of its
+/// addresses has all 2^64.
+pub(crate) fn counted(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = u128::from(address) & !u128::from(u64::MAX);
+            IpAddr::V6(network.into())
+        }
+        IpAddr::V4(address) => IpAddr::V4(address),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_trusted_proxy_is_believed() {
+        let trusted: [IpNet; 2] = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
+        let ask = |peer: &str, lines: &[&'static str]| {
+            let headers = lines
+                .iter()
+                .map(|line| (FORWARDED_FOR, line.parse().unwrap()));
+            let mut map = HeaderMap::new();
+            headers.for_each(|(name, value)| {
+                map.append(name, value);
+            });
+            address(Peer(peer.parse().unwrap()), &map, &trusted).to_string()
+        };
+        // Whoever connects without a proxy may write what they like.
+        assert_eq!(ask("203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
+        assert_eq!(ask("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
+        assert_eq!(ask("::ffff:10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
+        // The client wrote the first one.
+        assert_eq!(
+            ask("10.0.0.1", &["1.1.1.1, 198.51.100.1, 10.0.0.2"]),
+            "198.51.100.1"
+        );
+        assert_eq!(ask("fd00::1", &["1.1.1.1", "2001:db8::5"]), "2001:db8::5");
+        assert_eq!(ask("10.0.0.1", &["unknown"]), "10.0.0.1");
+        assert_eq!(ask("10.0.0.1", &["1.1.1.1, nobody, 10.0.0.3"]), "10.0.0.3");
+        assert_eq!(ask("10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn an_ipv6_network_counts_as_one() {
+        let count = |text: &str| counted(text.parse().unwrap()).to_string();
+        assert_eq!(count("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(count("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(count("192.0.2.1"), "192.0.2.1");
+    }
+}
