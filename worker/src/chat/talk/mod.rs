@@ -1,6 +1,7 @@
 //! A conversation on a terminal: waits for keys, events and signals, and draws.
 //!
 //! - `typed`: what keys do
+//! - `commands`: what a line says
 //! - `draw`: what the live part shows beside the conversation itself
 
 mod commands;
