@@ -86,9 +86,8 @@ async fn tools_spin_in_their_places_and_the_answer_is_rendered() {
 
 #[tokio::test]
 async fn an_answer_streams_and_a_long_one_scrolls_away_whole() {
-    let long: String = (0..60)
-        .map(|n| format!("Paragraph number {n}.\n\n"))
-        .collect();
+    let long: Vec<_> = (0..60).map(|n| format!("Paragraph number {n}.")).collect();
+    let long = long.join("\n\n");
     let script = move |request: &Request| match request.last("user").as_str() {
         "long" => Reply::text(&long).held(),
         _ => Reply::text("# Half\n\nof **it").held(),

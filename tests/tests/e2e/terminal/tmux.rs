@@ -135,10 +135,9 @@ impl Window {
             is_so(&screen).then_some(screen)
         });
         let limit = std::time::Duration::from_mins(1);
-        match tokio::time::timeout(limit, waiting).await {
-            Ok(screen) => screen,
-            Err(_) => panic!("the screen never shows {what}:\n{}", seen.lock().unwrap()),
-        }
+        let screen = tokio::time::timeout(limit, waiting).await;
+        screen
+            .unwrap_or_else(|_| panic!("the screen never shows {what}:\n{}", seen.lock().unwrap()))
     }
 }
 
