@@ -68,6 +68,13 @@ CREATE TABLE public.blobs (
     content bytea,
     created_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.client_tool_claims (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    execution_id text NOT NULL COLLATE pg_catalog."C",
+    claimant text NOT NULL COLLATE pg_catalog."C",
+    claims integer NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.context_cuts (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     thread text NOT NULL COLLATE pg_catalog."C",
@@ -258,6 +265,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.client_tool_claims
+    ADD CONSTRAINT client_tool_claims_pkey PRIMARY KEY (conversation_id, execution_id);
 ALTER TABLE ONLY public.context_cuts
     ADD CONSTRAINT context_cuts_pkey PRIMARY KEY (conversation_id, thread, through_sequence);
 ALTER TABLE ONLY public.conversation_budgets
@@ -339,6 +348,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.client_tool_claims
+    ADD CONSTRAINT client_tool_claims_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.execution_checkpoints

@@ -98,6 +98,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "agent_executions",
         "api_keys",
         "blobs",
+        "client_tool_claims",
         "context_cuts",
         "conversation_budgets",
         "conversations",

@@ -47,6 +47,8 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
     gateway.on("GET", "conversations/talk/events", Answer(body={"events": [], "has_more": False}))
     accepted = {"conversation_id": "talk", "message_id": "msg_1", "status": "queued"}
     gateway.on("POST", "conversations/talk/messages", Answer(202, accepted))
+    for execution_id in ("exec_1", "exec_2"):
+        gateway.on("POST", f"conversations/talk/client-tools/{execution_id}/claim", Answer(body={"is_repeated": False}))
     yield gateway
     gateway.close()
 

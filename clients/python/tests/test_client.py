@@ -13,6 +13,7 @@ from gateway import Answer, Cut, Gateway, Received, event, frame, problem, repla
 
 import everturn
 from everturn import ApiError, ClientTool, EverturnError, FileStorage, Limits, TurnError
+from everturn.core import tools
 
 Connect = Callable[..., Any]
 STREAM = "conversations/talk/events/stream"
@@ -25,17 +26,17 @@ def cut(_: Received) -> Answer:
     raise Cut
 
 
-def test_send_and_reply(gateway: Gateway, connect: Connect) -> None:
+def test_send_and_answer(gateway: Gateway, connect: Connect) -> None:
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, text("text_start", text="Hel"), ANSWER, END]))
     turn = connect(key="secret").conversation("talk").send("Hi", message_id="mine")
     updates = list(turn)
     assert "".join(update.new_text for update in updates) == "Hello!"
     assert updates[-1].state.status == "idle"
     assert turn.message_id == "msg_1"
-    reply = turn.reply()
-    assert (reply.text, reply.end.cost_usd) == ("Hello!", "0.01")
+    answer = turn.answer()
+    assert (answer.content, answer.end.cost_usd) == ("Hello!", "0.01")
     (sent,) = gateway.seen("POST", "/messages")
-    assert sent.json == {"content": "Hi", "message_id": "mine"}
+    assert sent.json == {"content": "Hi", "message_id": "mine", "create": {}}
     assert {request.headers["authorization"] for request in gateway.received} == {"Bearer secret"}
 
 
@@ -76,14 +77,14 @@ def test_statuses_that_may_pass_and_reconnect(gateway: Gateway, connect: Connect
     answers: list[Any] = [problem(503, "too_many_streams"), cut, Answer(502), Answer(204)]
     answers += [Answer(body=[replay(), SAID, leave]), Answer(body=[replay(1), ANSWER, END])]
     gateway.on("GET", STREAM, *answers)
-    assert connect().conversation("talk").send("Hi").reply().text == "Hello!"
+    assert connect().conversation("talk").send("Hi").answer().content == "Hello!"
     assert len(gateway.seen("GET", "/stream")) == len(answers)
 
 
 def test_a_refused_stream_is_an_error_with_its_page(gateway: Gateway, connect: Connect) -> None:
     gateway.on("GET", STREAM, problem(403, "insufficient_scope"))
     with pytest.raises(ApiError) as caught:
-        connect().conversation("talk").send("Hi").reply()
+        connect().conversation("talk").send("Hi").answer()
     error = caught.value
     assert (error.code, error.status, error.request_id) == ("insufficient_scope", 403, "req-1")
     assert error.message == "A sentence about insufficient_scope."
@@ -93,7 +94,7 @@ def test_a_refused_stream_is_an_error_with_its_page(gateway: Gateway, connect: C
 def test_a_stream_that_never_opens_is_given_up(gateway: Gateway, connect: Connect) -> None:
     gateway.on("GET", STREAM, cut)
     with pytest.raises(EverturnError) as caught:
-        connect(limits=Limits(connections=3)).conversation("talk").send("Hi").reply()
+        connect(limits=Limits(connections=3)).conversation("talk").send("Hi").answer()
     assert caught.value.code == "unreachable"
     assert len(gateway.seen("GET", "/stream")) == 3
 
@@ -101,7 +102,7 @@ def test_a_stream_that_never_opens_is_given_up(gateway: Gateway, connect: Connec
 def test_a_silent_stream_counts_as_dead(gateway: Gateway, connect: Connect) -> None:
     silence = threading.Event()
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, silence.wait]), Answer(body=[replay(1), ANSWER, END]))
-    assert connect(limits=Limits(silence_seconds=0.2)).conversation("talk").send("Hi").reply().text == "Hello!"
+    assert connect(limits=Limits(silence_seconds=0.2)).conversation("talk").send("Hi").answer().content == "Hello!"
     silence.set()
 
 
@@ -112,7 +113,7 @@ def test_the_stream_of_a_deleted_conversation_ends(gateway: Gateway, connect: Co
     assert list(conversation.follow())[-1].state.ended == "conversation_deleted"
     assert conversation.state.ended == "conversation_deleted"
     with pytest.raises(EverturnError) as caught:
-        connect().conversation("talk").send("Hi").reply()
+        connect().conversation("talk").send("Hi").answer()
     assert caught.value.code == "stream_ended"
 
 
@@ -120,15 +121,15 @@ def test_a_stream_goes_on_with_another_token(gateway: Gateway, connect: Connect)
     end = frame("end", {"type": "end", "reason": "token_expired", "reconnect": False})
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, end]), Answer(body=[replay(1), ANSWER, END]))
     tokens = iter(f"token{number}" for number in range(100))
-    reply = connect(key=lambda: next(tokens)).conversation("talk").send("Hi").reply()
-    assert reply.text == "Hello!"
+    answer = connect(key=lambda: next(tokens)).conversation("talk").send("Hi").answer()
+    assert answer.content == "Hello!"
     assert len(gateway.seen("GET", "/stream")) == 2
 
 
 def test_limits_of_frames_and_answers(gateway: Gateway, connect: Connect) -> None:
     gateway.on("GET", STREAM, Answer(body=[replay(), event(1, "user_message", content="x" * 5000)]))
     with pytest.raises(EverturnError) as caught:
-        connect(limits=Limits(frame_bytes=1000)).conversation("talk").send("Hi").reply()
+        connect(limits=Limits(frame_bytes=1000)).conversation("talk").send("Hi").answer()
     assert caught.value.code == "frame_too_large"
     gateway.on("GET", "conversations/talk", Answer(body={"title": "x" * 5000}))
     with pytest.raises(EverturnError) as caught:
@@ -140,41 +141,40 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_message_id(gateway: Gate
     accepted = Answer(202, {"conversation_id": "talk", "message_id": "msg_1", "status": "queued"})
     gateway.on("POST", "conversations/talk/messages", cut, problem(503, "temporal_unavailable"), accepted)
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, ANSWER, END]))
-    assert connect().conversation("talk").send("Hi").reply().text == "Hello!"
+    assert connect().conversation("talk").send("Hi").answer().content == "Hello!"
     ids = [request.json["message_id"] for request in gateway.seen("POST", "/messages")]
     assert [len(ids), len(set(ids))] == [3, 1]
 
 
 def test_the_first_message_creates_the_conversation(gateway: Gateway, connect: Connect) -> None:
-    accepted = Answer(202, {"conversation_id": "talk", "message_id": "msg_1", "status": "queued"})
-    gateway.on("POST", "conversations/talk/messages", problem(404, "conversation_not_found"), accepted)
-    gateway.on("POST", "conversations", Answer(201, {"id": "talk"}))
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, ANSWER, END]))
-    assert connect().conversation("talk", agent="poet").send("Hi").reply().text == "Hello!"
-    assert gateway.seen("POST", "/conversations")[0].json == {"id": "talk", "agent": "poet"}
+    assert connect().conversation("talk", agent="poet").ask("Hi").content == "Hello!"
+    (sent,) = gateway.seen("POST", "/messages")
+    assert sent.json["create"] == {"agent": "poet"}
+    assert gateway.seen("POST", "/conversations") == []
 
 
 def test_what_was_not_confirmed_survives_the_program(gateway: Gateway, connect: Connect, tmp_path: Path) -> None:
     gateway.on("POST", "conversations/talk/messages", cut)
     limits = Limits(attempts=2)
     with pytest.raises(EverturnError):
-        connect(storage=FileStorage(tmp_path), limits=limits).conversation("talk").send("Hi").reply()
+        connect(limits=limits).conversation("talk", storage=FileStorage(tmp_path)).send("Hi").answer()
     accepted = Answer(202, {"conversation_id": "talk", "message_id": "msg_1", "status": "queued"})
     gateway.on("POST", "conversations/talk/messages", accepted)
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, ANSWER, END]))
-    conversation = connect(storage=FileStorage(tmp_path)).conversation("talk")
+    conversation = connect().conversation("talk", storage=FileStorage(tmp_path))
     assert [message.content for message in conversation.pending()] == ["Hi"]
     (turn,) = conversation.restore()
-    assert turn.reply().text == "Hello!"
+    assert turn.answer().content == "Hello!"
     assert conversation.pending() == []
     assert len({request.json["message_id"] for request in gateway.seen("POST", "/messages")}) == 1
 
 
 def test_a_message_that_is_refused_is_not_kept(gateway: Gateway, connect: Connect, tmp_path: Path) -> None:
     gateway.on("POST", "conversations/talk/messages", problem(413, "message_too_long"))
-    conversation = connect(storage=FileStorage(tmp_path)).conversation("talk")
+    conversation = connect().conversation("talk", storage=FileStorage(tmp_path))
     with pytest.raises(ApiError):
-        conversation.send("Hi").reply()
+        conversation.send("Hi").answer()
     assert conversation.pending() == []
     assert len(gateway.seen("POST", "/messages")) == 1
 
@@ -191,7 +191,7 @@ def test_a_message_that_was_taken_before_is_found_in_the_history(gateway: Gatewa
         return Answer(body={"events": known, "has_more": known != log[: len(known)]})
 
     gateway.on("GET", "conversations/talk/events", page)
-    assert connect().conversation("talk").send("Hi", message_id="mine").reply().text == "Hello!"
+    assert connect().conversation("talk").send("Hi", message_id="mine").answer().content == "Hello!"
     assert gateway.seen("GET", "/stream") == []
 
 
@@ -200,7 +200,7 @@ def test_a_turn_without_an_answer_raises(gateway: Gateway, connect: Connect, out
     data = {"code": "turn_lost", "message": "It is lost."} if outcome == "error" else {"reason": "requested"}
     gateway.on("GET", STREAM, Answer(body=[replay(), SAID, event(2, outcome, agent_execution_id="run_1", **data)]))
     with pytest.raises(TurnError) as caught:
-        connect().conversation("talk").send("Hi").reply()
+        connect().conversation("talk").send("Hi").answer()
     assert caught.value.code == ("turn_lost" if outcome == "error" else "cancelled")
     assert caught.value.docs == (f"{gateway.url}/docs/errors/turn_lost" if outcome == "error" else None)
 
@@ -211,7 +211,7 @@ def test_a_message_that_is_steered_ends_with_the_turn_that_it_joined(gateway: Ga
     frames += [event(3, "complete", "msg_0", agent_execution_id="run_1")]
     gateway.on("GET", STREAM, Answer(body=frames))
     turn = connect().conversation("talk").send("And more", on_busy="steer")
-    assert turn.reply().end.turn == "msg_0"
+    assert turn.answer().end.turn == "msg_0"
     assert gateway.seen("POST", "/messages")[0].json["on_busy"] == "steer"
 
 
@@ -264,7 +264,7 @@ def test_client_tools_run_by_themselves_and_once(gateway: Gateway, connect: Conn
     frames += [_asked(6, "exec_2"), posted.wait, _observed(7, "exec_2")]
     frames += [event(8, "complete", agent_execution_id="run_1")]
     gateway.on("GET", STREAM, Answer(body=frames))
-    connect(tools={"add": add}).conversation("talk").send("Hi").reply()
+    connect().conversation("talk", tools={"add": add}).send("Hi").answer()
     bodies = [request.json for request in gateway.seen("POST", "exec_2")]
     assert bodies == [{"result": {"sum": 3}, "is_error": False}] * 2
     assert gateway.seen("POST", "exec_1") == []
@@ -284,7 +284,7 @@ def test_a_client_tool_that_raises(gateway: Gateway, connect: Connect) -> None:
     gateway.on("GET", "conversations/talk/client-tools", Answer(body={"client_tools": [waiting]}))
     gateway.on("POST", "conversations/talk/client-tools/exec_1", take)
     gateway.on("GET", STREAM, Answer(body=[replay(), posted.wait, SAID, ANSWER, END]))
-    connect(tools={"add": add}).conversation("talk").send("Hi").reply()
+    connect().conversation("talk", tools={"add": add}).send("Hi").answer()
     (request,) = gateway.seen("POST", "exec_1")
     assert request.json == {"result": {"error": "There is no such number."}, "is_error": True}
 
@@ -292,7 +292,7 @@ def test_a_client_tool_that_raises(gateway: Gateway, connect: Connect) -> None:
 @pytest.mark.parametrize("may_repeat", [True, False])
 def test_a_client_tool_that_was_cut_off(gateway: Gateway, connect: Connect, tmp_path: Path, may_repeat: bool) -> None:
     """After a crash, a tool runs again only if it says that it may."""
-    FileStorage(tmp_path)["everturn-tool/talk/exec_1"] = "{}"
+    FileStorage(tmp_path)["everturn-tool/talk/exec_1"] = '{"claimant": "me"}'
     posted = threading.Event()
 
     def take(request: Received) -> Answer:
@@ -304,10 +304,64 @@ def test_a_client_tool_that_was_cut_off(gateway: Gateway, connect: Connect, tmp_
     gateway.on("POST", "conversations/talk/client-tools/exec_1", take)
     gateway.on("GET", STREAM, Answer(body=[replay(), posted.wait, SAID, ANSWER, END]))
     tool = ClientTool(lambda a, b: a + b, may_repeat=may_repeat)
-    connect(tools={"add": tool}, storage=FileStorage(tmp_path)).conversation("talk").send("Hi").reply()
+    connect().conversation("talk", tools={"add": tool}, storage=FileStorage(tmp_path)).send("Hi").answer()
     (request,) = gateway.seen("POST", "exec_1")
     assert request.json["is_error"] is not may_repeat
+    (claim,) = gateway.seen("POST", "/claim")
+    assert claim.json == {"claimant": "me"}
     assert list(FileStorage(tmp_path)) == []
+
+
+@pytest.mark.parametrize("may_repeat", [True, False])
+def test_a_call_that_another_device_has_begun(gateway: Gateway, connect: Connect, may_repeat: bool) -> None:
+    """While the other device holds it, the tool does not run; when that one has died, it runs only if it may."""
+    posted, runs = threading.Event(), []
+
+    def take(request: Received) -> Answer:
+        posted.set()
+        return Answer(202, {"execution_id": "exec_1", "status": "stored"})
+
+    waiting = {"execution_id": "exec_1", "tool_name": "add", "tool_input": {"a": 1, "b": 2}}
+    gateway.on("GET", "conversations/talk/client-tools", Answer(body={"client_tools": [waiting]}))
+    held = problem(409, "client_tool_claimed", retry_after="1")
+    gateway.on("POST", "conversations/talk/client-tools/exec_1/claim", held, Answer(body={"is_repeated": True}))
+    gateway.on("POST", "conversations/talk/client-tools/exec_1", take)
+    comments = [*[b": still here\n\n", lambda: posted.wait(0.1)] * 50, posted.wait]
+    gateway.on("GET", STREAM, Answer(body=[replay(), *comments, SAID, ANSWER, END]))
+    tool = ClientTool(lambda a, b: runs.append(a + b), may_repeat=may_repeat)
+    connect().conversation("talk", tools={"add": tool}).ask("Hi")
+    assert len(gateway.seen("POST", "/claim")) == 2
+    assert runs == ([3] if may_repeat else [])
+    (request,) = gateway.seen("POST", "exec_1")
+    assert request.json["is_error"] is not may_repeat
+
+
+def test_a_tool_that_takes_long_keeps_its_claim(
+    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "_RENEW_SECONDS", 0.01)
+    posted, renewed = threading.Event(), threading.Event()
+    claimants = []
+
+    def claim(request: Received) -> Answer:
+        claimants.append(request.json["claimant"])
+        if len(claimants) == 3:
+            renewed.set()
+        return Answer(body={"is_repeated": False})
+
+    def take(request: Received) -> Answer:
+        posted.set()
+        return Answer(202, {"execution_id": "exec_1", "status": "stored"})
+
+    waiting = {"execution_id": "exec_1", "tool_name": "add", "tool_input": {"a": 1, "b": 2}}
+    gateway.on("GET", "conversations/talk/client-tools", Answer(body={"client_tools": [waiting]}))
+    gateway.on("POST", "conversations/talk/client-tools/exec_1/claim", claim)
+    gateway.on("POST", "conversations/talk/client-tools/exec_1", take)
+    gateway.on("GET", STREAM, Answer(body=[replay(), posted.wait, SAID, ANSWER, END]))
+    connect().conversation("talk", tools={"add": lambda a, b: renewed.wait(30)}).ask("Hi")
+    (request,) = gateway.seen("POST", "exec_1")
+    assert request.json == {"result": True, "is_error": False}
+    assert len(set(claimants)) == 1
 
 
 def test_approvals_are_answered_for_what_was_shown(gateway: Gateway, connect: Connect) -> None:
@@ -334,9 +388,40 @@ def test_pages_are_read_to_their_end(gateway: Gateway, connect: Connect) -> None
     first = Answer(body={"timeline": [2], "nextBefore": 7, "total": 1, "conversationId": "talk"})
     last = Answer(body={"timeline": [1], "nextBefore": None, "total": 1, "conversationId": "talk"})
     gateway.on("GET", "conversations/talk/messages", first, last)
-    pages = list(connect().conversation("talk").timeline(page=1))
+    pages = list(connect().conversation("talk").timeline(page_size=1))
     assert [page["timeline"] for page in pages] == [[2], [1]]
     assert [request.query for request in gateway.received] == [{"limit": "1"}, {"limit": "1", "before": "7"}]
+
+
+def test_ask_post_and_a_call_that_is_answered_by_hand(gateway: Gateway, connect: Connect) -> None:
+    gateway.on("GET", STREAM, Answer(body=[replay(), SAID, ANSWER, END]))
+    gateway.on("POST", "conversations/talk/client-tools/exec_1", Answer(202, {"execution_id": "exec_1"}))
+    conversation = connect().conversation("talk", history=3)
+    assert conversation.post("Hi", on_busy="steer")["message_id"] == "msg_1"
+    answer = conversation.ask("Hi", message_id="mine")
+    assert (answer.content, answer.end.outcome) == ("Hello!", "complete")
+    assert [item.type for item in answer.items] == ["user_message", "assistant_message", "end"]
+    assert conversation.answer_tool("exec_1", {"a": 1}, is_error=True) == {"execution_id": "exec_1"}
+    sent = [request.json for request in gateway.received if request.method == "POST"]
+    assert sent[0]["on_busy"] == "steer"
+    assert sent[1]["message_id"] == "mine"
+    assert sent[2] == {"result": {"a": 1}, "is_error": True}
+    (page,) = gateway.seen("GET", "/events")
+    assert page.query["limit"] == "3"
+
+
+def test_the_list_is_followed_over_a_cut(gateway: Gateway, connect: Connect) -> None:
+    def row(id: str, second: int) -> dict[str, Any]:
+        return {"id": id, "updated_at": f"2026-11-24T08:00:0{second}.000Z"}
+
+    before = frame("list", {"type": "list", "conversations": [row("a", 1), row("b", 2)]})
+    changed = frame("conversation_changed", {"type": "conversation_changed", "conversation": row("a", 3)})
+    after = frame("list", {"type": "list", "conversations": [row("c", 4)]})
+    end = frame("end", {"type": "end", "reason": "token_expired", "reconnect": False})
+    first = Answer(body=[b"retry: 1\n\n", before, changed, frame("later", {"type": "later"})])
+    gateway.on("GET", "conversation-list/stream", first, Answer(body=[after, end]))
+    seen = [[one["id"] for one in rows] for rows in connect().follow_conversations()]
+    assert [rows for at, rows in enumerate(seen) if rows != seen[at - 1]] == [["b", "a"], ["a", "b"], ["c"]]
 
 
 def test_one_loop_reads_at_a_time(gateway: Gateway, connect: Connect) -> None:
@@ -346,7 +431,7 @@ def test_one_loop_reads_at_a_time(gateway: Gateway, connect: Connect) -> None:
         with pytest.raises(RuntimeError):
             next(iter(conversation.follow()))
         break
-    assert conversation.send("Hi").reply().text == "Hello!"
+    assert conversation.send("Hi").answer().content == "Hello!"
 
 
 def test_both_clients_have_the_same_methods() -> None:

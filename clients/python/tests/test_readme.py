@@ -159,8 +159,8 @@ def test_a_client_tool_waits_for_its_client_while_the_stack_is_killed(stack: Sta
                 break
     stack.kill()
     stack.start()
-    with Everturn(stack.url, tools={"read_notes": lambda name: f"Note {name}"}) as everturn:
-        conversation = everturn.conversation("later")
+    with Everturn(stack.url) as everturn:
+        conversation = everturn.conversation("later", tools={"read_notes": lambda name: f"Note {name}"})
         for update in conversation.follow():
             if update.state.status == "idle":
                 break
@@ -172,11 +172,11 @@ def test_a_client_tool_waits_for_its_client_while_the_stack_is_killed(stack: Sta
 def test_own_tests(installed: Installed) -> None:
     installed.pip_install("pytest")
     (installed.folder / "test_own.py").write_text(OWN_TESTS, "utf-8")
-    assert "1 passed" in installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py")
+    assert "2 passed" in installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py")
 
 
 def test_the_wheel_is_typed(installed: Installed) -> None:
-    installed.pip_install("mypy")
-    for number, program in enumerate((SEND, STREAM, AFTER_A_CRASH, CLIENT_TOOL, APPROVAL)):
+    installed.pip_install("mypy", "pytest")
+    for number, program in enumerate(EXAMPLES):
         (installed.folder / f"example_{number}.py").write_text(program, "utf-8")
         installed.run("-m", "mypy", "--strict", f"example_{number}.py")

@@ -10,7 +10,7 @@ import pytest
 import transcripts
 from cuts import cut
 
-from everturn import Reducer, State, reduce, timeline
+from everturn import Reducer, State, UserMessage, answer_of_turn, reduce, timeline
 from everturn.core.stream import frame_of
 from everturn.wire.sse import SseParser
 from everturn.wire.step import Cut, Ended, Reconnect, Refused, Wait, next_step
@@ -40,6 +40,8 @@ def test_state_and_timeline(name: str) -> None:
     frames = [transcripts.frame_of(frame) for frame in transcript["frames"] if "cut" not in frame]
     state = reduce(frames)
     assert transcripts.as_written(state) == transcript["state"]
+    messages = [item.id for item in state.items if isinstance(item, UserMessage)]
+    assert {id: answer_of_turn(state.items, id) for id in messages} == transcript["answers"]
     if "timeline" in transcript:
         assert timeline(state.items) == transcript["timeline"]
 

@@ -23,6 +23,16 @@ def conversation(name: str) -> Any:
     return json.loads((FOLDER / "conversations" / f"{name}.json").read_text("utf-8"))
 
 
+def lists() -> list[str]:
+    """The names of the transcripts of lists."""
+    return sorted(file.stem for file in (FOLDER / "lists").glob("*.json"))
+
+
+def list_of(name: str) -> Any:
+    """A transcript of a list."""
+    return json.loads((FOLDER / "lists" / f"{name}.json").read_text("utf-8"))
+
+
 def cases(name: str) -> list[Any]:
     """A list of cases: ``sse`` or ``connection``."""
     return list(json.loads((FOLDER / f"{name}.json").read_text("utf-8")))

@@ -1,4 +1,4 @@
-//! Follows a conversation over as many connections as it takes.
+//! Follows a stream of the API over as many connections as it takes.
 
 use std::{collections::VecDeque, pin::Pin, time::Duration};
 
@@ -27,11 +27,12 @@ pub enum Update {
 
 type Bytes = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>> + Send>>;
 
-/// A place in a conversation, and the connection there, if one is open.
+/// A stream of the API, the place in it, and the connection there, if one is open.
 pub(crate) struct Following {
     client: GatewayClient,
     url: String,
-    cursor: String,
+    /// The place; `None` for a stream that has none and begins anew with each connection.
+    cursor: Option<String>,
     connection: Option<Connection>,
     /// Connections in a row that brought no frame.
     failures: u32,
@@ -54,11 +55,15 @@ struct Connection {
 }
 
 impl Following {
-    pub(crate) fn new(client: GatewayClient, url: String, cursor: String) -> Self {
+    pub(crate) fn new(
+        client: GatewayClient,
+        url: String,
+        cursor: impl Into<Option<String>>,
+    ) -> Self {
         Self {
             client,
             url,
-            cursor,
+            cursor: cursor.into(),
             connection: None,
             failures: 0,
             retry_ms: RETRY_MS,
@@ -124,7 +129,10 @@ impl Following {
         if self.connection.is_none() {
             // Until a frame comes, this connection counts as one more that failed.
             self.failures = self.failures.saturating_add(1);
-            let url = format!("{}?cursor={}", self.url, self.cursor);
+            let url = match &self.cursor {
+                Some(cursor) => format!("{}?cursor={cursor}", self.url),
+                None => self.url.clone(),
+            };
             self.connection = Some(Connection::open(&self.client, &url).await?);
         }
         loop {
@@ -145,12 +153,10 @@ impl Following {
                     }
                     "reset" => {
                         let from = frame.data["from_sequence"].as_u64().unwrap_or(1);
-                        self.cursor = from.saturating_sub(1).to_string();
+                        self.cursor = Some(from.saturating_sub(1).to_string());
                     }
                     _ => {
-                        if let Some(cursor) = &frame.cursor {
-                            self.cursor.clone_from(cursor);
-                        }
+                        self.cursor = frame.cursor.clone().or_else(|| self.cursor.take());
                     }
                 }
                 return Ok(frame);

@@ -11,6 +11,7 @@ use crate::{
     error::{ClientError, Problem},
     following::{Following, Update},
     frame::Frame,
+    list::{ConversationList, ListedConversation},
 };
 
 /// How often a request is sent that the gateway answers with 503: a worker, a store or a Temporal server that restarts
@@ -103,9 +104,33 @@ impl GatewayClient {
         content: &str,
         message_id: Option<&str>,
     ) -> Result<String, ClientError> {
+        let body = json!({ "content": content });
+        self.submit_body(conversation_id, body, message_id).await
+    }
+
+    /// Submits a message as [`Self::submit`] does, to a conversation that is created with it when there is none: one request
+    /// instead of two. `agent` has no effect on a conversation that exists.
+    pub async fn submit_first(
+        &self,
+        conversation_id: &str,
+        agent: Option<&str>,
+        content: &str,
+        message_id: Option<&str>,
+    ) -> Result<String, ClientError> {
+        let create = agent.map_or_else(|| json!({}), |agent| json!({ "agent": agent }));
+        let body = json!({ "content": content, "create": create });
+        self.submit_body(conversation_id, body, message_id).await
+    }
+
+    async fn submit_body(
+        &self,
+        conversation_id: &str,
+        mut body: Value,
+        message_id: Option<&str>,
+    ) -> Result<String, ClientError> {
         let path = format!("/conversations/{conversation_id}/messages");
         let message_id = message_id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
-        let body = json!({ "content": content, "message_id": message_id });
+        body["message_id"] = message_id.into();
         text_of(&self.post(&path, &body).await?, "message_id")
     }
 
@@ -153,7 +178,7 @@ impl GatewayClient {
     /// more comes. `cursor` is the `id` of an event, or its number.
     pub fn watch(&self, conversation_id: &str, cursor: &str) -> impl Stream<Item = Update> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let following = Following::new(self.clone(), url, cursor.to_owned());
+        let following = Following::new(self.clone(), url, Some(cursor.to_owned()));
         futures::stream::unfold(following, |mut following| async move {
             let update = following.next_update().await?;
             Some((update, following))
@@ -187,6 +212,25 @@ impl GatewayClient {
         self.post(&path, &body).await.map(drop)
     }
 
+    /// Follows the list of the caller's conversations: gives the newest ones, the one that was updated last first, and again
+    /// after each change. When the stream breaks, opens it again. Ends as [`Self::follow`] does.
+    pub fn follow_list(&self) -> impl Stream<Item = Vec<ListedConversation>> + use<> {
+        let url = format!("{}/conversation-list/stream", self.url);
+        let following = Following::new(self.clone(), url, None);
+        let known = ConversationList::default();
+        futures::stream::unfold(
+            (following, known),
+            |(mut following, mut known)| async move {
+                while let Some(frame) = following.next().await {
+                    if known.apply(&frame.data) {
+                        return Some((known.conversations(), (following, known)));
+                    }
+                }
+                None
+            },
+        )
+    }
+
     /// How long to wait after each cut, if not as the gateway says.
     pub(crate) fn fixed_retry(&self) -> Option<Duration> {
         self.fixed_retry
@@ -198,7 +242,7 @@ impl GatewayClient {
     }
 
     /// Sends a request whose repetition changes nothing, again and again while the gateway answers "not now" (503).
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         let url = format!("{}{path}", self.url);
         let mut attempts_left = ATTEMPTS;
         loop {

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use axum::{
     Json, Router,
@@ -10,7 +13,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use everturn_client::{GatewayClient, Update};
+use everturn_client::{Claim, GatewayClient, Update, list::ListedConversation};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -118,6 +121,39 @@ async fn whoever_watches_is_told_of_cuts_and_of_the_end() {
     assert_eq!(told("unknown").await, ["refused: 404"]);
 }
 
+#[tokio::test]
+async fn the_list_is_followed_over_a_cut() {
+    let row = |id: &str, second: u32| {
+        format!(r#"{{"id":"{id}","updated_at":"2026-11-24T08:00:0{second}.000Z"}}"#)
+    };
+    let list = |rows: &[String]| {
+        let rows = rows.join(",");
+        format!("retry: 1\nevent: list\ndata: {{\"type\":\"list\",\"conversations\":[{rows}]}}\n\n")
+    };
+    let changed = format!(
+        "event: conversation_changed\ndata: {{\"type\":\"conversation_changed\",\"conversation\":{}}}\n\n",
+        row("a", 3)
+    );
+    let end = "event: end\ndata: {\"type\":\"end\",\"reason\":\"token_expired\"}\n\n";
+    let first = list(&[row("a", 1), row("b", 2)]) + &changed;
+    let second = list(&[row("c", 4)]) + end;
+    let script = Script {
+        responses: Arc::new(Mutex::new(vec![second.leak(), first.leak()])),
+        ..Script::default()
+    };
+    let app = Router::new()
+        .route("/api/v1/agent/conversation-list/stream", get(stream))
+        .with_state(script.clone());
+    let client = GatewayClient::new(&serve(app).await).unwrap();
+    let lists: Vec<_> = client.follow_list().collect().await;
+    let ids = |list: &Vec<ListedConversation>| {
+        list.iter().map(|it| it.id().to_owned()).collect::<Vec<_>>()
+    };
+    let seen: Vec<_> = lists.iter().map(ids).collect();
+    assert_eq!(seen, [vec!["b", "a"], vec!["a", "b"], vec!["c"]]);
+    assert_eq!(*script.queries.lock().unwrap(), ["", ""]);
+}
+
 /// The bodies of the requests that came.
 type Bodies = Arc<Mutex<Vec<Value>>>;
 
@@ -153,7 +189,51 @@ async fn a_message_is_sent_again_while_the_gateway_cannot_take_it() {
         assert!(bodies[0]["message_id"].is_string(), "{bodies:?}");
         assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
     }
+    let refused = client
+        .submit_first("c", Some("poet"), "hello", Some("mine"))
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("409"), "{refused}");
+    let first = json!({"content": "hello", "message_id": "mine", "create": {"agent": "poet"}});
+    assert_eq!(bodies.lock().unwrap().pop(), Some(first));
     let refused = client.submit("c", "hello", None).await.unwrap_err();
     assert!(refused.to_string().contains("409"), "{refused}");
     assert_eq!(bodies.lock().unwrap().len(), 4, "sent once");
+}
+
+/// Gives the claims of a call: it is held, free, and then there is nothing to run.
+async fn claims(
+    State(bodies): State<Bodies>,
+    Json(body): Json<Value>,
+) -> (StatusCode, [(&'static str, &'static str); 1], Json<Value>) {
+    let mut bodies = bodies.lock().unwrap();
+    bodies.push(body);
+    let (status, said) = match bodies.len() {
+        1 => (StatusCode::CONFLICT, json!({"code": "client_tool_claimed"})),
+        2 => (StatusCode::OK, json!({"is_repeated": true})),
+        _ => (
+            StatusCode::CONFLICT,
+            json!({"code": "client_tool_answered"}),
+        ),
+    };
+    (status, [("retry-after", "7")], Json(said))
+}
+
+#[tokio::test]
+async fn a_call_is_claimed() {
+    let bodies = Bodies::default();
+    let path = "/api/v1/agent/conversations/c/client-tools/exec_1/claim";
+    let app = Router::new()
+        .route(path, post(claims))
+        .with_state(Arc::clone(&bodies));
+    let client = GatewayClient::new(&serve(app).await).unwrap();
+    for expected in [
+        Claim::Held(Duration::from_secs(7)),
+        Claim::Run { is_repeated: true },
+        Claim::Over,
+    ] {
+        let claim = client.claim_client_tool("c", "exec_1", "laptop").await;
+        assert_eq!(claim.unwrap(), expected);
+    }
+    assert_eq!(bodies.lock().unwrap()[0], json!({"claimant": "laptop"}));
 }

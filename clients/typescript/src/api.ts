@@ -34,6 +34,8 @@ export type PendingApproval = Schemas["PendingApproval"];
 export type AnsweredApproval = Schemas["AnsweredApproval"];
 /** A call that waits for a client. */
 export type WaitingCall = Schemas["WaitingCall"];
+/** A call of a client tool was claimed. */
+export type ClaimedClientTool = Schemas["ClaimedClientTool"];
 /** The result of a client tool was stored. */
 export type StoredResult = Schemas["StoredResult"];
 /** A part of a long result. */

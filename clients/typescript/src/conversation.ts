@@ -12,6 +12,7 @@ import type {
   StoredResult,
   Timeline,
   ToolResultSlice,
+  WaitingCall,
 } from "./api.js";
 import { EverturnError, TurnError } from "./errors.js";
 import { type Http, path, type Request } from "./http.js";
@@ -21,8 +22,8 @@ import type { PendingMessage } from "./live/outbox.js";
 import { Session, type Update } from "./live/session.js";
 import { memoryStorage, type TextStorage } from "./live/storage.js";
 import type { ClientTools } from "./live/tools.js";
-import { endOfTurn, itemsOfAgent, itemsOfTurn } from "./state/select.js";
-import type { AssistantMessage, End, Item, Json, ToolCall } from "./state/state.js";
+import { answerOfTurn, endOfTurn, itemsOfTurn } from "./state/select.js";
+import type { End, Item, Json, ToolCall } from "./state/state.js";
 
 /** Events of the newest page, by default. */
 const HISTORY = 1000;
@@ -58,7 +59,7 @@ export interface SendOptions {
 
 /** The answer of a turn. */
 export interface Answer {
-  /** What the agent answered; its parts, when there are several, one after the other. */
+  /** What the agent answered, whole: a provider may have cut it into parts. */
   readonly content: string;
   /** The value of the answer, when the agent has an output schema. */
   readonly output?: Json;
@@ -91,7 +92,7 @@ export class Conversation {
       tools: options.tools ?? {},
       storage: options.storage ?? memoryStorage(),
       locks: options.locks ?? defaultLocks(),
-      create: () => this.create(),
+      first: firstMessage(options),
     });
   }
 
@@ -133,7 +134,7 @@ export class Conversation {
   async ask(content: string, options: SendOptions = {}): Promise<Answer> {
     const sent: { messageId?: string } = {};
     for await (const _ of this.#turn(content, options, sent));
-    return answerOf(this.current.state.items, sent.messageId ?? "");
+    return answer(this.current.state.items, sent.messageId ?? "");
   }
 
   /**
@@ -159,8 +160,7 @@ export class Conversation {
 
   /** Creates the conversation. One that is there stays as it is. */
   create(signal?: AbortSignal): Promise<ConversationRow> {
-    const { agent, title } = this.#options;
-    const json = { id: this.id, ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
+    const json = { id: this.id, ...firstMessage(this.#options) };
     return this.#http.json({ method: "POST", path: "/agent/conversations", json, isRepeatable: true, signal });
   }
 
@@ -215,6 +215,12 @@ export class Conversation {
   deny(call: ApprovalRequest, options: { reason?: string; signal?: AbortSignal } = {}): Promise<AnsweredApproval> {
     const reason = options.reason === undefined ? {} : { reason: options.reason };
     return this.#answer(call, { decision: "deny", ...reason }, options.signal);
+  }
+
+  /** The calls that a client is to run. Those of `tools` run by themselves. */
+  async clientTools(signal?: AbortSignal): Promise<WaitingCall[]> {
+    const page = await this.#http.json<{ client_tools: WaitingCall[] }>(this.#request("/client-tools", { signal }));
+    return page.client_tools;
   }
 
   /** Posts the result of a client tool that this program did not register under `tools`. */
@@ -272,9 +278,9 @@ export class Conversation {
   async #hasEnded(messageId: string, signal: AbortSignal | undefined): Promise<boolean> {
     for (;;) {
       const { state, pending, hasOlder } = this.current;
-      if (endOfTurn(state.items, messageId)) return true;
-      const isPending = pending.some((message) => message.acceptedAs === messageId);
-      if (isPending || !hasOlder || state.items.some((item) => item.id === messageId)) return false;
+      const isComplete = !hasOlder || state.items.some((item) => item.id === messageId);
+      if (isComplete && endOfTurn(state.items, messageId)) return true;
+      if (isComplete || pending.some((message) => message.acceptedAs === messageId)) return false;
       await this.older(HISTORY, signal);
     }
   }
@@ -292,17 +298,21 @@ export class Conversation {
   }
 }
 
-function answerOf(items: readonly Item[], messageId: string): Answer {
+/** What a conversation is made of. */
+function firstMessage({ agent, title }: ConversationOptions): NonNullable<NewMessage["create"]> {
+  return { ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
+}
+
+function answer(items: readonly Item[], messageId: string): Answer {
   const end = endOfTurn(items, messageId);
   if (!end) throw new EverturnError("stream_ended", "The turn of the message is not known.");
   if (end.outcome !== "complete") {
     throw new TurnError(end.code ?? end.outcome, end.message ?? end.reason ?? "The turn was cancelled.");
   }
-  const ofTurn = itemsOfTurn(items, end.turn);
-  // An answer that does not fit its schema is followed by another one.
-  const answers = itemsOfAgent(ofTurn).filter(
-    (item): item is AssistantMessage => item.type === "assistant_message" && item.finish !== "invalid_output",
-  );
-  const content = answers.map((answer) => answer.content).join("");
-  return { content, end, items: ofTurn, ...(end.output === undefined ? {} : { output: end.output }) };
+  return {
+    content: answerOfTurn(items, messageId) ?? "",
+    end,
+    items: itemsOfTurn(items, end.turn),
+    ...(end.output === undefined ? {} : { output: end.output }),
+  };
 }

@@ -76,7 +76,7 @@ export class Everturn {
       query: { file_name: options.fileName },
       // The same key again is the same file, so the request may be repeated.
       headers: { "content-type": options.mediaType, "idempotency-key": newId() },
-      body: file as BodyInit,
+      body: file as NonNullable<RequestInit["body"]>,
       isRepeatable: true,
       signal: options.signal,
     });

@@ -20,7 +20,7 @@ export interface Request {
   /** Sent as JSON. */
   readonly json?: unknown;
   /** Sent as it is. */
-  readonly body?: BodyInit;
+  readonly body?: NonNullable<RequestInit["body"]>;
   /** It has the same effect when it is sent twice, so it is repeated when nobody answers. */
   readonly isRepeatable?: boolean;
   readonly signal?: AbortSignal | undefined;

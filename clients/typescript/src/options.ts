@@ -7,7 +7,7 @@ export interface EverturnOptions {
   /** A key or a token, or a function that gets one for each request. A browser with a session's cookie needs none. */
   readonly key?: string | (() => string | Promise<string>) | undefined;
   /** Whether requests carry cookies, as in `fetch`. Default: that of `fetch`. */
-  readonly credentials?: RequestCredentials | undefined;
+  readonly credentials?: RequestInit["credentials"] | undefined;
   /** Another `fetch`, for a proxy or a test. */
   readonly fetch?: typeof fetch | undefined;
   readonly limits?: Partial<Limits> | undefined;

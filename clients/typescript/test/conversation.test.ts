@@ -32,6 +32,7 @@ const event = (sequence_number: number, type: string, fields: object) => ({
 });
 const user = (at: number, id = "msg_1") => event(at, "user_message", { content: "Hi", message_id: id });
 const answer = (at: number) => event(at, "assistant_message", { content: "Hello.", message_id: "msg_a" });
+const part = (at: number) => event(at, "assistant_message", { content: "Hello.", message_id: "msg_b", finish: "length" });
 const complete = (at: number) => event(at, "complete", { finish: "stop" });
 const accepted = { status: 202, json: { conversation_id: "c", message_id: "msg_1", status: "queued" } };
 const missing = { status: 404, json: problem("conversation_not_found", 404) };
@@ -42,14 +43,13 @@ async function until(condition: () => boolean): Promise<void> {
 
 test("a message is pending at once, and the first one creates its conversation", async (t) => {
   let exists = false;
-  const created: unknown[] = [];
+  const sent: unknown[] = [];
   const gateway = await start(t, {
     [`GET ${EVENTS}`]: () => (exists ? { json: { events: [], has_more: false } } : missing),
-    [`POST ${MESSAGES}`]: () => (exists ? accepted : missing),
-    "POST /api/v1/agent/conversations": ({ body }) => {
+    [`POST ${MESSAGES}`]: ({ body }) => {
       exists = true;
-      created.push(body);
-      return { status: 201, json: {} };
+      sent.push(body);
+      return accepted;
     },
   });
   gateway.onStream((stream) => stream.frames(user(1), answer(2), complete(3)));
@@ -58,7 +58,7 @@ test("a message is pending at once, and the first one creates its conversation",
   for await (const update of chat.send("Hi")) pending.push(update.pending.map((message) => message.content).join());
   assert.equal(pending[0], "Hi");
   assert.equal(pending.at(-1), "");
-  assert.deepEqual(created[0], { id: "c", agent: "poet" });
+  assert.deepEqual(sent.map((body: any) => body.create), [{ agent: "poet" }], "one request, which creates it");
   assert.deepEqual(chat.current.state.items.map((item) => item.type), ["user_message", "assistant_message", "end"]);
   await gateway.untilIdle();
 });
@@ -125,7 +125,7 @@ test("429 and 503 are tried again after Retry-After, 400 is not", async (t) => {
 test("`ask` gives the answer, and throws what ended the turn without one", async (t) => {
   const gateway = await start(t, { [`POST ${MESSAGES}`]: () => accepted });
   gateway.onStream(
-    (stream) => stream.frames(user(1), answer(2), answer(3), event(4, "complete", { output: { n: 1 } })),
+    (stream) => stream.frames(user(1), part(2), answer(3), event(4, "complete", { output: { n: 1 } })),
     (stream) => stream.frames(user(5), event(6, "error", { code: "step_limit", message: "Too many steps." })),
   );
   const chat = client(gateway).conversation("c");

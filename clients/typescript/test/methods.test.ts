@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
-import { type Conversation, Everturn, pendingApprovals, timeline, TurnError, type Update } from "../src/index.js";
+import { type Conversation, Everturn, type Locks, pendingApprovals, timeline, TurnError, type Update } from "../src/index.js";
 import { type RealGateway, startGateway } from "./support/everturn.js";
 import { common } from "./support/timeline.js";
 
@@ -103,6 +103,7 @@ test("an approval is denied, another one edited, and a call answered by hand", {
   const [listed] = await chat.approvals();
   await chat.approve(listed!, { toolInput: { order: 22 } });
   await until(chat, (update) => update.state.items.some((item) => item.type === "tool_call" && item.clientTool !== undefined));
+  assert.deepEqual((await chat.clientTools()).map((call) => call.execution_id), [second!.executionId]);
   await chat.answerTool(second!.executionId!, { refunded: 22 });
   const calls = (await until(chat, (update) => update.state.status === "idle")).state.items.flatMap((item) =>
     item.type === "tool_call" ? [{ state: item.state, approval: item.approval?.state, input: item.toolInput }] : [],
@@ -112,6 +113,28 @@ test("an approval is denied, another one edited, and a call answered by hand", {
     { state: "done", approval: "approved", input: { order: 22 } },
   ]);
   await assertSameTimeline(chat);
+});
+
+test("on two devices, a call runs once", { skip }, async () => {
+  const runs: string[] = [];
+  const device = (name: string) => {
+    const read_page = async () => {
+      runs.push(name);
+      await until(chat, ({ state }) => state.status === "waiting");
+      return name;
+    };
+    // Each device has a storage and locks of its own.
+    const locks: Locks = { request: (_name, _options, run) => run("granted") };
+    return everturn.conversation("devices", { tools: { read_page }, locks });
+  };
+  const chat = everturn.conversation("devices");
+  await chat.create();
+  const devices = [device("laptop"), device("phone"), device("tablet")];
+  const following = devices.map((one) => one.subscribe(() => undefined));
+  const { items } = await chat.ask("call read_page {}");
+  for (const stop of following) stop();
+  const call = items.find((item) => item.type === "tool_call");
+  assert.deepEqual(runs, [call?.toolOutput]);
 });
 
 test("a turn is steered, cancelled, and resumed when there is nothing to resume", { skip }, async () => {

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import { Everturn } from "../src/index.js";
@@ -123,6 +123,33 @@ test("client tool", { skip }, async () => {
 
 test("approval", { skip }, async () => {
   assert.match(await run("approval"), /\{ to: 'ada@example.com' \} complete/);
+});
+
+test("the types fit strict projects, of Node without the types of browsers, and of browsers with a bundler", { skip }, () => {
+  const types = { types: ["node"], typeRoots: [`${PACKAGE}/node_modules/@types`] };
+  const bundled = { module: "ESNext", moduleResolution: "Bundler", types: [] };
+  for (const options of [{ module: "NodeNext", lib: ["ES2023"], ...types }, bundled]) {
+    const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false };
+    const compilerOptions = { target: "ES2022", noEmit: true, ...strict, ...options };
+    writeFileSync(`${project}/strict.json`, JSON.stringify({ compilerOptions, files: ["strict.ts"] }));
+    const program = `
+      import { answerOfTurn, Everturn, memoryStorage, type Update } from "everturn-client";
+      const chat = new Everturn({ url: "" }).conversation("a", { storage: memoryStorage(), tools: { open: () => 1 } });
+      export const shown = ({ state }: Update): string | undefined => answerOfTurn(state.items, "m");
+      export const text: Promise<string> = chat.ask("x").then(({ content }) => content);`;
+    writeFileSync(`${project}/strict.ts`, program);
+    const compiler = [`${PACKAGE}/node_modules/typescript/bin/tsc`, "--project", "strict.json"];
+    execFileSync(process.execPath, compiler, { cwd: project, stdio: ["ignore", "inherit", "inherit"] });
+  }
+});
+
+test("the package has no dependencies, and is small", { skip }, () => {
+  const installed = `${project}/node_modules/everturn-client`;
+  const own = JSON.parse(readFileSync(`${installed}/package.json`, "utf8")) as { dependencies?: object };
+  assert.equal(own.dependencies, undefined);
+  const scripts = readdirSync(`${installed}/dist`, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"));
+  const bytes = scripts.reduce((sum, name) => sum + statSync(`${installed}/dist/${name}`).size, 0);
+  assert.ok(bytes < 120_000, `${bytes} bytes of JavaScript`);
 });
 
 test("every example is run", () => {

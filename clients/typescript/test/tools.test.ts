@@ -7,11 +7,17 @@ import { FakeGateway, problem, type Seen } from "./support/server.js";
 
 const POSTS = "/api/v1/agent/conversations/c/client-tools/";
 
-/** A gateway with these calls of the tool `double` waiting, which takes results as `take` says. */
-async function start(t: TestContext, calls: string[], take: (seen: Seen) => any = () => ({ status: 202, json: {} })) {
+/** Takes every result. */
+const taken = () => ({ status: 202, json: {} });
+/** Gives every claim. */
+const free = (_seen: Seen): any => ({ json: { is_repeated: false } });
+
+/** A gateway with these calls of the tool `double` waiting, which takes results as `take` says, and claims as `claim`. */
+async function start(t: TestContext, calls: string[], take: (seen: Seen) => any = taken, claim = free) {
   const gateway = await FakeGateway.start(t);
   const results: [string, unknown][] = [];
   gateway.answer = (seen) => {
+    if (seen.path.endsWith("/claim")) return claim(seen);
     if (seen.method === "POST" && seen.path.startsWith(POSTS)) {
       const answer = take(seen);
       if (answer?.status === 202) results.push([seen.path.slice(POSTS.length), seen.body]);
@@ -99,7 +105,7 @@ test("a result that did not arrive is posted again after a reload, and the tool 
   let runs = 0;
   const double = () => ({ run: ++runs });
   follow(t, gateway, { double }, { storage, locks: NO_OTHER_PAGE });
-  await until(() => gateway.requests.filter((seen) => seen.path.startsWith(POSTS)).length >= 2);
+  await until(() => gateway.requests.filter((seen) => seen.path === `${POSTS}exec_0`).length >= 2);
   isAway = false;
   follow(t, gateway, { double }, { storage, locks: NO_OTHER_PAGE });
   await until(() => results.length >= 1);
@@ -121,16 +127,67 @@ test("in two tabs a call runs once", async (t) => {
   assert.deepEqual(results, [["exec_0", { result: "done", is_error: false }]]);
 });
 
+test("on two devices a call runs once", async (t) => {
+  const claimants: string[] = [];
+  let hasResult = false;
+  const claim = ({ body }: Seen) => {
+    claimants.push(body.claimant);
+    if (body.claimant === claimants[0]) return free(body);
+    const code = hasResult ? "client_tool_answered" : "client_tool_claimed";
+    return { status: 409, json: problem(code, 409), headers: { "retry-after": "1" } };
+  };
+  const { gateway, results } = await start(t, ["exec_0"], taken, claim);
+  let [runs, finish]: [number, () => void] = [0, () => undefined];
+  const double = () => (runs++, new Promise<string>((resolve) => (finish = () => resolve("done"))));
+  for (const _device of ["laptop", "phone"]) follow(t, gateway, { double }, { locks: NO_OTHER_PAGE });
+  await until(() => runs === 1 && new Set(claimants).size === 2);
+  finish();
+  await until(() => results.length === 1);
+  hasResult = true;
+  await until(() => claimants.length === 3);
+  assert.equal(runs, 1, "the other device claims again, and hears that there is nothing to run");
+  assert.deepEqual(results, [["exec_0", { result: "done", is_error: false }]]);
+});
+
+test("a call of a device that died is not run again, unless it may", async (t) => {
+  for (const mayRepeat of [false, true]) {
+    const { gateway, results } = await start(t, ["exec_0"], taken, () => ({ json: { is_repeated: true } }));
+    follow(t, gateway, { double: { run: () => "again", mayRepeat } });
+    await until(() => results.length === 1);
+    const { result } = results[0]![1] as { result: { error: string } };
+    if (mayRepeat) assert.equal(result, "again");
+    else assert.match(result.error, /is unknown/);
+  }
+});
+
+test("a tool that takes long keeps its claim", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const claimants: string[] = [];
+  const claim = ({ body }: Seen) => (claimants.push(body.claimant), free(body));
+  const { gateway, results } = await start(t, ["exec_0"], taken, claim);
+  let finish: (() => void) | undefined;
+  follow(t, gateway, { double: () => new Promise<void>((resolve) => (finish = resolve)) });
+  await until(() => finish !== undefined);
+  t.mock.timers.tick(10_000);
+  await until(() => claimants.length === 2);
+  assert.equal(claimants[0], claimants[1]);
+  finish!();
+  await until(() => results.length === 1);
+  t.mock.timers.tick(10_000);
+  assert.equal(claimants.length, 2, "a call that has its result needs no claim");
+});
+
 test("another client that was first is no error, and a result that is too large is told to the model", async (t) => {
   const posts: unknown[] = [];
   const { gateway } = await start(t, ["exec_0", "exec_1"], ({ path, body }) => {
     posts.push(body.result);
     if (path.endsWith("exec_0")) return { status: 409, json: problem("client_tool_answered", 409) };
-    return posts.length > 2 ? { status: 202, json: {} } : { status: 413, json: problem("result_too_large", 413) };
+    return typeof body.result === "object" ? taken() : { status: 413, json: problem("result_too_large", 413) };
   });
   follow(t, gateway, { double: ({ n }) => `result ${n}` });
   await until(() => posts.length === 3);
-  assert.deepEqual(posts, ["result 0", "result 1", { error: "A sentence for people." }]);
+  assert.deepEqual(posts.slice(0, 2).sort(), ["result 0", "result 1"]);
+  assert.deepEqual(posts[2], { error: "A sentence for people." });
 });
 
 test("a call that has ended aborts its tool", async (t) => {

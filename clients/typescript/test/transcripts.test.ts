@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isObject } from "../src/state/fields.js";
 import { type Frame, Reducer } from "../src/state/reducer.js";
+import { answerOfTurn } from "../src/state/select.js";
 import type { State } from "../src/state/state.js";
 import { timeline } from "../src/state/timeline.js";
 import { SseParser } from "../src/wire/sse.js";
@@ -90,10 +91,13 @@ function pushInPieces(reader: Reader, bytes: Buffer, random: (below: number) => 
   }
 }
 
-for (const [name, { about, frames, state, timeline: ofApi }] of transcripts()) {
+for (const [name, { about, frames, state, answers, timeline: ofApi }] of transcripts()) {
   test(`${name}: ${about}`, () => {
     const seen = read(frames);
     assert.deepEqual(seen, state);
+    const messages = seen.items.filter((item) => item.type === "user_message");
+    const answered = messages.map(({ id }) => [id, answerOfTurn(seen.items, id) ?? null]);
+    assert.deepEqual(Object.fromEntries(answered), answers);
     if (ofApi) assert.deepEqual(timeline(seen.items), ofApi, "the API's timeline");
   });
 

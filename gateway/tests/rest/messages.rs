@@ -80,6 +80,40 @@ async fn repeated_message_is_one_message() {
 }
 
 #[tokio::test]
+async fn the_first_message_creates_its_conversation() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("theirs", "another tenant");
+    let path = "/conversations/new/messages";
+    let body = |agent: &str, title: &str| {
+        let create = json!({"agent": agent, "title": title});
+        json!({"content": "hi", "message_id": "mine", "create": create})
+    };
+    let refused = gateway.post(path, &body("nobody", "")).await;
+    refused.assert_problem(400, "unknown_agent");
+    let title = json!({"content": "hi", "create": {"title": "x".repeat(513)}});
+    let refused = gateway.post(path, &title).await;
+    refused.assert_problem(400, "invalid_body");
+    let plain = gateway.post(path, &json!({"content": "hi"})).await;
+    plain.assert_problem(404, "conversation_not_found");
+    assert_eq!(gateway.turns.take(), [""; 0], "nothing was stored");
+
+    let first = gateway.post(path, &body("default", "Sums")).await;
+    assert_eq!(first.status, 202, "{}", first.text);
+    let again = gateway.post(path, &body("default", "Other")).await;
+    assert_eq!(again.json(), first.json(), "it is one message");
+    assert_eq!(gateway.store.lock().messages.len(), 1);
+    let made = gateway.get("/conversations/new").await.json();
+    assert_eq!(
+        (&made["agent"], &made["title"]),
+        (&json!("default"), &json!("Sums")),
+        "the second request changes nothing"
+    );
+    let theirs = "/conversations/theirs/messages";
+    let hidden = gateway.post(theirs, &body("default", "")).await;
+    hidden.assert_problem(404, "conversation_not_found");
+}
+
+#[tokio::test]
 async fn message_is_kept_while_the_engine_is_away() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");

@@ -335,6 +335,62 @@ async fn a_remote_tools_result_is_stored_for_the_run_that_claimed_the_call() {
 }
 
 #[tokio::test]
+async fn one_client_gets_the_claim_of_a_call() {
+    let mut ended = waiting("client_ended");
+    ended.record.status = ToolStatus::Cancelled;
+    let mut late = waiting("client_late");
+    late.expires_at = Some(Utc::now() - TimeDelta::seconds(1));
+    let mut early = waiting("client_early");
+    early.record.approval = ApprovalState::Pending;
+    let calls = vec![waiting("client_1"), waiting("exec_1"), ended, late, early];
+    let gateway = gateway(calls).await;
+    let claim = async |id: &str, body: &Value| {
+        let path = format!("{CLIENT_TOOLS}/{id}/claim");
+        gateway.post(&path, body).await
+    };
+    let (laptop, phone) = (json!({"claimant": "laptop"}), json!({"claimant": "phone"}));
+    for _again in 0..2 {
+        let claimed = claim("client_1", &laptop).await;
+        assert_eq!(claimed.status, 200, "{}", claimed.text);
+        assert_eq!(claimed.json()["is_repeated"], false);
+    }
+    let refused = claim("client_1", &phone).await;
+    refused.assert_problem(409, "client_tool_claimed");
+    let seconds: u32 = refused.header("retry-after").parse().unwrap();
+    assert!((29..=31).contains(&seconds), "{seconds}");
+    gateway.store.lock().claims[0].3 = Utc::now();
+    let claimed = claim("client_1", &phone).await.json();
+    assert_eq!(
+        (&claimed["claimant"], &claimed["is_repeated"]),
+        (&json!("phone"), &json!(true))
+    );
+
+    for (id, status, code) in [
+        ("client_ended", 409, "client_tool_answered"),
+        ("client_late", 409, "client_tool_expired"),
+        ("client_early", 409, "conflict"),
+        ("exec_1", 404, "execution_not_found"),
+        ("nobody", 404, "execution_not_found"),
+    ] {
+        claim(id, &laptop).await.assert_problem(status, code);
+    }
+    for (body, code) in [
+        (json!({}), "invalid_body"),
+        (
+            json!({"claimant": "laptop", "lease_ms": 999}),
+            "invalid_body",
+        ),
+        (
+            json!({"claimant": "laptop", "lease_ms": 600_001}),
+            "invalid_body",
+        ),
+        (json!({"claimant": "a/b"}), "invalid_id"),
+    ] {
+        claim("client_1", &body).await.assert_problem(400, code);
+    }
+}
+
+#[tokio::test]
 async fn a_result_that_comes_too_early_or_too_late_is_refused() {
     let mut early = waiting("client_early");
     early.record.approval = ApprovalState::Pending;

@@ -63,7 +63,7 @@ pub use self::{
         Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,
         MAX_SCANNED,
     },
-    outside::{OutsideTool, OutsideTools, ResultSender},
+    outside::{ClientToolClaim, OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,

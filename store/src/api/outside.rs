@@ -40,6 +40,33 @@ pub trait OutsideTools: Send + Sync {
         sender: ResultSender<'_>,
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>>;
+
+    /// Has one client run a call that waits for a client: until `until` no other one gets the claim. The claimant may claim
+    /// again before and after that, which moves the time. `None` when the conversation has no such call, or the call
+    /// waits no more.
+    async fn claim_client_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        claimant: &str,
+        until: DateTime<Utc>,
+    ) -> Result<Option<ClientToolClaim>>;
+}
+
+/// Answer to a claim of a client tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientToolClaim {
+    /// The claimant is to run it.
+    Run {
+        /// True when another claimant had it before, whose time is over: the tool may have had its effect.
+        is_repeated: bool,
+    },
+    /// Another claimant runs it.
+    Held {
+        /// Until then, unless it claims the call again.
+        until: DateTime<Utc>,
+    },
 }
 
 /// Who sends a result.

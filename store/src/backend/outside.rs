@@ -1,6 +1,7 @@
 //! Tool calls that someone outside answers.
 
 use async_trait::async_trait;
+use chrono::{DateTime, SubsecRound, Utc};
 use everturn_proto::words::{ToolKind, ToolStatus};
 
 use super::{
@@ -10,7 +11,10 @@ use super::{
     sql::{self, outside, tools},
 };
 use crate::{
-    api::{Access, OutsideTool, OutsideTools, PageLimit, Result, ResultSender, ToolEnd},
+    api::{
+        Access, ClientToolClaim, OutsideTool, OutsideTools, PageLimit, Result, ResultSender,
+        ToolEnd,
+    },
     columns::now,
     rows::measured::MeasuredRow,
 };
@@ -73,5 +77,34 @@ impl OutsideTools for Database {
             .await?;
         self.outside_tool(access, conversation_id, execution_id)
             .await
+    }
+
+    async fn claim_client_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        claimant: &str,
+        until: DateTime<Utc>,
+    ) -> Result<Option<ClientToolClaim>> {
+        // One statement decides which of several clients gets it.
+        let query = sql::for_caller(outside::CLAIM_CLIENT_TOOL, access, conversation_id);
+        let query = query
+            .bind(execution_id)
+            .bind(claimant)
+            .bind(until.trunc_subsecs(3))
+            .bind(now());
+        let call =
+            self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) });
+        let key = key_of_caller(access, conversation_id);
+        let claimed: Option<(i64,)> = self.in_claim_share(&key, call).await?;
+        if let Some((claims,)) = claimed {
+            let is_repeated = claims > 1;
+            return Ok(Some(ClientToolClaim::Run { is_repeated }));
+        }
+        let query = sql::for_caller(outside::CLIENT_TOOL_CLAIM, access, conversation_id);
+        let query = query.bind(execution_id);
+        let held: Option<(DateTime<Utc>,)> = self.read(query.fetch_optional(self.reader())).await?;
+        Ok(held.map(|(until,)| ClientToolClaim::Held { until }))
     }
 }

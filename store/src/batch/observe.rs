@@ -88,6 +88,7 @@ impl Builder<'_> {
             is_error: end.is_error,
             agent_execution_id: self.agent_execution_id(),
             step: tool.step,
+            outcome_unknown: (end.status == ToolStatus::OutcomeUnknown).then_some(true),
         };
         let sequence = self.event(EventType::Observe, &observe);
         self.add_step(tool.step)?;

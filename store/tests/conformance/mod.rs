@@ -205,6 +205,8 @@ macro_rules! conformance_suite {
             outside::a_denied_call_never_runs,
             outside::an_approval_may_be_remembered,
             outside::the_clients_first_result_is_kept,
+            outside::one_client_claims_a_call,
+            outside::only_a_call_that_waits_is_claimed,
             outside::a_remote_tools_result_is_kept_when_its_run_claimed_the_call,
             outside::the_end_closes_what_waits,
             delegation::a_sub_agent_begins_once,

@@ -1,13 +1,14 @@
 //! Tool calls that someone outside answers: approvals and client tools.
 
+use chrono::{TimeDelta, Utc};
 use everturn_proto::{
     Thread,
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
     words::{AgentExecutionStatus, ApprovalState, ConversationState, Effect, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, Activity, Conversations, EventLinks, EventReader, ListQuery, OutsideTools, PageLimit,
-    ResultSender, StoreError, ToolClaim, TurnStore, WantedLinks,
+    Access, Activity, ClientToolClaim, Conversations, EventLinks, EventReader, ListQuery,
+    OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim, TurnStore, WantedLinks,
 };
 
 use super::{
@@ -301,6 +302,73 @@ pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
         [""; 0],
         "in this conversation only"
     );
+}
+
+/// Claims a call that waits for a client, until so many milliseconds from now.
+async fn claimed<S: OutsideTools>(
+    store: &S,
+    id: &str,
+    claimant: &str,
+    left_ms: i64,
+) -> Option<ClientToolClaim> {
+    let (access, until) = (tenant(), Utc::now() + TimeDelta::milliseconds(left_ms));
+    let claim = store.claim_client_tool(&access, "c", id, claimant, until);
+    claim.await.unwrap()
+}
+
+const RUN: Option<ClientToolClaim> = Some(ClientToolClaim::Run { is_repeated: false });
+const RUN_AGAIN: Option<ClientToolClaim> = Some(ClientToolClaim::Run { is_repeated: true });
+
+fn is_held(claim: Option<ClientToolClaim>) -> bool {
+    matches!(claim, Some(ClientToolClaim::Held { until }) if until > Utc::now())
+}
+
+/// Of several devices that show a conversation, one runs a call; another one when that one's time is over.
+pub async fn one_client_claims_a_call(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let client = turn.execution_id(0, 1);
+    let devices = ["laptop", "phone", "tablet", "watch"];
+    let [laptop, phone, tablet, watch] =
+        devices.map(|device| claimed(&turn.store, &client, device, 60_000));
+    let claims = tokio::join!(laptop, phone, tablet, watch);
+    let claims = [claims.0, claims.1, claims.2, claims.3];
+    let winners: Vec<_> = (0..4).filter(|at| claims[*at] == RUN).collect();
+    let &[winner] = &winners[..] else {
+        panic!("one of them gets it: {claims:?}")
+    };
+    let held = claims.iter().filter(|claim| is_held(**claim));
+    assert_eq!(held.count(), 3, "{claims:?}");
+    let (winner, other) = (devices[winner], devices[(winner + 1) % 4]);
+    let claim = async |claimant, left_ms| claimed(&turn.store, &client, claimant, left_ms).await;
+    assert_eq!(claim(winner, 60_000).await, RUN, "it keeps it");
+    assert!(is_held(claim(other, 60_000).await));
+    assert_eq!(claim(winner, -1).await, RUN, "its time is over");
+    assert_eq!(claim(other, 60_000).await, RUN_AGAIN);
+    assert!(is_held(claim(winner, 60_000).await));
+}
+
+pub async fn only_a_call_that_waits_is_claimed(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let (asked, client) = (turn.execution_id(0, 0), turn.execution_id(0, 1));
+    let claim = async |id: &str| claimed(&turn.store, id, "laptop", 60_000).await;
+    let (stranger, until) = (Access::tenant("another"), Utc::now());
+    let hidden = turn
+        .store
+        .claim_client_tool(&stranger, "c", &client, "laptop", until);
+    assert_eq!(hidden.await.unwrap(), None);
+    assert_eq!(claim(&asked).await, None, "a worker runs it");
+    assert_eq!(claim("exec_unknown").await, None);
+    assert_eq!(claim(&client).await, RUN);
+
+    // A result counts whoever sends it, and then there is nothing to claim.
+    let (access, end) = (tenant(), tool_end("1"));
+    let sender = ResultSender::Client;
+    let stored = turn.store.store_result(&access, "c", &client, sender, end);
+    stored.await.unwrap();
+    assert_eq!(claim(&client).await, None);
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
+    turn.store.delete_conversation(&access, "c").await.unwrap();
+    assert_eq!(claim(&client).await, None);
 }
 
 pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {

@@ -145,6 +145,49 @@ async fn its_result_has_limits() {
 }
 
 #[tokio::test]
+async fn one_device_claims_it() {
+    let stack = stack().await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("open_file").await;
+    let call = waiting(&stack, &conversation).await;
+    let id = call["execution_id"].as_str().unwrap();
+    let claim = async |claimant: &str, lease_ms: u32| {
+        let path = format!("/conversations/{conversation}/client-tools/{id}/claim");
+        let body = json!({"claimant": claimant, "lease_ms": lease_ms});
+        stack.post(&path, &body).await
+    };
+    let devices = ["laptop", "phone", "tablet"];
+    let [laptop, phone, tablet] = devices.map(|device| claim(device, 600_000));
+    let (laptop, phone, tablet) = tokio::join!(laptop, phone, tablet);
+    let claims = [laptop, phone, tablet];
+    let winners = (0..3).filter(|at| claims[*at].0 == 200);
+    let winners: Vec<_> = winners.map(|at| devices[at]).collect();
+    let [winner] = winners[..] else {
+        panic!("one of them gets it: {claims:?}")
+    };
+    let refused = claims.iter().filter(|claim| claim.0 != 200);
+    assert!(
+        refused.clone().count() == 2
+            && refused
+                .clone()
+                .all(|it| code(it).1 == "client_tool_claimed"),
+        "{claims:?}"
+    );
+    // Its time is short now, and it gives no sign of life any more.
+    assert_eq!(claim(winner, 1000).await.0, 200);
+    let other = *devices.iter().find(|device| **device != winner).unwrap();
+    let taken = wait::until("the call is free again", || async {
+        Some(claim(other, 600_000).await).filter(|claim| claim.0 == 200)
+    });
+    assert_eq!(taken.await.1["is_repeated"], true);
+    assert_eq!(code(&claim(winner, 1000).await).1, "client_tool_claimed");
+    let result = json!({"result": "of a device"});
+    assert_eq!(post(&stack, &conversation, &call, &result).await.0, 202);
+    assert_eq!(code(&claim(other, 1000).await).1, "client_tool_answered");
+    stack.ended(&conversation, 1).await;
+}
+
+#[tokio::test]
 async fn no_result_comes_in_time() {
     let stack = stack().await;
     let _running = stack.start().await;

@@ -119,6 +119,11 @@ impl Case {
                 self.is_unknown(),
                 "{what}: call {index}: {observe}"
             );
+            assert_eq!(
+                observe["outcome_unknown"] == true,
+                self.is_unknown(),
+                "{what}: call {index}: {observe}"
+            );
             if !self.is_unknown() {
                 assert_eq!(
                     error,

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, pin::Pin, time::Duration};
 
 use everturn_client::{
-    ClientError, Frame, GatewayClient, Update,
+    Claim, ClientError, Frame, GatewayClient, Update,
     state::{CallState, Conversation, Item, ItemKind, Status, ToolCall},
 };
 use futures::{Stream, StreamExt};
@@ -16,6 +16,9 @@ use super::tools::{Offered, Output};
 /// The pauses between two tries of a request, while no gateway can be reached.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often the claim of a call is renewed while its tool runs; it holds for 30 seconds.
+const CLAIM_AGAIN: Duration = Duration::from_secs(10);
 
 /// What happened.
 #[derive(Debug)]
@@ -109,6 +112,8 @@ enum Done {
     },
     Told(Result<(), ClientError>, &'static str),
     Ran(Question, Output),
+    /// Another client runs the call, or has.
+    Elsewhere(Question),
 }
 
 /// A conversation that is followed.
@@ -216,6 +221,10 @@ impl Session {
             Done::Told(told, what) => {
                 let error = anyhow::Error::from(told.err()?);
                 Some(Happened::Note(format!("{what} was not taken: {error:#}")))
+            }
+            Done::Elsewhere(question) => {
+                let tool = question.tool_name;
+                Some(Happened::Note(format!("{tool} is run by another client")))
             }
             Done::Ran(question, output) => {
                 let note = format!("{} {}", question.tool_name, output.about);
@@ -362,9 +371,31 @@ impl Session {
             return;
         };
         let question = question.clone();
+        let (client, conversation) = self.of_request();
         self.requests.spawn(async move {
-            let output = tool.run(&question.tool_input, &question.execution_id).await;
-            Done::Ran(question, output)
+            let call = &question.execution_id;
+            let claimant = Uuid::now_v7().to_string();
+            let claim = || client.claim_client_tool(&conversation, call, &claimant);
+            let may_be_repeated = question.wants == Wants::Consent { is_old: true };
+            match until_reached(claim).await {
+                Ok(Claim::Run { is_repeated }) if is_repeated && !may_be_repeated => {
+                    Done::Ran(question, Output::unknown())
+                }
+                Ok(Claim::Run { .. }) => {
+                    let keep = async {
+                        loop {
+                            tokio::time::sleep(CLAIM_AGAIN).await;
+                            let _lost_only_with_the_gateway = claim().await;
+                        }
+                    };
+                    tokio::select! {
+                        output = tool.run(&question.tool_input, call) => Done::Ran(question, output),
+                        () = keep => Done::Elsewhere(question),
+                    }
+                }
+                Ok(Claim::Held(_) | Claim::Over) => Done::Elsewhere(question),
+                Err(error) => Done::Told(Err(error), "the claim of the call"),
+            }
         });
     }
 

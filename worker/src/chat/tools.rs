@@ -37,6 +37,13 @@ pub(super) struct Output {
     pub(super) about: String,
 }
 
+impl Output {
+    /// Another client had begun the call, and was lost.
+    pub(super) fn unknown() -> Self {
+        failed("another client had begun it and was lost, so it may have had its effect")
+    }
+}
+
 impl FromStr for Offered {
     type Err = String;
 

@@ -4,15 +4,17 @@
 - :class:`State` and its items: what is known of a conversation
 - :class:`Reducer`: the same from frames that somebody else reads, without I/O
 - ``everturn.api``: the types of the HTTP API
+- ``everturn.testing``: a gateway in memory, for the tests of a program
 """
 
 from .async_client import AsyncConversation, AsyncEverturn, AsyncTurn
 from .client import Conversation, Everturn, Turn
 from .core.outbox import Message
-from .core.session import Connection, Reply, Update
+from .core.session import Answer, Connection, Update
 from .core.tools import ClientTool, ClientTools
 from .errors import ApiError, ClientCode, EverturnError, TurnError
 from .options import Key, Limits
+from .state.conversations import ConversationList
 from .state.model import (
     Approval,
     AssistantMessage,
@@ -31,10 +33,12 @@ from .state.model import (
     WorkPlan,
 )
 from .state.reducer import Frame, Reducer, reduce
+from .state.select import answer_of_turn, end_of_turn, items_of_agent, items_of_turn, pending_approvals
 from .state.timeline import timeline
 from .storage import FileStorage, Storage
 
 __all__ = [
+    "Answer",
     "ApiError",
     "Approval",
     "AssistantMessage",
@@ -47,6 +51,7 @@ __all__ = [
     "ClientTools",
     "Connection",
     "Conversation",
+    "ConversationList",
     "End",
     "Everturn",
     "EverturnError",
@@ -60,7 +65,6 @@ __all__ = [
     "OpenText",
     "PlanStep",
     "Reducer",
-    "Reply",
     "State",
     "Storage",
     "SubAgent",
@@ -72,6 +76,11 @@ __all__ = [
     "Update",
     "UserMessage",
     "WorkPlan",
+    "answer_of_turn",
+    "end_of_turn",
+    "items_of_agent",
+    "items_of_turn",
+    "pending_approvals",
     "reduce",
     "timeline",
 ]

@@ -54,7 +54,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 CursorText: TypeAlias = str
@@ -70,6 +70,21 @@ Why there is nothing to come back for.
 
 
 FileBytes: TypeAlias = bytes
+
+
+class FirstMessage(TypedDict):
+    """
+    What a message makes a conversation of that does not exist. Without effect on one that does.
+    """
+
+    agent: NotRequired[str | None]
+    """
+    A name of the gateway's configuration.
+    """
+    title: NotRequired[str | None]
+    """
+    At most 512 bytes. While it is empty, the beginning of the message takes its place.
+    """
 
 
 class Frame(TypedDict):
@@ -392,6 +407,10 @@ class TimelineItem(TypedDict):
     isError: NotRequired[bool]
     """
     Of a tool result.
+    """
+    outcomeUnknown: NotRequired[bool]
+    """
+    True of a tool result whose tool was cut off: it may or may not have had its effect.
     """
     parentToolCallId: NotRequired[str | None]
     """
@@ -718,6 +737,39 @@ class ChatFrame(TypedDict, closed=True):
     message_id: str
 
 
+class ClaimOfClientTool(TypedDict):
+    """
+    Who is to run a call.
+    """
+
+    claimant: Id
+    """
+    The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim.
+    """
+    lease_ms: NotRequired[int]
+    """
+    For how long no other client gets the claim.
+    """
+
+
+class ClaimedClientTool(TypedDict):
+    """
+    The client is to run the call.
+    """
+
+    claimant: Id
+    execution_id: Id
+    expires_at: str
+    """
+    Until then no other client gets the claim.
+    """
+    is_repeated: bool
+    """
+    True when another client had claimed the call, and its claim ended without a result: the tool may have had its
+    effect.
+    """
+
+
 class Conversation(TypedDict):
     """
     A conversation.
@@ -856,6 +908,7 @@ class NewMessage(TypedDict):
     """
     With `attachments` it may be left out, or empty.
     """
+    create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
     on_busy: NotRequired[OnBusy]
 

@@ -9,15 +9,18 @@ from types import TracebackType
 import httpx
 
 from .api import (
+    AcceptedMessage,
     AgentExecution,
     AnsweredApproval,
     Blob,
     Cancelled,
     Event,
     ExecutionStatus,
+    ListedConversation,
     OnBusy,
     PendingApproval,
     Resumed,
+    StoredResult,
     Timeline,
     UsageDay,
     WaitingCall,
@@ -25,14 +28,15 @@ from .api import (
 from .api import Conversation as ConversationInfo
 from .api import Session as SessionInfo
 from .core.approvals import approval, denial
+from .core.follow_list import follow_list
 from .core.one_reader import OneReader
-from .core.outbox import Message, new_message
-from .core.session import Reply, Session, TurnCore, Update
+from .core.outbox import FirstMessage, Message, new_message
+from .core.session import HISTORY, Answer, Beginning, Session, TurnCore, Update
 from .core.setup import Parts
 from .core.tools import ClientTool, ClientTools
 from .options import Key, Limits
 from .runners.synchronous import SyncRunner
-from .state.model import JsonObject, State, ToolCall
+from .state.model import Json, JsonObject, State, ToolCall
 from .storage import Storage
 
 
@@ -40,9 +44,7 @@ class Everturn:
     """A client of Everturn, for one thread at a time.
 
     ``url`` is where a gateway, or the load balancer before them, listens. ``key`` is a key or a token, or a function
-    that gets one for each request. ``tools`` are functions that run calls of client tools, by the names that the
-    gateway's configuration gives them. ``storage`` keeps what must survive the end of the program, for instance
-    ``FileStorage(folder)``; the default keeps nothing. ``transport`` is another one of httpx, for a proxy or a test.
+    that gets one for each request. ``transport`` is another one of httpx, for a proxy or a test.
     """
 
     def __init__(
@@ -50,15 +52,10 @@ class Everturn:
         url: str = "http://127.0.0.1:8080",
         *,
         key: Key | None = None,
-        tools: ClientTools | None = None,
-        storage: Storage | None = None,
         limits: Limits | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._parts = Parts.of(url, key, tools, storage, limits)
-        for name, tool in self._parts.tools.items():
-            if inspect.iscoroutinefunction(tool.run if isinstance(tool, ClientTool) else tool):
-                raise TypeError(f"The tool {name} is an async function: use AsyncEverturn.")
+        self._parts = Parts.of(url, key, limits)
         self._runner = SyncRunner(url, self._parts.http.limits, transport)
 
     def __enter__(self) -> Everturn:
@@ -74,20 +71,43 @@ class Everturn:
         self._runner.close()
 
     def conversation(
-        self, id: str | None = None, *, agent: str | None = None, title: str | None = None, cursor: str | None = None
+        self,
+        id: str | None = None,
+        *,
+        agent: str | None = None,
+        title: str | None = None,
+        cursor: str | None = None,
+        history: int = HISTORY,
+        tools: ClientTools | None = None,
+        storage: Storage | None = None,
     ) -> Conversation:
         """Returns a conversation, without asking a gateway. One that does not exist is created by the first message.
 
-        Without an ``id`` it is a new one. ``agent`` and ``title`` are of a new one. With a ``cursor``, only what comes
-        after it is known; without one, the latest events are read first.
+        Without an ``id`` it is a new one. ``agent`` and ``title`` are of one that the first message creates. With a
+        ``cursor``, only what comes after it is known; without one, the newest events are read first, as many as
+        ``history`` (1 to 1000). ``tools`` are functions that run calls of client tools, by the names that the gateway's
+        configuration gives them. ``storage`` keeps what must survive the end of the program, for instance
+        ``FileStorage(folder)``; the default keeps nothing.
         """
-        return Conversation(self._runner, self._parts.session(id, agent, title, cursor))
+        for name, tool in (tools or {}).items():
+            if inspect.iscoroutinefunction(tool.run if isinstance(tool, ClientTool) else tool):
+                raise TypeError(f"The tool {name} is an async function: use AsyncEverturn.")
+        first, begins = FirstMessage(agent, title), Beginning(cursor, history)
+        return Conversation(self._runner, self._parts.session(id, first, begins, tools, storage))
 
     def conversations(
-        self, *, search: str | None = None, agent: str | None = None, page: int | None = None
-    ) -> Iterator[ConversationInfo]:
-        """Yields every conversation, the one that was updated last first. ``page`` is how many one request reads."""
-        return self._runner.stream(self._parts.calls.conversations(search, agent, page))
+        self, *, search: str | None = None, agent: str | None = None, page_size: int | None = None
+    ) -> Iterator[ListedConversation]:
+        """Yields every conversation, the one that was updated last first. A request reads ``page_size`` of them."""
+        return self._runner.stream(self._parts.calls.conversations(search, agent, page_size))
+
+    def follow_conversations(self) -> Generator[list[ListedConversation], None, None]:
+        """Yields the newest conversations, the one that was updated last first, and again after each change.
+
+        One connection serves all of them, and is opened again when it is cut. There are 100 of them at first, and more
+        as old ones change.
+        """
+        return self._runner.stream(follow_list(self._parts.http))
 
     def upload(self, content: bytes, media_type: str, *, file_name: str = "") -> Blob:
         """Stores a file, for the ``attachments`` of a message."""
@@ -98,10 +118,10 @@ class Everturn:
         return self._runner.run(self._parts.calls.download(blob_id))
 
     def usage(
-        self, *, first: str | None = None, last: str | None = None, page: int | None = None
+        self, *, first: str | None = None, last: str | None = None, page_size: int | None = None
     ) -> Iterator[UsageDay]:
         """Yields what the tenant took of models, by day and model, from the ``first`` to the ``last`` day."""
-        return self._runner.stream(self._parts.calls.usage(first, last, page))
+        return self._runner.stream(self._parts.calls.usage(first, last, page_size))
 
     def session(self) -> SessionInfo:
         """Returns who the caller is."""
@@ -143,6 +163,30 @@ class Conversation:
         """
         return self._send(new_message(content, message_id, attachments, on_busy))
 
+    def ask(
+        self,
+        content: str,
+        *,
+        message_id: str | None = None,
+        attachments: Sequence[Blob | str] = (),
+        on_busy: OnBusy | None = None,
+    ) -> Answer:
+        """Sends a message as ``send`` does, and waits for the answer. Raises ``TurnError`` when there is none."""
+        turn = self.send(content, message_id=message_id, attachments=attachments, on_busy=on_busy)
+        return turn.answer()
+
+    def post(
+        self,
+        content: str,
+        *,
+        message_id: str | None = None,
+        attachments: Sequence[Blob | str] = (),
+        on_busy: OnBusy | None = None,
+    ) -> AcceptedMessage:
+        """Sends a message as ``send`` does, and does not wait for its turn."""
+        message = new_message(content, message_id, attachments, on_busy)
+        return self._runner.run(self._session.outbox.send(message))
+
     def pending(self) -> list[Message]:
         """Returns the messages in the storage that no gateway has confirmed."""
         return self._session.outbox.pending()
@@ -162,7 +206,7 @@ class Conversation:
         """
         return self._reader.take(self._runner.stream(self._session.follow()))
 
-    def older(self, limit: int = 200) -> bool:
+    def older(self, limit: int = HISTORY) -> bool:
         """Reads the events before the first one that is known into ``state``. False when there are none."""
         return self._runner.run(self._session.older(limit))
 
@@ -185,8 +229,12 @@ class Conversation:
         return self._runner.run(self._calls.answer_approval(*denial(call, reason)))
 
     def client_tools(self) -> list[WaitingCall]:
-        """Returns the calls that a client is to run. Those of the client's ``tools`` run by themselves."""
+        """Returns the calls that a client is to run. Those of the conversation's ``tools`` run by themselves."""
         return self._runner.run(self._calls.client_tools())
+
+    def answer_tool(self, execution_id: str, result: Json, *, is_error: bool = False) -> StoredResult:
+        """Posts the result of a client tool that is not among the conversation's ``tools``."""
+        return self._runner.run(self._calls.answer_client_tool(execution_id, result, is_error))
 
     def cancel(self, message_id: str | None = None) -> Cancelled:
         """Cancels the turn that runs, or one message by the gateway's id of it."""
@@ -216,17 +264,17 @@ class Conversation:
         """Returns whether a turn runs."""
         return self._runner.run(self._calls.status())
 
-    def events(self, from_sequence: int = 0, *, page: int | None = None) -> Iterator[Event]:
+    def events(self, from_sequence: int = 0, *, page_size: int | None = None) -> Iterator[Event]:
         """Yields every event from a number on, up to the last one that there is now."""
-        return self._runner.stream(self._calls.events(from_sequence, page))
+        return self._runner.stream(self._calls.events(from_sequence, page_size))
 
-    def timeline(self, *, page: int | None = None) -> Iterator[Timeline]:
+    def timeline(self, *, page_size: int | None = None) -> Iterator[Timeline]:
         """Yields the pages of the timeline backwards: the newest page first, each page in order."""
-        return self._runner.stream(self._calls.timeline(page))
+        return self._runner.stream(self._calls.timeline(page_size))
 
-    def executions(self, *, page: int | None = None) -> Iterator[AgentExecution]:
+    def executions(self, *, page_size: int | None = None) -> Iterator[AgentExecution]:
         """Yields the agent executions: the turns and their sub-agents, in the order in which they began."""
-        return self._runner.stream(self._calls.executions(page))
+        return self._runner.stream(self._calls.executions(page_size))
 
     def tool_result(self, execution_id: str) -> str:
         """Reads the whole result of a tool: its JSON, or its text if the result is a text."""
@@ -259,8 +307,8 @@ class Turn:
     def __iter__(self) -> Generator[Update, None, None]:
         return self._reader.take(self._runner.stream(self._core.follow()))
 
-    def reply(self) -> Reply:
-        """Waits for the end of the turn, and returns the answer. Raises ``TurnError`` when there is none."""
+    def answer(self) -> Answer:
+        """Waits for the end of the turn, and returns its answer. Raises ``TurnError`` when there is none."""
         for _ in self:
             pass
-        return self._core.reply()
+        return self._core.answer()

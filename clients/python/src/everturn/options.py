@@ -28,8 +28,6 @@ class Limits:
     """Connections in a row without a frame, until following a conversation fails."""
     events: int = 50_000
     """That a conversation keeps in memory; past it, the oldest are forgotten."""
-    history: int = 200
-    """The latest events that are read when a conversation is opened. Older ones come with ``older()``."""
     outbox: int = 100
     """Messages of a conversation that wait to be sent."""
     parallel_tools: int = 16

@@ -157,11 +157,7 @@ impl Fold {
             && let Some(call) = self.call_mut(at)
             && call.result.is_none()
         {
-            call.state = if result.is_error {
-                CallState::Failed
-            } else {
-                CallState::Done
-            };
+            call.state = read::state_of(data);
             call.result = Some(result);
             self.running.remove(&at);
             return;

@@ -122,7 +122,8 @@ pub enum CallState {
     Done,
     /// It has failed.
     Failed,
-    /// The turn ended, and nobody said how the call did.
+    /// The tool was cut off, and may or may not have had its effect, which its result says; or the turn ended without a
+    /// result.
     Unknown,
 }
 
@@ -205,6 +206,9 @@ pub struct ToolResult {
     pub tool_output: Value,
     /// True when it failed.
     pub is_error: bool,
+    /// True when the tool was cut off, and may or may not have had its effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outcome_unknown: bool,
     /// The tool execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<String>,

@@ -4,12 +4,14 @@
 //! - `fields`: an event's fields, read without trust
 //! - `items`, `read`: what is shown, and what an event makes of it at first
 //! - `fold`: what later events change
+//! - `select`: what came of a message, and what waits for a person
 //! - `texts`: what models are writing now
 
 mod fields;
 mod fold;
 mod items;
 mod read;
+mod select;
 mod texts;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};

@@ -107,10 +107,27 @@ pub(super) fn unpaired(data: Fields<'_>) -> ToolResult {
         tool_name: data.text("tool_name").to_owned(),
         tool_output: output(data),
         is_error: data.flag("is_error").unwrap_or_default(),
+        outcome_unknown: is_unknown(data),
         execution_id: data.owned_id("execution_id"),
         call_id: data.owned_id("call_id"),
         duration_ms: data.count("duration_ms"),
     }
+}
+
+/// Where an `observe` leaves its call.
+pub(super) fn state_of(data: Fields<'_>) -> CallState {
+    if is_unknown(data) {
+        CallState::Unknown
+    } else if data.flag("is_error").unwrap_or_default() {
+        CallState::Failed
+    } else {
+        CallState::Done
+    }
+}
+
+/// True when the tool was cut off: it may or may not have had its effect.
+fn is_unknown(data: Fields<'_>) -> bool {
+    data.flag("outcome_unknown").unwrap_or_default()
 }
 
 /// The events of the first design named it `observation`.

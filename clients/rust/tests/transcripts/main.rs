@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cuts;
+mod lists;
 mod timeline;
 mod wire;
 
@@ -50,6 +51,10 @@ fn frames_give_the_state() {
         }
         let state = state_of(&conversation);
         assert_eq!(state, transcript["state"], "{name}");
+        for (message_id, expected) in transcript["answers"].as_object().unwrap() {
+            let answer = conversation.answer_of_turn(message_id);
+            assert_eq!(answer.as_deref(), expected.as_str(), "{name}, {message_id}");
+        }
         if let Some(expected) = transcript.get("timeline") {
             assert_eq!(&timeline::of(&state), expected, "{name}");
         }

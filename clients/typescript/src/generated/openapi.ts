@@ -268,6 +268,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/conversations/{id}/client-tools/{execution_id}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claims a call that waits for a client.
+         * @description Of several clients that claim it, one is to run it. Repeating this with the same `claimant` is safe, and keeps the claim.
+         */
+        post: operations["claim_client_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/conversations/{id}/events": {
         parameters: {
             query?: never;
@@ -722,6 +742,29 @@ export interface components {
             conversation_id: components["schemas"]["Id"];
             message_id: string;
         };
+        /** @description Who is to run a call. */
+        ClaimOfClientTool: {
+            /** @description The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim. */
+            claimant: components["schemas"]["Id"];
+            /**
+             * Format: int32
+             * @description For how long no other client gets the claim.
+             * @default 30000
+             */
+            lease_ms?: number;
+        };
+        /** @description The client is to run the call. */
+        ClaimedClientTool: {
+            claimant: components["schemas"]["Id"];
+            execution_id: components["schemas"]["Id"];
+            /** @description Until then no other client gets the claim. */
+            expires_at: string;
+            /**
+             * @description True when another client had claimed the call, and its claim ended without a result: the tool may have had its
+             *     effect.
+             */
+            is_repeated: boolean;
+        };
         /** @description What came of a client tool. */
         ClientToolResult: {
             /** @description True when it says what went wrong. */
@@ -730,7 +773,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description A conversation. */
         Conversation: {
             agent: string;
@@ -831,6 +874,19 @@ export interface components {
         };
         /** Format: binary */
         FileBytes: string;
+        /** @description What a message makes a conversation of that does not exist. Without effect on one that does. */
+        FirstMessage: {
+            /**
+             * @description A name of the gateway's configuration.
+             * @example default
+             */
+            agent?: string | null;
+            /**
+             * @description At most 512 bytes. While it is empty, the beginning of the message takes its place.
+             * @example Sums
+             */
+            title?: string | null;
+        };
         /**
          * @description A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
          *     Only events have an `id`, which is a cursor: what a browser sends back as `Last-Event-ID`.
@@ -939,6 +995,7 @@ export interface components {
             attachments?: components["schemas"]["NewAttachment"][];
             /** @description With `attachments` it may be left out, or empty. */
             content: components["schemas"]["MessageText"];
+            create?: components["schemas"]["FirstMessage"] | null;
             message_id?: components["schemas"]["Id"] | null;
             /** @default queue */
             on_busy?: components["schemas"]["OnBusy"];
@@ -1169,6 +1226,8 @@ export interface components {
             id: string;
             /** @description Of a tool result. */
             isError?: boolean;
+            /** @description True of a tool result whose tool was cut off: it may or may not have had its effect. */
+            outcomeUnknown?: boolean;
             /** @description Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs. */
             parentToolCallId?: string | null;
             /** @description True of an answer that is only the text so far, because the turn was cut short. */
@@ -3522,6 +3581,169 @@ export interface operations {
             };
         };
     };
+    claim_client_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The conversation. */
+                id: components["schemas"]["Id"];
+                /** @description The tool execution. */
+                execution_id: components["schemas"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimOfClientTool"];
+            };
+        };
+        responses: {
+            /** @description Run it, and post its result */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimedClientTool"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body" | "invalid_id";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description There is no such conversation (`conversation_not_found`). There is no such tool execution (`execution_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description Another client runs the call (`client_tool_claimed`). The client tool has a result (`client_tool_answered`). The result came too late (`client_tool_expired`). The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "conflict";
+                    };
+                };
+            };
+            /** @description The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
     list_events: {
         parameters: {
             query?: {
@@ -4449,7 +4671,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedMessage"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). There is no such agent (`unknown_agent`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4458,7 +4680,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "invalid_message";
+                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent";
                     };
                 };
             };

@@ -29,22 +29,23 @@ export class Outbox {
   readonly #http: Http;
   readonly #conversationId: string;
   readonly #storage: TextStorage;
-  readonly #create: () => Promise<unknown>;
+  readonly #first: NonNullable<NewMessage["create"]>;
   readonly #onChange: () => void;
   #pending: readonly PendingMessage[] = [];
+  readonly #onTheirWay = new Set<Promise<unknown>>();
 
-  /** `create` makes the conversation when there is none. */
+  /** `first` is what the first message makes the conversation of. */
   constructor(
     http: Http,
     conversationId: string,
     storage: TextStorage,
-    create: () => Promise<unknown>,
+    first: NonNullable<NewMessage["create"]>,
     onChange: () => void,
   ) {
     this.#http = http;
     this.#conversationId = conversationId;
     this.#storage = storage;
-    this.#create = create;
+    this.#first = first;
     this.#onChange = onChange;
   }
 
@@ -54,7 +55,7 @@ export class Outbox {
   }
 
   /**
-   * Sends a message, and again until somebody answers; conversations are created when they are missing.
+   * Sends a message, and again until somebody answers. A conversation that is missing is created with it.
    *
    * @throws {EverturnError} that it was refused, or that nobody answered; or the signal's reason. The message is then
    * `failed`.
@@ -115,16 +116,17 @@ export class Outbox {
       message_id: message.messageId,
       ...(message.attachments === undefined ? {} : { attachments: message.attachments }),
       ...(message.onBusy === undefined ? {} : { on_busy: message.onBusy }),
+      create: this.#first,
     };
     const messages = path`/agent/conversations/${this.#conversationId}/messages`;
-    const request = { method: "POST", path: messages, json, isRepeatable: true, signal } as const;
-    try {
-      return await this.#http.json<AcceptedMessage>(request);
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === "conversation_not_found")) throw error;
-      await this.#create();
-      return await this.#http.json<AcceptedMessage>(request);
-    }
+    const sending = this.#http.json<AcceptedMessage>({ method: "POST", path: messages, json, isRepeatable: true, signal });
+    this.#onTheirWay.add(sending);
+    return sending.finally(() => this.#onTheirWay.delete(sending));
+  }
+
+  /** Waits until the messages that are on their way have arrived, or cannot. */
+  async sent(): Promise<void> {
+    await Promise.allSettled(this.#onTheirWay);
   }
 
   #key(messageId: string): string {

@@ -1,6 +1,6 @@
 /** One conversation as this program follows it: its state, its connection, and everybody who listens for changes. */
 
-import type { EventPage } from "../api.js";
+import type { EventPage, NewMessage } from "../api.js";
 import { ApiError, EverturnError } from "../errors.js";
 import { type Http, path, refusal } from "../http.js";
 import { eventData } from "../state/events.js";
@@ -35,7 +35,8 @@ export interface SessionOptions {
   readonly tools: ClientTools;
   readonly storage: TextStorage;
   readonly locks: Locks;
-  readonly create: () => Promise<unknown>;
+  /** What the first message makes the conversation of. */
+  readonly first: NonNullable<NewMessage["create"]>;
 }
 
 /** A conversation that is followed while somebody wants to know. */
@@ -56,12 +57,12 @@ export class Session {
   #isAnnounced = false;
 
   constructor(http: Http, options: SessionOptions) {
-    const { conversationId, cursor, storage, create } = options;
+    const { conversationId, cursor, storage, first } = options;
     this.#http = http;
     this.#options = options;
     this.#reducer = this.#newReducer(cursor);
     this.#isLoaded = cursor !== undefined;
-    this.outbox = new Outbox(http, conversationId, storage, create, () => this.changed());
+    this.outbox = new Outbox(http, conversationId, storage, first, () => this.changed());
     this.#tools = new ToolRunner(http, conversationId, options.tools, storage, options.locks);
   }
 
@@ -187,8 +188,8 @@ export class Session {
     } catch (error) {
       const isMissing = error instanceof ApiError && error.code === "conversation_not_found";
       if (!mayCreate || !isMissing) throw error;
-      await this.#options.create();
-      page = { events: [], has_more: false };
+      await this.outbox.sent(); // the message creates it
+      page = await this.#page(END, this.#options.history, signal);
     }
     signal.throwIfAborted();
     this.#reducer = this.#newReducer(String(page.events.at(-1)?.sequence_number ?? 0));

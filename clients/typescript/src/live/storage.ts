@@ -1,7 +1,14 @@
 /** What must survive a reload of the page: messages that were not confirmed, and client tools that had begun. */
 
 /** A store of texts. `localStorage` and `sessionStorage` are such stores. */
-export type TextStorage = Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">;
+export interface TextStorage {
+  getItem(key: string): string | null;
+  setItem(key: string, text: string): void;
+  removeItem(key: string): void;
+  /** The key at a place, in any order that stays while nothing is set or removed. */
+  key(index: number): string | null;
+  readonly length: number;
+}
 
 /** Makes a store that is gone with the process. */
 export function memoryStorage(): TextStorage {

@@ -1,10 +1,12 @@
 /** Client tools: calls that the turn waits for run here, and their results are posted. */
 
-import type { WaitingCall } from "../api.js";
+import type { ClaimedClientTool, WaitingCall } from "../api.js";
 import { ApiError } from "../errors.js";
 import { type Http, path } from "../http.js";
+import { newId } from "../ids.js";
 import { isObject } from "../state/fields.js";
 import type { Item, Json } from "../state/state.js";
+import { wait } from "../wait.js";
 import { alone, type Locks } from "./locks.js";
 import { keep, stored, type TextStorage } from "./storage.js";
 
@@ -50,7 +52,23 @@ const UNKNOWN: Result = {
   is_error: true,
 };
 
-/** Runs the client tools of one conversation: each call once, also when the conversation is open in several tabs. */
+/** Milliseconds between two claims of a call that runs. A claim that is not made again holds for 30 s. */
+const RENEW_MS = 10_000;
+
+/** The call has ended, or is none: nobody waits for a result. */
+class NothingToRun extends Error {}
+
+/** Another client runs the call. */
+class Held extends Error {
+  constructor(readonly waitMs: number) {
+    super("Another client runs this call.");
+  }
+}
+
+/**
+ * Runs the client tools of one conversation: each call once, also when the conversation is open in several tabs, or on
+ * several devices.
+ */
 export class ToolRunner {
   readonly #http: Http;
   readonly #conversationId: string;
@@ -93,13 +111,25 @@ export class ToolRunner {
     if (!tool || this.#begun.has(call.executionId)) return;
     const abort = new AbortController();
     this.#begun.set(call.executionId, abort);
+    // The result waits in the storage. The call is considered again with the next update.
+    const failed = () => void (abort.signal.aborted || this.#begun.delete(call.executionId));
+    this.#runWhenFree(tool, call, abort.signal).catch(failed);
+  }
+
+  /** Runs a call, as soon as no other client does. */
+  async #runWhenFree(tool: ClientTool, call: OpenCall, signal: AbortSignal): Promise<void> {
     const run = async (isLate: boolean) => {
-      if (abort.signal.aborted || (isLate && !(await this.#isWaiting(call)))) return;
-      await this.#runOnce(tool, call, abort.signal);
+      if (signal.aborted || (isLate && !(await this.#isWaiting(call)))) return;
+      await this.#runOnce(tool, call, signal);
     };
-    this.#inTurn(() => alone(this.#locks, this.#key(call.executionId), abort.signal, run))
-      // The result waits in the storage. The call is considered again with the next update.
-      .catch(() => void (abort.signal.aborted || this.#begun.delete(call.executionId)));
+    for (;;) {
+      try {
+        return await this.#inTurn(() => alone(this.#locks, this.#key(call.executionId), signal, run));
+      } catch (error) {
+        if (!(error instanceof Held)) throw error;
+        await wait(error.waitMs, signal);
+      }
+    }
   }
 
   /** A call has ended, so nobody waits for it, and nobody will ask what became of it. */
@@ -135,19 +165,52 @@ export class ToolRunner {
   }
 
   async #runOnce(tool: ClientTool, call: OpenCall, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#post(call.executionId, await this.#result(tool, call, signal));
+    } catch (error) {
+      if (!(error instanceof NothingToRun)) throw error;
+      this.#storage.removeItem(this.#key(call.executionId));
+    }
+  }
+
+  /** The result of a call: it runs, unless it ran before, or was cut off and may not run twice. */
+  async #result(tool: ClientTool, call: OpenCall, signal: AbortSignal): Promise<Result> {
     const key = this.#key(call.executionId);
     const before = stored(this.#storage, key);
-    let result: Result;
-    if (isObject(before) && "is_error" in before) {
-      result = before as unknown as Result;
-    } else if (before !== undefined && tool.mayRepeat !== true) {
-      result = UNKNOWN;
-    } else {
-      keep(this.#storage, key, "{}");
-      result = await this.#run(tool, call, signal);
+    const known = isObject(before) ? before : {};
+    if ("is_error" in known) return known as unknown as Result;
+    // Who had begun it here claims it again after a reload, and need not wait until its own claim has ended.
+    const begunBy = typeof known["claimant"] === "string" ? known["claimant"] : undefined;
+    const claimant = begunBy ?? newId();
+    const isRepeated = await this.#claim(call.executionId, claimant);
+    if ((isRepeated || begunBy !== undefined) && tool.mayRepeat !== true) return UNKNOWN;
+    keep(this.#storage, key, JSON.stringify({ claimant }));
+    const renewing = setInterval(() => void this.#claim(call.executionId, claimant).catch(() => undefined), RENEW_MS);
+    (renewing as { unref?: () => void }).unref?.(); // in Node, a claim alone is no reason to stay
+    try {
+      const result = await this.#run(tool, call, signal);
       keep(this.#storage, key, JSON.stringify(result));
+      return result;
+    } finally {
+      clearInterval(renewing);
     }
-    await this.#post(call.executionId, result);
+  }
+
+  /**
+   * Claims a call. True when another client had begun it.
+   *
+   * @throws {Held} that another client runs it.
+   * @throws {NothingToRun} that it waits no more.
+   */
+  async #claim(executionId: string, claimant: string): Promise<boolean> {
+    const target = path`/agent/conversations/${this.#conversationId}/client-tools/${executionId}/claim`;
+    const request = { method: "POST", path: target, json: { claimant }, isRepeatable: true } as const;
+    try {
+      return (await this.#http.json<ClaimedClientTool>(request)).is_repeated;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) throw error;
+      throw error.code === "client_tool_claimed" ? new Held(Math.max(error.retryAfterMs, 1000)) : new NothingToRun();
+    }
   }
 
   async #run(tool: ClientTool, call: OpenCall, signal: AbortSignal): Promise<Result> {

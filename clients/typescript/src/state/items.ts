@@ -115,7 +115,7 @@ function end(data: JsonObject, base: ItemBase): End {
 export function resultOf(data: JsonObject, base: ItemBase): Partial<ToolCall> {
   const isError = flag(data, "is_error") ?? false;
   return present<Partial<ToolCall>>({
-    state: isError ? "failed" : "done",
+    state: isUnknown(data) ? "unknown" : isError ? "failed" : "done",
     toolOutput: output(data),
     isError,
     durationMs: count(data, "duration_ms"),
@@ -131,10 +131,16 @@ export function unpairedResult(data: JsonObject, base: ItemBase): ToolResult {
     toolName: text(data, "tool_name"),
     toolOutput: output(data),
     isError: flag(data, "is_error") ?? false,
+    outcomeUnknown: isUnknown(data) || undefined,
     executionId: id(data, "execution_id"),
     callId: id(data, "call_id"),
     durationMs: count(data, "duration_ms"),
   });
+}
+
+/** The tool was cut off: it may or may not have had its effect. */
+function isUnknown(data: JsonObject): boolean {
+  return flag(data, "outcome_unknown") ?? false;
 }
 
 /** The events of the first design named it `observation`. */

@@ -2,16 +2,34 @@
 
 import type { End, Item, State, ToolCall } from "./state.js";
 
-/** The end of the turn that took a message; undefined while it has not ended, or is not known. */
+/**
+ * The end of the turn that took a message; undefined while it has not ended, or is not known. A message that joined a
+ * turn (`steer`) has the end of that turn.
+ */
 export function endOfTurn(items: readonly Item[], messageId: string): End | undefined {
-  const at = items.findLastIndex((item) => item.id === messageId);
-  const turn = items[at]?.turn;
-  if (turn === undefined) return undefined;
-  return items.slice(at).find((item): item is End => isEndOf(item, turn));
+  const at = items.findLastIndex((item) => item.type === "user_message" && item.id === messageId);
+  const turn = at < 0 ? messageId : items[at]?.turn;
+  return items.slice(Math.max(at, 0)).find((item): item is End => isEndOf(item, turn));
 }
 
-function isEndOf(item: Item, turn: string): boolean {
+function isEndOf(item: Item, turn: string | undefined): boolean {
   return item.type === "end" && item.turn === turn && item.agentExecutionId === undefined;
+}
+
+/**
+ * What the turn that took a message has answered; undefined when it has not, or not yet. A provider may have cut the
+ * answer into several items: their texts are joined.
+ */
+export function answerOfTurn(items: readonly Item[], messageId: string): string | undefined {
+  const end = endOfTurn(items, messageId);
+  if (end?.outcome !== "complete") return undefined;
+  const parts: string[] = [];
+  for (const item of itemsOfAgent(itemsOfTurn(items, end.turn)).reverse()) {
+    if (item.type !== "assistant_message") continue;
+    if (parts.length > 0 && item.finish !== "length") break;
+    parts.unshift(item.content);
+  }
+  return parts.join("");
 }
 
 /** The items of a turn, those of its sub-agents included. */

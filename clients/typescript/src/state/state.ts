@@ -90,7 +90,10 @@ export interface ToolCall extends ItemBase {
   readonly callId?: string;
   /** The hook that called the tool, like `before_turn`; absent when a model asked for it. */
   readonly hook?: string;
-  /** `unknown`: the turn ended, and nobody said how the call did. */
+  /**
+   * `unknown`: the tool was cut off, and may or may not have had its effect (`toolOutput` says so); or the turn ended,
+   * and nobody said how the call did (then there is no `toolOutput`).
+   */
   readonly state: "running" | "done" | "failed" | "unknown";
   readonly toolOutput?: Json;
   readonly isError?: boolean;
@@ -141,6 +144,8 @@ export interface ToolResult extends ItemBase {
   readonly toolName: string;
   readonly toolOutput: Json;
   readonly isError: boolean;
+  /** The tool was cut off, and may or may not have had its effect. */
+  readonly outcomeUnknown?: true;
   readonly executionId?: string;
   readonly callId?: string;
   readonly durationMs?: number;

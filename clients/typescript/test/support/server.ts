@@ -14,7 +14,7 @@ export interface Seen {
 }
 
 /** Answers a request that is no stream; undefined leaves it unanswered. */
-export type Answer = (request: Seen) => { status?: number; json?: unknown; cut?: true } | undefined;
+export type Answer = (request: Seen) => { status?: number; json?: unknown; headers?: Record<string, string>; cut?: true } | undefined;
 
 /** A gateway that a test plays. It is closed with the test. */
 export class FakeGateway {
@@ -75,7 +75,7 @@ export class FakeGateway {
     const answer = this.answer(seen);
     if (!answer) return;
     if (answer.cut) return void response.destroy();
-    response.writeHead(answer.status ?? 200, { "content-type": "application/json" });
+    response.writeHead(answer.status ?? 200, { "content-type": "application/json", ...answer.headers });
     response.end(answer.json === undefined ? "" : JSON.stringify(answer.json));
   }
 }

@@ -17,6 +17,8 @@ export interface Transcript {
   readonly about: string;
   readonly frames: readonly Step[];
   readonly state: State;
+  /** What the turn of each message answered. */
+  readonly answers: Readonly<Record<string, string | null>>;
   readonly timeline?: readonly unknown[];
 }
 
@@ -32,6 +34,19 @@ export function readShared(name: string): unknown {
 export function transcripts(): [string, Transcript][] {
   const names = readdirSync(`${ROOT}clients/transcripts/conversations`).sort();
   return names.map((name) => [name, readShared(`conversations/${name}`) as Transcript]);
+}
+
+/** The list of conversations on the wire. */
+export interface ListTranscript {
+  readonly about: string;
+  readonly frames: readonly Step[];
+  readonly list: readonly unknown[];
+}
+
+/** All lists, by name. */
+export function lists(): [string, ListTranscript][] {
+  const names = readdirSync(`${ROOT}clients/transcripts/lists`).sort();
+  return names.map((name) => [name, readShared(`lists/${name}`) as ListTranscript]);
 }
 
 /** The bytes of a frame on the wire. */

@@ -88,6 +88,8 @@ codes! {
     ApprovalExpired = "approval_expired", CONFLICT, "The approval came too late";
     /// The answer is for another tool or input.
     ApprovalMismatch = "approval_mismatch", CONFLICT, "The approval is for another input";
+    /// Another client runs the call.
+    ClientToolClaimed = "client_tool_claimed", CONFLICT, "Another client runs the call";
     /// Another result was first, or the turn ended.
     ClientToolAnswered = "client_tool_answered", CONFLICT, "The client tool has a result";
     /// No result came in time.

@@ -21,7 +21,7 @@ use utoipa::{
     },
 };
 
-use super::messages::idempotency_key;
+use super::idempotency::idempotency_key;
 use crate::{
     http::{
         extract::{Caller, Params, checked_id, unread_body},

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{
     attachments::{Content, NewAttachment},
-    conversations::{find_or_create, id_or_key},
+    conversations::{for_message, id_or_key},
     messages,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
         event_stream,
         extract::{Caller, JsonBody},
         openapi::{AnyFrame, IdempotencyKey, MessageText, problems},
-        problem::{Code, Problem},
+        problem::Problem,
         state::GatewayState,
     },
     live::Cursor,
@@ -84,13 +84,7 @@ pub(super) async fn chat(
     let content = Content::checked(&state, body.message, body.attachments)?;
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;
     let conversation_id = id_or_key(&caller, body.conversation_id, &headers)?;
-    let named = conversation_id.clone().unwrap_or_default();
-    let found = find_or_create(&state, &caller, conversation_id, None, body.agent).await;
-    let (conversation, _) = found.map_err(|problem| match problem.code() {
-        // A conversation that the caller may not see does not exist for them, here as everywhere.
-        Code::ConversationIdTaken => Problem::conversation_not_found(&named),
-        _ => problem,
-    })?;
+    let conversation = for_message(&state, &caller, conversation_id, None, body.agent).await?;
     let queued = messages::submit(
         &state,
         &caller,

@@ -73,16 +73,7 @@ pub(super) async fn accept(
     JsonBody(body): JsonBody<ClientToolResultBody>,
 ) -> Result<(StatusCode, Json<StoredResultBody>), Problem> {
     checked_size(&body.result)?;
-    let call = state.outside_tool(&caller, &path).await?;
-    if call.record.call.kind() != ToolKind::Client {
-        return Err(Problem::execution_not_found(&path.execution_id));
-    }
-    if call.needs_approval() {
-        return Err(Problem::new(
-            Code::Conflict,
-            "A person must approve this call before the client runs it.",
-        ));
-    }
+    let call = checked_call(&state, &caller, &path).await?;
     let call = store_result(&state, &caller, &path, call, body).await?;
     // The turn is told also when the result was stored before: the request that stored it may have died in between.
     let sub_agent = state
@@ -101,6 +92,25 @@ pub(super) async fn accept(
         StatusCode::ACCEPTED,
         Json(StoredResultBody::of(path.execution_id)),
     ))
+}
+
+/// Returns a call of a client tool that needs no approval any more. It may have ended.
+pub(super) async fn checked_call(
+    state: &GatewayState,
+    caller: &Caller,
+    path: &ExecutionPath,
+) -> Result<OutsideTool, Problem> {
+    let call = state.outside_tool(caller, path).await?;
+    if call.record.call.kind() != ToolKind::Client {
+        return Err(Problem::execution_not_found(&path.execution_id));
+    }
+    if call.needs_approval() {
+        return Err(Problem::new(
+            Code::Conflict,
+            "A person must approve this call before the client runs it.",
+        ));
+    }
+    Ok(call)
 }
 
 /// Stores the result unless the call has ended; returns the call, which this result has ended now or before.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::messages::idempotency_key;
+use super::idempotency::idempotency_key;
 use crate::{
     http::{
         extract::{Caller, ConversationId, JsonBody, checked_id},
@@ -95,7 +95,7 @@ pub(super) fn id_or_key(
     ))
 }
 
-fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
+pub(super) fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
     let limit = state.config.max_title_bytes;
     if title.len() <= limit && !title.contains('\0') {
         return Ok(());
@@ -107,7 +107,7 @@ fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
 }
 
 /// Returns the caller's conversation with this id, and creates it when there is none; true when it was created now.
-pub(super) async fn find_or_create(
+async fn find_or_create(
     state: &GatewayState,
     caller: &Caller,
     id: Option<String>,
@@ -153,6 +153,25 @@ pub(super) async fn find_or_create(
         })?;
     state.lists.changed(&caller.access);
     Ok((conversation, true))
+}
+
+/// Returns the conversation that a message goes to, and creates it when there is none. One that the caller may not see does
+/// not exist for them, here as everywhere.
+pub(super) async fn for_message(
+    state: &GatewayState,
+    caller: &Caller,
+    id: Option<String>,
+    title: Option<String>,
+    agent: Option<String>,
+) -> Result<Conversation, Problem> {
+    let named = id.clone().unwrap_or_default();
+    let found = find_or_create(state, caller, id, title, agent).await;
+    found
+        .map(|(conversation, _)| conversation)
+        .map_err(|problem| match problem.code() {
+            Code::ConversationIdTaken => Problem::conversation_not_found(&named),
+            _ => problem,
+        })
 }
 
 problems!(ShowRefusals: InvalidId, ConversationNotFound);

@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 use uuid::Uuid;
 
-use super::attachments::{Content, NewAttachment};
+use super::{
+    attachments::{Content, NewAttachment},
+    conversations::{check_title, for_message},
+    idempotency::idempotency_key,
+};
 use crate::{
     config::LostTurns,
     http::{
@@ -23,8 +27,6 @@ use crate::{
     schema::{Id, one_of},
     turns::{OnBusy, StartMessages, StartOutcome},
 };
-
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// A message to be.
 #[derive(Deserialize, ToSchema)]
@@ -44,6 +46,21 @@ pub(super) struct NewMessageBody {
     #[serde(default)]
     #[schema(default = "queue")]
     on_busy: OnBusy,
+    /// Creates the conversation when there is none. Left out: a conversation that is missing is an error.
+    #[serde(default)]
+    create: Option<FirstMessageBody>,
+}
+
+/// What a message makes a conversation of that does not exist. Without effect on one that does.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = FirstMessage)]
+pub(super) struct FirstMessageBody {
+    /// At most 512 bytes. While it is empty, the beginning of the message takes its place.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
+    title: Option<String>,
+    /// A name of the gateway's configuration.
+    #[schema(example = "default")]
+    agent: Option<String>,
 }
 
 /// A stored message.
@@ -65,7 +82,7 @@ fn statuses() -> Object {
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
     MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
 );
 
@@ -87,7 +104,14 @@ pub(super) async fn accept(
 ) -> Result<(StatusCode, Json<AcceptedMessageBody>), Problem> {
     let content = Content::checked(&state, body.content, body.attachments)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
-    let conversation = state.conversation(&caller, &id).await?;
+    let conversation = match body.create {
+        None => state.conversation(&caller, &id).await?,
+        Some(FirstMessageBody { title, agent }) => {
+            let title = title.filter(|title| !title.is_empty());
+            check_title(&state, title.as_deref().unwrap_or_default())?;
+            for_message(&state, &caller, Some(id.clone()), title, agent).await?
+        }
+    };
     let queued = submit(
         &state,
         &caller,
@@ -245,16 +269,4 @@ pub(super) fn client_message_id(
     let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
     let key = idempotency_key(headers)?;
     Ok(of_body.or(key))
-}
-
-/// The key with which the client repeats a request.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
-        return Ok(None);
-    };
-    checked_id(
-        "Idempotency-Key",
-        key.to_str().unwrap_or_default().to_owned(),
-    )
-    .map(Some)
 }

@@ -6,6 +6,7 @@ mod attachments;
 mod blobs;
 mod cancel;
 mod chat;
+mod client_tool_claims;
 mod client_tools;
 mod conversation_list;
 mod conversations;
@@ -14,6 +15,7 @@ mod events;
 mod executions;
 mod health;
 mod home;
+mod idempotency;
 mod messages;
 mod page;
 mod remote_tools;
@@ -86,6 +88,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(approvals::list))
         .routes(routes!(client_tools::list))
         .routes(routes!(client_tools::accept))
+        .routes(routes!(client_tool_claims::claim))
         .routes(routes!(remote_tools::accept))
         .routes(routes!(tool_results::read))
         .routes(routes!(blobs::upload))

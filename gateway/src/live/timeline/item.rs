@@ -54,6 +54,10 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub is_error: Option<bool>,
+    /// True of a tool result whose tool was cut off: it may or may not have had its effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub outcome_unknown: Option<bool>,
     /// Of a tool result: how long the tool took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -301,6 +305,7 @@ impl TimelineItem {
         Self {
             tool_output: Some(output.unwrap_or_default()),
             is_error: Some(fields.get("is_error").unwrap_or_default()),
+            outcome_unknown: fields.get("outcome_unknown").filter(|unknown| *unknown),
             duration_ms: fields.get("duration_ms"),
             ..Self::of_tool(TimelineItemKind::ToolResult, event, fields)
         }
@@ -329,6 +334,7 @@ impl TimelineItem {
             tool_input: None,
             tool_output: None,
             is_error: None,
+            outcome_unknown: None,
             duration_ms: None,
             execution_id: None,
             call_id: None,

@@ -57,7 +57,7 @@ fn a_turn_with_a_tool_has_five_items() {
         ),
         (
             "observe",
-            r#"{"execution_id":"exec_1","tool_name":"t","result":[1.0],"call_id":"call_1","is_error":true}"#,
+            r#"{"execution_id":"exec_1","tool_name":"t","result":[1.0],"call_id":"call_1","is_error":true,"outcome_unknown":true}"#,
         ),
         (
             "assistant_message",
@@ -76,7 +76,8 @@ fn a_turn_with_a_tool_has_five_items() {
             ),
             concat!(
                 r#"{"id":"observe-4","type":"tool_result","sequenceNumber":4,"timestamp":1767323045004,"#,
-                r#""toolName":"t","toolOutput":[1.0],"isError":true,"executionId":"exec_1","callId":"call_1"}"#
+                r#""toolName":"t","toolOutput":[1.0],"isError":true,"outcomeUnknown":true,"executionId":"exec_1","#,
+                r#""callId":"call_1"}"#
             ),
             concat!(
                 r#"{"id":"msg_a","type":"assistant_message","sequenceNumber":5,"timestamp":1767323045005,"#,

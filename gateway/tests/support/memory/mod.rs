@@ -35,6 +35,8 @@ pub struct Tables {
     pub executions: Vec<(String, AgentExecution)>,
     /// Tool calls that someone outside answers, each with its conversation.
     pub outside: Vec<(String, OutsideTool)>,
+    /// Claims of client tools: the call, who has claimed it last, how many have, and until when.
+    pub claims: Vec<(String, String, u32, DateTime<Utc>)>,
     /// Results of tools, each with its conversation and its execution.
     pub results: Vec<(String, String, ResultSlice)>,
     /// The ranges of results that were asked for.

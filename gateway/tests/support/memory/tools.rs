@@ -1,11 +1,12 @@
 //! Agent executions, and tool calls that someone outside answers.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_proto::{Thread, words::ToolStatus};
 use everturn_store::{
-    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, OutsideTool, OutsideTools,
-    PageLimit, ResultRange, ResultSender, ResultSlice, StepUsage, TenantUsage, ToolEnd,
-    ToolResults, UsageDay, UsageQuery,
+    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, ClientToolClaim, OutsideTool,
+    OutsideTools, PageLimit, ResultRange, ResultSender, ResultSlice, StepUsage, TenantUsage,
+    ToolEnd, ToolResults, UsageDay, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -155,6 +156,35 @@ impl OutsideTools for MemoryStore {
         }
         self.outside_tool(access, conversation_id, execution_id)
             .await
+    }
+
+    async fn claim_client_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        claimant: &str,
+        until: DateTime<Utc>,
+    ) -> Result<Option<ClientToolClaim>> {
+        let tool = self.outside_tool(access, conversation_id, execution_id);
+        if !tool.await?.is_some_and(|tool| tool.needs_result()) {
+            return Ok(None);
+        }
+        let mut tables = self.open()?;
+        let known = tables.claims.iter_mut().find(|it| it.0 == execution_id);
+        let Some((_, held_by, claims, held_until)) = known else {
+            let claim = (execution_id.to_owned(), claimant.to_owned(), 1, until);
+            tables.claims.push(claim);
+            return Ok(Some(ClientToolClaim::Run { is_repeated: false }));
+        };
+        if held_by != claimant && *held_until > Utc::now() {
+            return Ok(Some(ClientToolClaim::Held { until: *held_until }));
+        }
+        *claims += u32::from(held_by != claimant);
+        *held_until = until;
+        claimant.clone_into(held_by);
+        let is_repeated = *claims > 1;
+        Ok(Some(ClientToolClaim::Run { is_repeated }))
     }
 }
 

@@ -60,6 +60,27 @@ pub(crate) const STORE_RESULT: SqlText = SqlText {
     postgres: store_result!("= ANY($12)"),
 };
 
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` claimant, `$6` until when, `$7` now. Gives the number
+/// of clients that have begun the call; nothing when another one has the claim, or the call waits no more.
+pub(crate) const CLAIM_CLIENT_TOOL: &str = concat!(
+    "INSERT INTO client_tool_claims (conversation_id, execution_id, claimant, claims, expires_at) \
+     SELECT conversation_id, execution_id, $5, 1, $6 FROM ",
+    from_outside_tools!("execution_id = $4 AND kind = 'client' AND status = 'pending'"),
+    " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET claimant = excluded.claimant, \
+     expires_at = excluded.expires_at, claims = client_tool_claims.claims \
+     + CASE WHEN client_tool_claims.claimant = excluded.claimant THEN 0 ELSE 1 END \
+     WHERE client_tool_claims.claimant = excluded.claimant OR client_tool_claims.expires_at <= $7 \
+     RETURNING CAST(claims AS BIGINT)"
+);
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution. Selects until when a call that waits is claimed.
+pub(crate) const CLIENT_TOOL_CLAIM: &str = concat!(
+    "SELECT expires_at FROM client_tool_claims WHERE execution_id = $4 AND conversation_id = $1 \
+     AND EXISTS (SELECT 1 FROM ",
+    from_outside_tools!("execution_id = $4 AND kind = 'client' AND status = 'pending'"),
+    ")"
+);
+
 /// `$1` conversation, `$2` tool execution, `$3` approval, `$4` input hash, `$5` expires at, `$6` input.
 pub(crate) const APPROVE_TOOL: &str = "UPDATE tool_execution_records SET approval = $3, input_hash = $4, \
      expires_at = $5, tool_input = $6 WHERE conversation_id = $1 AND execution_id = $2";

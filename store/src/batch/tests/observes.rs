@@ -39,6 +39,9 @@ fn a_tool_without_an_end_is_ended_by_its_effect_and_status() {
             "{case}"
         );
         assert_eq!(field(&batch, 0, "is_error"), true);
+        let is_unknown = expected == ToolStatus::OutcomeUnknown;
+        let said = field(&batch, 0, "outcome_unknown");
+        assert_eq!(said.as_bool(), is_unknown.then_some(true), "{case}");
         let result = field(&batch, 0, "result");
         assert!(
             result["error"].as_str().unwrap().starts_with("timed out"),

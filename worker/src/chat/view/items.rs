@@ -213,14 +213,16 @@ fn what_about_it(call: &ToolCall, waits: bool) -> String {
     match (waits, call.client_tool.is_some(), call.state) {
         (true, true, _) => about.push("waits for a client".to_owned()),
         (true, false, _) => about.push("waits for approval".to_owned()),
-        (_, _, CallState::Unknown) => about.push("nobody said how it ended".to_owned()),
+        (_, _, CallState::Unknown) => about.push("it may or may not have happened".to_owned()),
         _ => {}
     }
     dotted(&about)
 }
 
 fn tool_result(result: &ToolResult, look: &Look) -> Vec<Line> {
-    let (mark, style) = if result.is_error {
+    let (mark, style) = if result.outcome_unknown {
+        ("? ", Style::Warn)
+    } else if result.is_error {
         ("✗ ", Style::Bad)
     } else {
         ("✓ ", Style::Good)

@@ -226,7 +226,7 @@ fn an_error_says_what_to_do() {
     shown
         .event(json!({"type": "error", "code": "llm_timeout", "message": "The model was silent."}));
     let rows = shown.settled();
-    assert_eq!(rows[2], "? t {\"a\":1} · nobody said how it ended");
+    assert_eq!(rows[2], "? t {\"a\":1} · it may or may not have happened");
     assert_eq!(rows[3], "✗ failed: llm_timeout · 2.0 s");
     assert_eq!(rows[4], "  The model was silent.");
     assert_eq!(

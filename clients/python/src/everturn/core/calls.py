@@ -11,14 +11,17 @@ from ..api import (
     AnsweredApproval,
     Blob,
     Cancelled,
+    ClaimedClientTool,
     Conversation,
     Event,
     EventPage,
     ExecutionStatus,
+    ListedConversation,
     PendingApproval,
     PendingApprovals,
     Resumed,
     Session,
+    StoredResult,
     Timeline,
     UsageDay,
     WaitingCall,
@@ -37,11 +40,11 @@ class Calls:
     def __init__(self, http: Http) -> None:
         self.http = http
 
-    def conversations(self, search: str | None, agent: str | None, page: int | None) -> Stream[Conversation]:
+    def conversations(self, search: str | None, agent: str | None, page_size: int | None) -> Stream[ListedConversation]:
         """Every conversation, page by page."""
         before: str | None = None
         while True:
-            query = {"limit": page, "before": before, "search": search, "agent": agent}
+            query = {"limit": page_size, "before": before, "search": search, "agent": agent}
             answer = yield from _get(self.http, path("agent", "conversations"), **query)
             for conversation in answer["conversations"]:
                 yield Emit(conversation)
@@ -70,11 +73,11 @@ class Calls:
         )
         return answer.body
 
-    def usage(self, first: str | None, last: str | None, page: int | None) -> Stream[UsageDay]:
+    def usage(self, first: str | None, last: str | None, page_size: int | None) -> Stream[UsageDay]:
         """Every sum, page by page."""
         after: str | None = None
         while True:
-            query = {"from": first, "to": last, "limit": page, "after": after}
+            query = {"from": first, "to": last, "limit": page_size, "after": after}
             answer = yield from _get(self.http, path("usage"), **query)
             for day in answer["usage"]:
                 yield Emit(day)
@@ -101,7 +104,7 @@ class ConversationCalls:
 
     def create(self, agent: str | None, title: str | None) -> Flow[Conversation]:
         """Creates it, or finds it."""
-        body = {"id": self.id, **_given(agent=agent, title=title)}
+        body = {"id": self.id, **given(agent=agent, title=title)}
         request = Request(method="POST", path=path("agent", "conversations"), json=body, is_repeatable=True)
         answer: Conversation = yield from self.http.json(request)
         return answer
@@ -128,7 +131,7 @@ class ConversationCalls:
 
     def cancel(self, message_id: str | None) -> Flow[Cancelled]:
         """Cancels the turn that runs, or one message."""
-        answer: Cancelled = yield from self._post(self.path("cancel"), _given(message_id=message_id))
+        answer: Cancelled = yield from self._post(self.path("cancel"), given(message_id=message_id))
         return answer
 
     def resume(self) -> Flow[Resumed]:
@@ -152,20 +155,27 @@ class ConversationCalls:
         answer: WaitingClientTools = yield from _get(self.http, self.path("client-tools"))
         return answer["client_tools"]
 
-    def answer_client_tool(self, execution_id: str, result: Any, is_error: bool) -> Flow[None]:
+    def claim_client_tool(self, execution_id: str, claimant: str) -> Flow[ClaimedClientTool]:
+        """Claims a call, so that no other client runs it."""
+        answer: ClaimedClientTool
+        answer = yield from self._post(self.path("client-tools", execution_id, "claim"), {"claimant": claimant})
+        return answer
+
+    def answer_client_tool(self, execution_id: str, result: Any, is_error: bool) -> Flow[StoredResult]:
         """Posts the result of a call."""
         body = {"result": result, "is_error": is_error}
-        yield from self._post(self.path("client-tools", execution_id), body)
+        answer: StoredResult = yield from self._post(self.path("client-tools", execution_id), body)
+        return answer
 
     def event_page(self, before: int, limit: int) -> Flow[EventPage]:
         """The last events before a number."""
         answer: EventPage = yield from _get(self.http, self.path("events"), before=before, limit=limit)
         return answer
 
-    def events(self, from_sequence: int, page: int | None) -> Stream[Event]:
+    def events(self, from_sequence: int, page_size: int | None) -> Stream[Event]:
         """Every event, page by page."""
         while True:
-            query = {"from_sequence": from_sequence, "limit": page}
+            query = {"from_sequence": from_sequence, "limit": page_size}
             answer: EventPage = yield from _get(self.http, self.path("events"), **query)
             for event in answer["events"]:
                 yield Emit(event)
@@ -173,22 +183,22 @@ class ConversationCalls:
             if not answer["has_more"]:
                 return
 
-    def timeline(self, page: int | None) -> Stream[Timeline]:
+    def timeline(self, page_size: int | None) -> Stream[Timeline]:
         """The pages of the timeline, the newest first."""
         before: int | None = None
         while True:
-            query = {"before": before, "limit": page}
+            query = {"before": before, "limit": page_size}
             timeline: Timeline = yield from _get(self.http, self.path("messages"), **query)
             yield Emit(timeline)
             before = timeline["nextBefore"]
             if before is None:
                 return
 
-    def executions(self, page: int | None) -> Stream[AgentExecution]:
+    def executions(self, page_size: int | None) -> Stream[AgentExecution]:
         """Every agent execution, page by page."""
         after: str | None = None
         while True:
-            answer = yield from _get(self.http, self.path("executions"), limit=page, after=after)
+            answer = yield from _get(self.http, self.path("executions"), limit=page_size, after=after)
             for execution in answer["executions"]:
                 yield Emit(execution)
             after = answer["next_after"]
@@ -220,5 +230,6 @@ def _get(http: Http, where: str, **query: str | int | None) -> Flow[Any]:
     return (yield from http.json(Request(method="GET", path=where, query=query, is_repeatable=True)))
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def given(**fields: Any) -> dict[str, Any]:
+    """Returns the fields that are not ``None``."""
     return {name: value for name, value in fields.items() if value is not None}

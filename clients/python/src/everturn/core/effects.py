@@ -88,6 +88,9 @@ class Call:
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
+    beside: Callable[[], Flow[None]] | None = None
+    """Makes a flow that is run again and again while the function runs, each time after ``every_seconds``."""
+    every_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

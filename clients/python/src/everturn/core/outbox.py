@@ -12,7 +12,7 @@ from ..api import AcceptedMessage, Blob, Conversation, OnBusy
 from ..errors import ApiError, EverturnError
 from ..storage import Storage
 from ..wire.step import is_permanent
-from .calls import ConversationCalls, attachments_of
+from .calls import ConversationCalls, attachments_of, given
 from .effects import Flow, Request
 
 
@@ -26,6 +26,14 @@ class Message:
     attachments: tuple[str, ...] = ()
     """The ``blob_id`` of each file."""
     on_busy: OnBusy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMessage:
+    """What the first message makes a conversation of, when there is none."""
+
+    agent: str | None
+    title: str | None
 
 
 def new_message(
@@ -43,14 +51,11 @@ def new_message(
 class Outbox:
     """Sends the messages of one conversation, and stores each until the gateway has answered."""
 
-    def __init__(
-        self, calls: ConversationCalls, storage: Storage, max_messages: int, agent: str | None, title: str | None
-    ) -> None:
+    def __init__(self, calls: ConversationCalls, storage: Storage, max_messages: int, first: FirstMessage) -> None:
         self._calls = calls
         self._storage = storage
         self._max_messages = max_messages
-        self._agent = agent
-        self._title = title
+        self._first = first
 
     def pending(self) -> list[Message]:
         """Returns the messages that no gateway has confirmed, in the order in which they were stored."""
@@ -58,7 +63,7 @@ class Outbox:
         return [message for key in keys if (message := _read(self._storage[key]))]
 
     def send(self, message: Message) -> Flow[AcceptedMessage]:
-        """Sends a message. The conversation is created when there is none."""
+        """Sends a message, which creates the conversation when there is none."""
         key = self._key(message.message_id)
         waiting = sum(1 for other in self._storage if other.startswith(self._key("")) and other != key)
         if waiting >= self._max_messages:
@@ -75,7 +80,7 @@ class Outbox:
 
     def create(self) -> Flow[Conversation]:
         """Creates the conversation, or finds it."""
-        return self._calls.create(self._agent, self._title)
+        return self._calls.create(self._first.agent, self._first.title)
 
     def discard(self, message_id: str) -> None:
         """Forgets a message. One that the gateway has stored has its turn all the same."""
@@ -87,15 +92,9 @@ class Outbox:
             body["attachments"] = attachments_of(message.attachments)
         if message.on_busy is not None:
             body["on_busy"] = message.on_busy
+        body["create"] = given(agent=self._first.agent, title=self._first.title)
         request = Request(method="POST", path=self._calls.path("messages"), json=body, is_repeatable=True)
-        accepted: AcceptedMessage
-        try:
-            accepted = yield from self._calls.http.json(request)
-        except ApiError as error:
-            if error.code != "conversation_not_found":
-                raise
-            yield from self.create()
-            accepted = yield from self._calls.http.json(request)
+        accepted: AcceptedMessage = yield from self._calls.http.json(request)
         return accepted
 
     def _key(self, message_id: str) -> str:

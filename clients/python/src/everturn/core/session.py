@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from ..api import AcceptedMessage, Event
 from ..errors import EverturnError, TurnError
-from ..state.model import AssistantMessage, End, Json, JsonObject, State, UserMessage
+from ..state.model import End, Item, Json, JsonObject, State, UserMessage
 from ..state.reducer import Reducer
 from ..state.said import Said
+from ..state.select import answer_of_turn, end_of_turn, items_of_turn
 from .calls import LAST, ConversationCalls
 from .effects import Emit, Flow, Stream
 from .outbox import Message, Outbox
@@ -34,31 +35,43 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What a turn ended with."""
+class Answer:
+    """The answer of a turn."""
 
-    text: str
-    """The answer."""
+    content: str
+    """What the agent answered, whole: a provider may have cut it into parts."""
     end: End
     """How the turn ended: ``usage``, ``cost_usd``, ``finish``, ``steps``."""
+    items: tuple[Item, ...]
+    """Everything of the turn that is known."""
     output: Json = None
     """The value of the answer, when the agent has an output schema."""
 
 
-_OLDER = 1000
-"""Events of a page, while a message is looked for that a turn took before."""
+HISTORY = 1000
+"""Events of a page of history, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where a conversation begins to be known: behind a cursor, else with the newest events."""
+
+    cursor: str | None
+    history: int
+    """How many of the newest events."""
 
 
 class Session:
     """Follows one conversation. One reader at a time."""
 
-    def __init__(self, calls: ConversationCalls, tools: ToolRunner, outbox: Outbox, cursor: str | None) -> None:
+    def __init__(self, calls: ConversationCalls, tools: ToolRunner, outbox: Outbox, begins: Beginning) -> None:
         self.calls = calls
         self.outbox = outbox
         self._tools = tools
         self._limits = calls.http.limits
-        self._reducer = Reducer(cursor or "0", self._limits.events)
-        self._is_loaded = cursor is not None
+        self._history = begins.history
+        self._reducer = Reducer(begins.cursor or "0", self._limits.events)
+        self._is_loaded = begins.cursor is not None
 
     @property
     def state(self) -> State:
@@ -76,7 +89,7 @@ class Session:
         accepted = yield from turn.send()
         yield from self._load()
         while accepted["status"] == "accepted_before" and not turn.is_taken and self._reducer.first_sequence > 1:
-            if not (yield from self.older(_OLDER)):
+            if not (yield from self.older(HISTORY)):
                 break
         if turn.end is None:
             yield from self._follow(lambda: turn.end is not None)
@@ -93,7 +106,7 @@ class Session:
         """Reads the latest events, once."""
         if self._is_loaded:
             return
-        page = yield from self.calls.event_page(LAST, self._limits.history)
+        page = yield from self.calls.event_page(LAST, self._history)
         events = [event_data(event) for event in page["events"]]
         if events:
             last = events[-1]["sequence_number"]
@@ -152,37 +165,26 @@ class TurnCore:
     @property
     def is_taken(self) -> bool:
         """True when the events that are known have the message: a turn took it."""
-        return self._taken()[1] is not None
+        items = self._session.state.items
+        own = self.accepted["message_id"] if self.accepted else None
+        return any(isinstance(item, UserMessage) and item.id == own for item in reversed(items))
 
     @property
     def end(self) -> End | None:
         """The end of the turn, once it has ended. A message that was steered has that of the turn that it joined."""
-        own, taken = self._taken()
-        turns = {own, taken.turn if taken else None}
-        for item in reversed(self._session.state.items):
-            if isinstance(item, End) and item.agent_execution_id is None and item.turn in turns:
-                return item
-            if item is taken:
-                return None
-        return None
+        return end_of_turn(self._session.state.items, self.accepted["message_id"]) if self.accepted else None
 
-    def _taken(self) -> tuple[str | None, UserMessage | None]:
-        """The gateway's id of the message, and its item."""
-        if self.accepted is None:
-            return None, None
-        own = self.accepted["message_id"]
-        items = reversed(self._session.state.items)
-        return own, next((item for item in items if isinstance(item, UserMessage) and item.id == own), None)
-
-    def reply(self) -> Reply:
-        """Returns what the turn ended with. Raises ``TurnError`` when that is no answer."""
-        end = self.end
+    def answer(self) -> Answer:
+        """Returns the answer of the turn, which has ended. Raises ``TurnError`` when there is none."""
+        end, accepted, items = self.end, self.accepted, self._session.state.items
         assert end is not None, "the turn has ended"
+        assert accepted is not None, "the message was sent"
         if end.outcome != "complete":
             code = end.code or end.outcome
             sentence = end.message or f"The turn was cancelled: {end.reason or 'nobody said why'}."
             raise TurnError(code, sentence, self._session.calls.http.docs(code) if end.code else None)
-        return Reply(_answer(self._session.state, end), end, end.output)
+        content = answer_of_turn(items, accepted["message_id"]) or ""
+        return Answer(content, end, tuple(items_of_turn(items, end.turn)), end.output)
 
 
 def event_data(event: Event) -> JsonObject:
@@ -196,17 +198,6 @@ def event_data(event: Event) -> JsonObject:
         "sequence_number": event["sequence_number"],
         "created_at": event["created_at"],
     }
-
-
-def _answer(state: State, end: End) -> str:
-    """Joins the parts of the answer: all but the last were cut by the provider."""
-    parts: list[str] = []
-    for item in reversed(state.items):
-        if isinstance(item, AssistantMessage) and item.turn == end.turn and item.agent_execution_id is None:
-            if parts and item.finish != "length":
-                break
-            parts.append(item.content)
-    return "".join(reversed(parts))
 
 
 def _whole(value: Any) -> int:

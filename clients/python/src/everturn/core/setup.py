@@ -9,8 +9,8 @@ from ..options import Key, Limits
 from ..storage import Storage
 from .calls import Calls, ConversationCalls
 from .http import Http
-from .outbox import Outbox
-from .session import Session
+from .outbox import FirstMessage, Outbox
+from .session import Beginning, Session
 from .tools import ClientTools, ToolRunner
 
 
@@ -20,19 +20,23 @@ class Parts:
 
     http: Http
     calls: Calls
-    tools: ClientTools
-    storage: Storage
 
     @classmethod
-    def of(
-        cls, url: str, key: Key | None, tools: ClientTools | None, storage: Storage | None, limits: Limits | None
-    ) -> Parts:
+    def of(cls, url: str, key: Key | None, limits: Limits | None) -> Parts:
         """Makes the parts. What is not given is the default."""
         http = Http(url, key, limits or Limits())
-        return cls(http, Calls(http), dict(tools or {}), {} if storage is None else storage)
+        return cls(http, Calls(http))
 
-    def session(self, conversation_id: str | None, agent: str | None, title: str | None, cursor: str | None) -> Session:
-        """Makes what follows a conversation; one without an id is a new one."""
+    def session(
+        self,
+        conversation_id: str | None,
+        first: FirstMessage,
+        begins: Beginning,
+        tools: ClientTools | None,
+        storage: Storage | None,
+    ) -> Session:
+        """Makes what follows a conversation; one without an id is a new one. Without a storage nothing is kept."""
+        kept: Storage = {} if storage is None else storage
         calls = ConversationCalls(self.http, conversation_id or str(uuid4()))
-        outbox = Outbox(calls, self.storage, self.http.limits.outbox, agent, title)
-        return Session(calls, ToolRunner(calls, self.tools, self.storage), outbox, cursor)
+        outbox = Outbox(calls, kept, self.http.limits.outbox, first)
+        return Session(calls, ToolRunner(calls, tools or {}, kept), outbox, begins)

@@ -1,4 +1,4 @@
-"""The frames of a conversation, over as many connections as it takes."""
+"""The frames of a stream of the API, over as many connections as it takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_DELAY_MS = 600_000
 
 
 class Frames:
-    """Reads the frames of one conversation, a batch for each piece of the stream that arrives.
+    """Reads the frames of a stream, a batch for each piece of the stream that arrives.
 
     It comes back after each cut: call :meth:`connect` and :meth:`read`, until ``read`` returns ``None``; then
     :meth:`pause`, which returns true when there is something to come back for.
@@ -35,8 +35,8 @@ class Frames:
         self._has_frame = False
         self._parser = SseParser(http.limits.frame_bytes)
 
-    def connect(self, cursor: str) -> Flow[bool]:
-        """Opens the stream behind the cursor. False when it could not be opened."""
+    def connect(self, cursor: str | None = None) -> Flow[bool]:
+        """Opens the stream, behind the cursor if it has one. False when it could not be opened."""
         self._outcome, self._error, self._has_frame = Cut(), None, False
         self._parser = SseParser(self._http.limits.frame_bytes)
         request = Request(

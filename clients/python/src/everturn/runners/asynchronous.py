@@ -80,7 +80,7 @@ class AsyncRunner:
             case Sleep(seconds):
                 return await asyncio.sleep(seconds)
             case Call():
-                return await scope.call(effect)
+                return await scope.call(effect, self)
             case Spawn(flow):
                 return scope.spawn(flow, self)
 
@@ -147,8 +147,14 @@ class _Scope:
     def spawn(self, flow: Flow[None], runner: AsyncRunner) -> None:
         _keep(self._spawned, asyncio.create_task(runner.run_beside(flow, self)))
 
-    async def call(self, effect: Call) -> Any:
-        return await _keep(self._calls, asyncio.create_task(_call(effect)))
+    async def call(self, effect: Call, runner: AsyncRunner) -> Any:
+        call = _keep(self._calls, asyncio.create_task(_call(effect)))
+        while effect.beside is not None:
+            await asyncio.wait({call}, timeout=effect.every_seconds)
+            if call.done():
+                break
+            await runner.run(effect.beside())
+        return await call
 
     async def close_stream(self) -> None:
         response, self._response, self._chunks = self._response, None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Generator, Iterator
 from typing import Any, TypeVar
@@ -73,9 +74,26 @@ class SyncRunner:
             case Sleep(seconds):
                 return time.sleep(seconds)
             case Call():
-                return _call(effect)
+                return self._call(effect)
             case Spawn(flow):
                 return self.run(flow)
+
+    def _call(self, effect: Call) -> Any:
+        is_over = threading.Event()
+
+        def run_beside() -> None:
+            while effect.beside is not None and not is_over.wait(effect.every_seconds):
+                self.run(effect.beside())
+
+        thread = threading.Thread(target=run_beside, daemon=True)
+        thread.start()
+        try:
+            return effect.function(**effect.arguments)
+        except Exception as error:
+            return Raised(error)
+        finally:
+            is_over.set()
+            thread.join()
 
     def _send(self, effect: Send) -> Answer | Lost:
         try:
@@ -131,10 +149,3 @@ class _Scope:
         response, self._response, self._chunks = self._response, None, None
         if response is not None:
             response.close()
-
-
-def _call(effect: Call) -> Any:
-    try:
-        return effect.function(**effect.arguments)
-    except Exception as error:
-        return Raised(error)

@@ -124,7 +124,7 @@ def result_of(data: JsonObject, base: Base) -> dict[str, Any]:
     """What an ``observe`` changes of its call."""
     is_error = flag(data, "is_error") or False
     return {
-        "state": "failed" if is_error else "done",
+        "state": "unknown" if _is_unknown(data) else "failed" if is_error else "done",
         "tool_output": _output(data),
         "is_error": is_error,
         "duration_ms": count(data, "duration_ms"),
@@ -140,10 +140,16 @@ def unpaired_result(data: JsonObject, base: Base) -> ToolResult:
         tool_name=text(data, "tool_name"),
         tool_output=_output(data),
         is_error=flag(data, "is_error") or False,
+        outcome_unknown=_is_unknown(data) or None,
         execution_id=text_id(data, "execution_id"),
         call_id=text_id(data, "call_id"),
         duration_ms=count(data, "duration_ms"),
     )
+
+
+def _is_unknown(data: JsonObject) -> bool:
+    """The tool was cut off: it may or may not have had its effect."""
+    return flag(data, "outcome_unknown") or False
 
 
 def _output(data: JsonObject) -> Any:

@@ -127,7 +127,8 @@ class ToolCall(ItemBase):
     hook: str | None = None
     """The hook that called the tool, like ``before_turn``; ``None`` when a model asked for it."""
     state: Literal["running", "done", "failed", "unknown"] = "running"
-    """``unknown``: the turn ended, and nobody said how the call did."""
+    """``unknown``: the tool was cut off, and may or may not have had its effect (``tool_output`` says so); or the turn
+    ended, and nobody said how the call did (then there is no ``tool_output``)."""
     tool_output: Json = None
     is_error: bool | None = None
     duration_ms: int | None = None
@@ -149,6 +150,8 @@ class ToolResult(ItemBase):
     tool_name: str
     tool_output: Json
     is_error: bool
+    outcome_unknown: bool | None = None
+    """``True``: the tool was cut off, and may or may not have had its effect."""
     execution_id: str | None = None
     call_id: str | None = None
     duration_ms: int | None = None

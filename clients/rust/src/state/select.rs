@@ -1,0 +1,71 @@
+//! Questions to a state: what came of a message, and what waits for a person.
+
+use super::{
+    Conversation,
+    items::{CallState, End, EndKind, Item, ItemKind, ToolCall},
+};
+
+impl Conversation {
+    /// The end of the turn that took a message; `None` while it has not ended, or is not known. A message that joined a
+    /// turn (`steer`) has the end of that turn.
+    pub fn end_of_turn(&self, message_id: &str) -> Option<&End> {
+        self.end_item(message_id).map(|(_, end)| end)
+    }
+
+    /// What the turn that took a message has answered; `None` when it has not, or not yet. A provider may have cut the
+    /// answer into several items: their texts are joined.
+    pub fn answer_of_turn(&self, message_id: &str) -> Option<String> {
+        let (last, end) = self.end_item(message_id)?;
+        if end.outcome != EndKind::Complete {
+            return None;
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        let items = self.items().iter().rev();
+        let own = items.filter(|item| item.turn == last.turn && item.agent_execution_id.is_none());
+        for item in own {
+            let ItemKind::AssistantMessage {
+                content, finish, ..
+            } = &item.kind
+            else {
+                continue;
+            };
+            if !parts.is_empty() && finish.as_deref() != Some("length") {
+                break;
+            }
+            parts.push(content);
+        }
+        parts.reverse();
+        Some(parts.concat())
+    }
+
+    /// The calls that wait for a person, with their items.
+    pub fn pending_approvals(&self) -> impl Iterator<Item = (&Item, &ToolCall)> {
+        self.items().iter().filter_map(|item| match &item.kind {
+            ItemKind::ToolCall(call) if is_pending(call) => Some((item, call.as_ref())),
+            _ => None,
+        })
+    }
+
+    fn end_item(&self, message_id: &str) -> Option<(&Item, &End)> {
+        let items = self.items();
+        let is_it = |item: &Item| {
+            matches!(item.kind, ItemKind::UserMessage { .. }) && item.id == message_id
+        };
+        let at = items.iter().rposition(is_it);
+        let turn = at.map_or(Some(message_id), |at| items[at].turn.as_deref());
+        let mut from_it = items[at.unwrap_or_default()..].iter();
+        from_it.find_map(|item| match &item.kind {
+            ItemKind::End(end)
+                if item.turn.as_deref() == turn && item.agent_execution_id.is_none() =>
+            {
+                Some((item, end.as_ref()))
+            }
+            _ => None,
+        })
+    }
+}
+
+fn is_pending(call: &ToolCall) -> bool {
+    let approval = call.approval.as_ref();
+    call.state == CallState::Running && approval.is_some_and(|it| it.state == "pending")
+}

@@ -1,0 +1,121 @@
+//! Claims of client tools: of several clients that see a call, one runs it. A claim is a lease, so that a client that died
+//! holds nothing up.
+
+use axum::{Json, extract::State};
+use chrono::{DateTime, TimeDelta, Utc};
+use everturn_store::{ClientToolClaim, OutsideTool};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{client_tools::checked_call, wire::time};
+use crate::{
+    http::{
+        extract::{Caller, ExecutionPath, JsonBody, checked_id},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Id,
+};
+
+/// How long a claim holds when the client does not say, and the least and the most that it may say.
+const LEASE_MS: u32 = 30_000;
+const MIN_LEASE_MS: u32 = 1000;
+const MAX_LEASE_MS: u32 = 600_000;
+
+/// Who is to run a call.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ClaimOfClientTool)]
+pub(super) struct ClaimBody {
+    /// The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim.
+    #[schema(value_type = Id)]
+    claimant: String,
+    /// For how long no other client gets the claim.
+    #[serde(default = "lease_ms")]
+    #[schema(default = 30_000, minimum = 1000, maximum = 600_000)]
+    lease_ms: u32,
+}
+
+fn lease_ms() -> u32 {
+    LEASE_MS
+}
+
+/// The client is to run the call.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ClaimedClientTool)]
+pub(super) struct ClaimedBody {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    #[schema(value_type = Id)]
+    claimant: String,
+    /// Until then no other client gets the claim.
+    expires_at: String,
+    /// True when another client had claimed the call, and its claim ended without a result: the tool may have had its
+    /// effect.
+    is_repeated: bool,
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ClientToolClaimed,
+    ClientToolAnswered, ClientToolExpired, BodyTooLarge);
+
+/// Claims a call that waits for a client.
+///
+/// Of several clients that claim it, one is to run it. Repeating this with the same `claimant` is safe, and keeps the claim.
+#[utoipa::path(
+    post, path = "/conversations/{id}/client-tools/{execution_id}/claim", tag = "tools", operation_id = "claim_client_tool",
+    params(ExecutionPath), request_body = ClaimBody,
+    responses((status = 200, body = ClaimedBody, description = "Run it, and post its result"), Refusals)
+)]
+pub(super) async fn claim(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    path: ExecutionPath,
+    JsonBody(body): JsonBody<ClaimBody>,
+) -> Result<Json<ClaimedBody>, Problem> {
+    let claimant = checked_id("claimant", body.claimant)?;
+    if !(MIN_LEASE_MS..=MAX_LEASE_MS).contains(&body.lease_ms) {
+        let detail = format!("`lease_ms` is {MIN_LEASE_MS} to {MAX_LEASE_MS}.");
+        return Err(Problem::new(Code::InvalidBody, detail));
+    }
+    let call = checked_call(&state, &caller, &path).await?;
+    let now = Utc::now();
+    let until = now + TimeDelta::milliseconds(i64::from(body.lease_ms));
+    let outside = &state.ports.outside;
+    let ExecutionPath {
+        conversation_id,
+        execution_id,
+    } = path;
+    let claim = if call.is_expired(now) {
+        None
+    } else {
+        let access = &caller.access;
+        let claim =
+            outside.claim_client_tool(access, &conversation_id, &execution_id, &claimant, until);
+        claim.await?
+    };
+    match claim {
+        Some(ClientToolClaim::Run { is_repeated }) => Ok(Json(ClaimedBody {
+            execution_id,
+            claimant,
+            expires_at: time(until),
+            is_repeated,
+        })),
+        Some(ClientToolClaim::Held { until }) => Err(held(until, now)),
+        None => Err(nothing_to_run(&call, now)),
+    }
+}
+
+fn held(until: DateTime<Utc>, now: DateTime<Utc>) -> Problem {
+    let seconds = u32::try_from((until - now).num_seconds()).unwrap_or_default() + 1;
+    let detail = "It runs it now. If it gives no sign of life, the call can be claimed again.";
+    Problem::new(Code::ClientToolClaimed, detail).retry_after_s(seconds)
+}
+
+fn nothing_to_run(call: &OutsideTool, now: DateTime<Utc>) -> Problem {
+    if call.is_expired(now) {
+        let detail = "The model is told that no result came in time. It may ask again.";
+        return Problem::new(Code::ClientToolExpired, detail);
+    }
+    let detail = "It has a result, or its turn has ended: there is nothing to run.";
+    Problem::new(Code::ClientToolAnswered, detail)
+}
