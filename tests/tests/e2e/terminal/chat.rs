@@ -285,6 +285,8 @@ async fn it_fits_another_size_and_wide_characters() {
     window
         .types(" and a line that must break when the window is small")
         .await;
+    // What is drawn while the size changes may be drawn for the size before.
+    window.sees("when the window is small界").await;
     window.resize(30, 24).await;
     let screen = window
         .shows("a broken line", |screen| screen.contains("\n     "))
