@@ -165,7 +165,7 @@ $(TEMPORAL):
 	@echo "▸ temporal $(TEMPORAL_VERSION) with go install (about 4 minutes, once)"
 	@GOBIN="$(dir $@)" go install github.com/temporalio/cli/cmd/temporal@$(TEMPORAL_VERSION)
 
-deps: ## Install PostgreSQL, PgBouncer, Redis, sqlite3 and Chromium with apt-get, unless they are there. Starts no service.
+deps: ## Install PostgreSQL, PgBouncer, Redis, sqlite3, Chromium and tmux with apt-get, unless they are there. Starts no service.
 	@scripts/install-debian.sh
 
 temporal-server: $(TOOLS)/temporal-server $(TOOLS)/temporal-sql-tool ## Install the production Temporal server and its schema tool into .tools/bin, unless they are there.

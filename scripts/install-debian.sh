@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: install-debian.sh [release]
 # Installs what tests and `make stack` run besides Rust, Go, Node and Python: PostgreSQL 15, PgBouncer, Redis 7, the
-# shell of SQLite and Chromium, from Debian's packages. With `release`, installs musl-gcc instead, which `make release` needs. Does
+# shell of SQLite, Chromium and tmux, from Debian's packages. With `release`, installs musl-gcc instead, which `make release` needs. Does
 # nothing when they are there. Starts no service: the stack runs servers of its own, and neither Debian's PostgreSQL cluster
 # nor its PgBouncer nor its Redis is left running, now or after the next boot, because of this script.
 set -euo pipefail
@@ -34,6 +34,8 @@ has_sqlite() { [ -x /usr/bin/sqlite3 ]; }
 
 has_chromium() { [ -x /usr/bin/chromium ]; }
 
+has_tmux() { [ -x /usr/bin/tmux ]; }
+
 has_musl_gcc() { command -v musl-gcc >/dev/null; }
 
 # Sets `missing` to the packages that are needed for $1 and are not there.
@@ -48,10 +50,11 @@ look() {
     has_redis || missing+=(redis-server)
     has_sqlite || missing+=(sqlite3)
     has_chromium || missing+=(chromium)
+    has_tmux || missing+=(tmux)
 }
 
 case ${1:-tests} in
-tests) needed="PostgreSQL $postgres_min or later, PgBouncer, Redis 7, sqlite3 and Chromium" ;;
+tests) needed="PostgreSQL $postgres_min or later, PgBouncer, Redis 7, sqlite3, Chromium and tmux" ;;
 release) needed="musl-gcc" ;;
 *) fail "there is no group $1; without an argument it installs what tests need" ;;
 esac

@@ -96,7 +96,7 @@ impl App {
             }
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
-            Command::Chat(options) => chat::run(options).await,
+            Command::Chat(options) => Box::pin(chat::run(&cli.common, options)).await,
             Command::Tail(options) => tail::run(options).await,
             Command::Show(options) => waterfall::run(options).await,
         }

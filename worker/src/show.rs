@@ -1,6 +1,6 @@
 //! Events as lines of a terminal.
 
-use std::io;
+use std::{fmt::Write as _, io};
 
 use everturn_proto::words::EventType;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub fn line(frame: &Frame) -> Option<String> {
 }
 
 /// The text that the event carries.
-fn about(event_type: &EventType, data: &Value) -> String {
+pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
         EventType::Thought => text(&data["thought"]),
@@ -72,21 +72,31 @@ fn text(value: &Value) -> String {
 
 /// The text as one line, shortened, without control characters.
 pub fn shortened(text: &str) -> String {
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let line = text.replace(char::is_control, " ");
+    let line = printable(&line);
     match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
-/// Text of a model for the terminal: line breaks stay, other control characters (escape sequences) do not.
+/// Text of a model, a tool or a user for the terminal. Line breaks and tabs stay. Other control characters, with which escape
+/// sequences begin, and characters that turn the direction of a text around are shown as their numbers, like `⟨1B⟩`.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-        .collect()
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\n' | '\t') || !(c.is_control() || turns_around(c)) {
+            printable.push(c);
+        } else {
+            let _never_fails = write!(printable, "⟨{:X}⟩", u32::from(c));
+        }
+    }
+    printable
+}
+
+/// True for the characters of Unicode that change the direction of the text around them, or break a line.
+fn turns_around(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// True when nobody reads what is printed any more, as with `| head`.
@@ -138,6 +148,7 @@ mod tests {
         ))
         .unwrap();
         assert!(!line.contains('\u{1b}') && !line.contains('\n'));
-        assert_eq!(printable("a\u{1b}[2J\n"), "a[2J\n");
+        assert_eq!(printable("a\u{1b}[2J\n\u{202e}"), "a⟨1B⟩[2J\n⟨202E⟩");
+        assert_eq!(shortened("a\u{202e}\r\nb"), "a⟨202E⟩  b");
     }
 }

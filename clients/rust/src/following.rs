@@ -1,6 +1,6 @@
 //! Follows a stream of the API over as many connections as it takes.
 
-use std::{collections::VecDeque, pin::Pin};
+use std::{collections::VecDeque, pin::Pin, time::Duration};
 
 use futures::{Stream, StreamExt};
 
@@ -11,6 +11,19 @@ use crate::{
     reconnect::{Outcome, RETRY_MS, Step, next_step},
     sse::Parser,
 };
+
+/// What comes of following a conversation.
+#[derive(Debug, Clone)]
+pub enum Update {
+    /// A frame.
+    Frame(Frame),
+    /// The connection is lost, and is opened again after this time.
+    Waiting(Duration),
+    /// The gateway says that nothing more comes, and why: `conversation_deleted`, `token_expired`, or a word that is newer.
+    Ended(String),
+    /// The gateway refuses with this status, and would do so again.
+    Refused(u16),
+}
 
 type Bytes = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>> + Send>>;
 
@@ -24,6 +37,12 @@ pub(crate) struct Following {
     /// Connections in a row that brought no frame.
     failures: u32,
     retry_ms: u64,
+    /// How long to wait before the next connection.
+    wait: Option<Duration>,
+    /// The reason that the frame `end` gave.
+    reason: String,
+    /// Nothing more comes.
+    is_over: bool,
 }
 
 /// A stream that is being read.
@@ -48,32 +67,59 @@ impl Following {
             connection: None,
             failures: 0,
             retry_ms: RETRY_MS,
+            wait: None,
+            reason: String::new(),
+            is_over: false,
         }
     }
 
     /// The next frame; `None` when the gateway says that nothing more comes, or refuses.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
-            let outcome = match self.read().await {
-                Ok(frame) => return Some(frame),
-                Err(outcome) => outcome,
-            };
-            self.connection = None;
-            match next_step(&outcome, self.failures, self.retry_ms, random()) {
-                Step::Wait(wait) => {
-                    tracing::debug!(
-                        ?outcome,
-                        ?wait,
-                        "the event stream was cut; it is opened again"
-                    );
-                    let wait = self.client.fixed_retry().unwrap_or(wait);
-                    tokio::time::sleep(wait).await;
+            match self.next_update().await? {
+                Update::Frame(frame) => return Some(frame),
+                Update::Waiting(wait) => {
+                    tracing::debug!(?wait, "the event stream was cut; it is opened again");
                 }
-                Step::Ended => return None,
-                Step::Refused => {
-                    tracing::warn!(?outcome, "the gateway refuses the event stream");
+                Update::Ended(_) => return None,
+                Update::Refused(status) => {
+                    tracing::warn!(status, "the gateway refuses the event stream");
                     return None;
                 }
+            }
+        }
+    }
+
+    /// What comes next; `None` after `Ended` and `Refused`.
+    pub(crate) async fn next_update(&mut self) -> Option<Update> {
+        if self.is_over {
+            return None;
+        }
+        if let Some(wait) = self.wait.take() {
+            tokio::time::sleep(wait).await;
+        }
+        let outcome = match self.read().await {
+            Ok(frame) => return Some(Update::Frame(frame)),
+            Err(outcome) => outcome,
+        };
+        self.connection = None;
+        match next_step(&outcome, self.failures, self.retry_ms, random()) {
+            Step::Wait(wait) => {
+                let wait = self.client.fixed_retry().unwrap_or(wait);
+                self.wait = Some(wait);
+                Some(Update::Waiting(wait))
+            }
+            Step::Ended => {
+                self.is_over = true;
+                Some(Update::Ended(std::mem::take(&mut self.reason)))
+            }
+            Step::Refused => {
+                self.is_over = true;
+                let status = match outcome {
+                    Outcome::Status { status, .. } => status,
+                    Outcome::Cut | Outcome::Reconnect { .. } | Outcome::End => 0,
+                };
+                Some(Update::Refused(status))
             }
         }
     }
@@ -94,7 +140,11 @@ impl Following {
             if let Some(frame) = connection.frames.pop_front() {
                 self.failures = 0;
                 match frame.event.as_str() {
-                    "end" => return Err(Outcome::End),
+                    "end" => {
+                        let reason = frame.data["reason"].as_str();
+                        reason.unwrap_or_default().clone_into(&mut self.reason);
+                        return Err(Outcome::End);
+                    }
                     "reconnect" => {
                         let delay_ms = frame.data["delay_ms"].as_u64();
                         let delay_ms = delay_ms.unwrap_or(self.retry_ms);

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     error::{ClientError, Problem},
-    following::Following,
+    following::{Following, Update},
     frame::Frame,
     list::{ConversationList, ListedConversation},
 };
@@ -172,6 +172,44 @@ impl GatewayClient {
             let frame = following.next().await?;
             Some((frame, following))
         })
+    }
+
+    /// Follows the conversation as [`GatewayClient::follow`] does, and also says when the connection is lost and why nothing
+    /// more comes. `cursor` is the `id` of an event, or its number.
+    pub fn watch(&self, conversation_id: &str, cursor: &str) -> impl Stream<Item = Update> + use<> {
+        let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
+        let following = Following::new(self.clone(), url, Some(cursor.to_owned()));
+        futures::stream::unfold(following, |mut following| async move {
+            let update = following.next_update().await?;
+            Some((update, following))
+        })
+    }
+
+    /// Submits a message as [`GatewayClient::submit`] does. `on_busy` says what happens while a turn runs: `queue`, `steer`,
+    /// `interrupt` or `reject`. To repeat it, give the same `message_id`: the message is stored once.
+    pub async fn send(
+        &self,
+        conversation_id: &str,
+        content: &str,
+        message_id: &str,
+        on_busy: &str,
+    ) -> Result<String, ClientError> {
+        let path = format!("/conversations/{conversation_id}/messages");
+        let body = json!({ "content": content, "message_id": message_id, "on_busy": on_busy });
+        text_of(&self.post(&path, &body).await?, "message_id")
+    }
+
+    /// Answers a call of a client tool.
+    pub async fn answer_client_tool(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+        result: &Value,
+        is_error: bool,
+    ) -> Result<(), ClientError> {
+        let path = format!("/conversations/{conversation_id}/client-tools/{execution_id}");
+        let body = json!({ "result": result, "is_error": is_error });
+        self.post(&path, &body).await.map(drop)
     }
 
     /// Follows the list of the caller's conversations: gives the newest ones, the one that was updated last first, and again

@@ -21,6 +21,7 @@ pub mod state;
 pub use self::{
     claims::Claim,
     error::{ClientError, Problem},
+    following::Update,
     frame::Frame,
     gateway::GatewayClient,
 };

@@ -13,7 +13,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use everturn_client::{Claim, GatewayClient, list::ListedConversation};
+use everturn_client::{Claim, GatewayClient, Update, list::ListedConversation};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -85,6 +85,40 @@ async fn a_stream_is_followed_to_its_end() {
         *script.queries.lock().unwrap(),
         ["cursor=0", "cursor=1-19a8f3c2b10", "cursor=1-19a8f3c2b10"]
     );
+}
+
+#[tokio::test]
+async fn whoever_watches_is_told_of_cuts_and_of_the_end() {
+    let mut responses = vec![
+        "retry: 1\nevent: replay\ndata: {\"type\":\"replay\"}\n\n",
+        "event: replay\ndata: {\"type\":\"replay\"}\n\n\
+         event: end\ndata: {\"type\":\"end\",\"reason\":\"token_expired\",\"reconnect\":false}\n\n",
+    ];
+    responses.reverse();
+    let script = Script {
+        responses: Arc::new(Mutex::new(responses)),
+        ..Script::default()
+    };
+    let app = Router::new()
+        .route("/api/v1/agent/conversations/c/events/stream", get(stream))
+        .with_state(script.clone());
+    let client = GatewayClient::new(&serve(app).await).unwrap();
+    let told = async |conversation: &str| {
+        let updates: Vec<_> = client.watch(conversation, "7-a").collect().await;
+        let told = updates.iter().map(|update| match update {
+            Update::Frame(frame) => frame.event.clone(),
+            Update::Waiting(_) => "waiting".to_owned(),
+            Update::Ended(reason) => format!("ended: {reason}"),
+            Update::Refused(status) => format!("refused: {status}"),
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told("c").await,
+        ["replay", "waiting", "replay", "ended: token_expired"]
+    );
+    assert_eq!(*script.queries.lock().unwrap(), ["cursor=7-a"; 2]);
+    assert_eq!(told("unknown").await, ["refused: 404"]);
 }
 
 #[tokio::test]

@@ -57,6 +57,11 @@ async function open(url = `${gateway.url}/`): Promise<Tab> {
   return tab;
 }
 
+/** What the browser says itself of requests that failed as they should. */
+function expect(tab: Tab, said: RegExp): void {
+  tab.complaints.splice(0, Infinity, ...tab.complaints.filter((text) => !said.test(text)));
+}
+
 /** A promise that a test resolves. */
 function gate() {
   let open = (): void => undefined;
@@ -147,7 +152,8 @@ test("a call that no program has run is answered by a person", async () => {
 });
 
 test("files go with a message, and one that is refused does not", async () => {
-  const { page } = await open();
+  const tab = await open();
+  const { page } = tab;
   const chooser = page.locator("input[type=file]");
   await chooser.setInputFiles([
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("Remember the milk.") },
@@ -163,6 +169,7 @@ test("files go with a message, and one that is refused does not", async () => {
   await turnEnds(page);
   assert.equal(await page.locator("[data-attachment]").count(), 0);
   const { timeline } = await new Everturn({ url: gateway.url }).conversation(await openedId(page)).timeline();
+  expect(tab, /415/);
   const [message] = timeline;
   assert.match(JSON.stringify(message?.attachments), /notes\.txt/);
 });
@@ -181,6 +188,7 @@ test("a conversation gets another title, and is deleted when one is sure", async
   await see(page, ".list a[aria-current]", /^Changed$/);
   const remove = page.getByRole("button", { name: "Delete" });
   await remove.click();
+  await dialog.waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await remove.click();
@@ -243,8 +251,8 @@ test("a worker that is killed alone, and a gateway beside another one, lose and 
     await turnEnds(tab.page, 2);
     await see(tab.page, ".assistant_message", /^Before and after\.$/);
     await assertSameAsApi(tab.page, roles.url);
-    // That nobody answered is what the browser says itself.
-    tab.complaints.splice(0, Infinity, ...tab.complaints.filter((text) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(text)));
+    await tab.page.context().close();
+    expect(tab, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/);
   } finally {
     await roles.stop();
     rmSync(own, { recursive: true, force: true });

@@ -163,6 +163,11 @@ impl Stack {
         self.backends.postgres().expect("a breakable stack")
     }
 
+    /// True when its processes share a Redis, and so the texts that models are writing.
+    pub fn has_redis(&self) -> bool {
+        self.backends.redis().is_some()
+    }
+
     /// Returns the Redis of a breakable stack.
     pub fn redis(&self) -> &Redis {
         self.backends.redis().expect("a breakable stack")

@@ -1,119 +1,105 @@
-//! `everturn chat`: a conversation in the terminal.
+//! `everturn chat`: a conversation in the terminal, or in a pipe.
+//!
+//! - `session`: what happens in the conversation, and what is sent; draws nothing
+//! - `view`: the state as rows; no I/O
+//! - `talk`, `screen`, `editor`, `keys`: the terminal
+//! - `plain`: pipes, and terminals that can do nothing but print
+//! - `tools`: client tools that the user offers
 
-mod approval;
-mod printer;
+mod editor;
+mod keys;
+mod plain;
+mod questions;
+mod screen;
+mod session;
+mod talk;
+mod tools;
+mod view;
 
 use std::{
-    io::{IsTerminal, Write},
+    env,
+    io::{self, IsTerminal},
     process::ExitCode,
 };
 
-use everturn_proto::words::EventType;
-use futures::StreamExt;
-use tokio_util::sync::CancellationToken;
+use everturn_client::state::EndKind;
 
-use self::{approval::Input, printer::Printer};
-use everturn_client::GatewayClient;
+pub use self::tools::Offered;
+use self::{session::Session, view::Look};
+use crate::cli::{ChatOptions, Common};
 
-use crate::{cli::ChatOptions, frames::KnownFrame, shutdown};
+/// How many of the newest events are shown of a conversation that goes on.
+const HISTORY: u32 = 200;
 
-/// Sends messages and prints answers until the input ends; Ctrl-C cancels the running turn, or leaves.
-pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
+/// The exit code of a turn that was cancelled.
+const CANCELLED: u8 = 3;
+
+/// The exit code after a second Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// What does not change while it runs.
+#[derive(Debug, Clone)]
+struct Setup {
+    /// The message of `everturn chat "message"`: one turn, and the end.
+    message: Option<String>,
+    /// Every approval is given.
+    approves_all: bool,
+    /// Offered tools run without a question.
+    runs_tools: bool,
+    look: Look,
+}
+
+/// Talks until the user leaves, the input ends, or the one turn has ended.
+pub async fn run(common: &Common, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let client = options.gateway.client()?;
-    let conversation_id = match options.conversation {
-        Some(id) => id,
-        None => client.create_conversation(options.agent.as_deref()).await?,
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let is_dumb = env::var("TERM").is_ok_and(|term| term == "dumb");
+    let is_live = is_terminal && !is_dumb && !options.json;
+    let (conversation_id, last) = match options.conversation {
+        Some(id) => {
+            let last = client.last_sequence(&id).await?;
+            (id, last)
+        }
+        None => (
+            client.create_conversation(options.agent.as_deref()).await?,
+            0,
+        ),
     };
-    let shutdown = shutdown::token()?;
-    let mut input = Input::new(options.approve);
-    if let Some(message) = options.message {
-        let is_complete = turn(&client, &conversation_id, &message, &mut input, &shutdown).await?;
-        return Ok(if is_complete {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        });
-    }
-    println!(
-        "conversation {conversation_id} · Ctrl-D leaves, Ctrl-C cancels the running turn and leaves; go on with --conversation {conversation_id}"
-    );
-    loop {
-        prompt();
-        let line = tokio::select! {
-            line = input.lines.next_line() => line?,
-            () = shutdown.cancelled() => None,
-        };
-        let Some(line) = line else {
-            return Ok(ExitCode::SUCCESS);
-        };
-        if line.trim().is_empty() {
-            continue;
-        }
-        turn(&client, &conversation_id, &line, &mut input, &shutdown).await?;
-        if shutdown.is_cancelled() {
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
+    let shows_history = is_live && options.message.is_none();
+    let history = options
+        .history
+        .unwrap_or(if shows_history { HISTORY } else { 0 });
+    let from = last.saturating_sub(history);
+    let limit = options.tool_timeout;
+    let offered = options
+        .tools
+        .into_iter()
+        .map(|tool| Offered { limit, ..tool });
+    let session = Session::new(client, conversation_id, from, last, offered.collect());
+    let setup = Setup {
+        message: options.message,
+        approves_all: options.approve,
+        runs_tools: options.yes_tools,
+        look: Look {
+            width: usize::MAX,
+            has_markdown: is_live,
+            is_live,
+            gateway: options.gateway.url.trim_end_matches('/').to_owned(),
+        },
+    };
+    let code = if is_live {
+        talk::run(session, setup, common.data_dir().join("chat_history")).await?
+    } else {
+        plain::run(session, setup, options.json, history > 0).await?
+    };
+    Ok(ExitCode::from(code))
 }
 
-fn prompt() {
-    if std::io::stdin().is_terminal() {
-        print!("\nyou> ");
-        let _unseen = std::io::stdout().flush();
-    }
-}
-
-/// One message and its answer. True when the turn completed.
-async fn turn(
-    client: &GatewayClient,
-    conversation_id: &str,
-    message: &str,
-    input: &mut Input,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<bool> {
-    let cursor = client.last_sequence(conversation_id).await?;
-    let message_id = client.submit(conversation_id, message, None).await?;
-    let mut frames = std::pin::pin!(client.follow(conversation_id, cursor));
-    let mut printer = Printer::default();
-    let mut is_cancelling = false;
-    // One turn runs at a time. Frames between the first event of our turn and its last one belong to it. Earlier ones
-    // belong to turns of other devices.
-    let mut is_ours = false;
-    loop {
-        let frame = tokio::select! {
-            frame = frames.next() => frame,
-            () = shutdown.cancelled(), if !is_cancelling => {
-                is_cancelling = true;
-                client.cancel(conversation_id).await?;
-                continue;
-            }
-        };
-        let Some(frame) = frame else { return Ok(false) };
-        is_ours |= frame.data["message_id"] == message_id.as_str();
-        if !is_ours {
-            continue;
-        }
-        let is_own = frame.is_own(conversation_id, &message_id);
-        printer.print(&frame, is_own);
-        let event_type = frame.event_type();
-        if event_type == EventType::ApprovalRequested && !is_cancelling {
-            let answer = tokio::select! {
-                answer = input.decide(&frame.data) => answer?,
-                // The loop sends the cancel next, which ends the waiting calls.
-                () = shutdown.cancelled() => continue,
-            };
-            let execution_id = frame.data["execution_id"].as_str().unwrap_or_default();
-            // Another device may have answered first. The turn goes on in both cases.
-            if let Err(error) = client
-                .resolve_approval(conversation_id, execution_id, &answer)
-                .await
-            {
-                println!("{error:#}");
-            }
-        }
-        if frame.ends_turn(conversation_id, &message_id) {
-            println!();
-            return Ok(event_type == EventType::Complete);
-        }
+/// The exit code after a turn.
+fn code_of(outcome: EndKind) -> u8 {
+    match outcome {
+        EndKind::Complete => 0,
+        EndKind::Error => 1,
+        EndKind::Cancelled => CANCELLED,
     }
 }

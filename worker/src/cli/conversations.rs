@@ -1,7 +1,11 @@
 //! Options of the commands that talk to a gateway: `chat`, `tail` and `show`.
 
+use std::time::Duration;
+
 use clap::Args;
 use everturn_client::{ClientError, GatewayClient};
+
+use crate::chat::Offered;
 
 /// Which gateway, and with which credential.
 #[derive(Debug, Clone, Args)]
@@ -46,6 +50,23 @@ pub struct ChatOptions {
     /// Approves every tool call that waits for a person. Without it you are asked, and with no terminal calls are denied.
     #[arg(long)]
     pub approve: bool,
+    /// Runs this command when the agent calls the client tool NAME: the input is JSON on its standard input, and what it
+    /// writes to standard output is the result. You are asked each time. May be given several times.
+    #[arg(long = "tool", value_name = "NAME=COMMAND")]
+    pub tools: Vec<Offered>,
+    /// Runs the commands of --tool without asking. Calls that waited before this chat began are still asked about.
+    #[arg(long)]
+    pub yes_tools: bool,
+    /// How long a command of --tool may run.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub tool_timeout: Duration,
+    /// Shows so many of the newest events of a conversation that goes on; by default 200 on a terminal, else none.
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub history: Option<u32>,
+    /// Prints each event of the turns as a line of JSON, as it is on the wire (docs/api/events.md), and no other line on
+    /// standard output.
+    #[arg(long)]
+    pub json: bool,
     /// Sends one message, prints the answer and exits; without it, messages are read line by line.
     pub message: Option<String>,
 }

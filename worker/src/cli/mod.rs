@@ -42,6 +42,23 @@ Exit codes:
 Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and TEMPORAL_TLS*. \
 docs/configuration.md describes every option, environment variable and key of everturn.toml.";
 
+const CHAT_HELP: &str = "\
+On a terminal, a message that is typed while a turn runs waits for its own turn. Lines that begin with / are commands:
+  /steer TEXT      joins the running turn before its next LLM call
+  /interrupt TEXT  ends the running turn and begins with this
+  /stop            ends the running turn, as Ctrl-C does; a second Ctrl-C leaves
+  /quit            leaves, as Ctrl-D does; the turn goes on
+  /help            says what can be typed
+Without a terminal at standard input and output, or with TERM=dumb, it prints plain lines, and every line of standard
+input is a message.
+
+Exit codes:
+  0    the conversation was left, or the turn completed (in a pipe: the last one)
+  1    the turn failed, or the gateway refuses
+  2    the command line is wrong
+  3    the turn was cancelled
+  130  it was left by a second Ctrl-C, or before the turn of the one message had ended";
+
 /// A durable runtime for LLM agents on Temporal.
 #[derive(Debug, Parser)]
 #[command(
@@ -137,8 +154,7 @@ pub enum Command {
     Tools(ToolsOptions),
     /// Talks to a running gateway from the terminal.
     #[command(
-        after_help = "Exit codes: 0 the conversation was left, or the one turn completed; 1 the one turn did not complete, \
-                      or the gateway cannot be reached."
+        after_help = CHAT_HELP
     )]
     Chat(ChatOptions),
     /// Follows a conversation: one line for each event, or JSON.

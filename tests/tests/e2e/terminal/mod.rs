@@ -1,0 +1,6 @@
+//! The commands of the terminal: `everturn chat`, `everturn tail` and `everturn show`.
+
+mod chat;
+mod pipes;
+mod reading;
+mod tmux;

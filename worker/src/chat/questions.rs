@@ -1,0 +1,160 @@
+//! What a person is asked about a call that waits, and what their answer means. No I/O.
+
+use serde_json::{Map, Value};
+
+use super::{
+    session::{Answer, Question, Wants},
+    view::{Line, Style},
+};
+
+/// What a key or a line has chosen.
+#[derive(Debug, PartialEq)]
+pub(super) enum Choice {
+    /// It is the answer.
+    Answer(Answer),
+    /// The user wants to write the arguments.
+    Edit,
+    /// The user wants to write the result.
+    Result,
+    /// The user wants to write why not.
+    Reason,
+}
+
+/// What waits, with everything that will run: it is not shortened, because a person must see what they allow.
+pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
+    let tool = &question.tool_name;
+    let what = match &question.wants {
+        Wants::Approval => format!("◆ {tool} needs your approval:"),
+        Wants::Consent { .. } => {
+            let command = command.unwrap_or_default();
+            format!("◆ {tool} wants to run here, with `{command}`:")
+        }
+        Wants::Result => format!("◆ {tool} is to be run by a client, and no --tool offers it:"),
+    };
+    let mut lines = vec![Line::of(&what, Style::Warn)];
+    let input = serde_json::to_string_pretty(&question.tool_input).unwrap_or_default();
+    let input = input
+        .lines()
+        .map(|line| Line::of(&format!("    {line}"), Style::Code));
+    lines.extend(input);
+    if question.wants == (Wants::Consent { is_old: true }) {
+        let note = "  It waited before this chat began, so another client may have run it.";
+        lines.push(Line::of(note, Style::Dim));
+    }
+    lines
+}
+
+/// The keys that answer, as they are shown.
+pub(super) fn keys(question: &Question) -> &'static str {
+    match question.wants {
+        Wants::Approval => {
+            "a approve · e edit · d deny · D deny with a reason · A always in this conversation"
+        }
+        Wants::Consent { .. } => "y run it · n do not · r type a result",
+        Wants::Result => "r type its result · n refuse",
+    }
+}
+
+/// What a key means; `None`: nothing.
+pub(super) fn of_key(question: &Question, key: char) -> Option<Choice> {
+    let deny = || Choice::Answer(Answer::Deny(String::new()));
+    let approve = |remember| {
+        Choice::Answer(Answer::Approve {
+            input: None,
+            remember,
+        })
+    };
+    match (&question.wants, key) {
+        (Wants::Approval, 'a' | 'y') => Some(approve(false)),
+        (Wants::Approval, 'A') => Some(approve(true)),
+        (Wants::Approval, 'd' | 'n') | (Wants::Consent { .. } | Wants::Result, 'n') => Some(deny()),
+        (Wants::Approval, 'D') => Some(Choice::Reason),
+        (Wants::Approval, 'e') => Some(Choice::Edit),
+        (Wants::Consent { .. }, 'y') => Some(Choice::Answer(Answer::Run)),
+        (Wants::Consent { .. } | Wants::Result, 'r') => Some(Choice::Result),
+        _ => None,
+    }
+}
+
+/// What a line means, where a key is a line: its first character, or a word.
+pub(super) fn of_line(question: &Question, line: &str) -> Option<Choice> {
+    let key = match line.trim() {
+        "yes" => 'y',
+        "no" => 'n',
+        "always" => 'A',
+        "edit" => 'e',
+        other => {
+            let mut chars = other.chars();
+            chars.next().filter(|_| chars.next().is_none())?
+        }
+    };
+    of_key(question, key)
+}
+
+/// The arguments that a user has written.
+pub(super) fn arguments(text: &str) -> Result<Answer, String> {
+    let input: Map<String, Value> = serde_json::from_str(text)
+        .map_err(|error| format!("that is not a JSON object: {error}"))?;
+    Ok(Answer::Approve {
+        input: Some(input),
+        remember: false,
+    })
+}
+
+/// The result that a user has written: JSON, or else a text.
+pub(super) fn result(text: &str) -> Answer {
+    let value = serde_json::from_str(text.trim());
+    Answer::Result(value.unwrap_or_else(|_| Value::String(text.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(wants: Wants) -> Question {
+        Question::of_test("exec_1", "pay", json!({"to": "a\u{202e}b"}), wants)
+    }
+
+    #[test]
+    fn keys_and_words_answer() {
+        let approval = question(Wants::Approval);
+        let approve = |remember| {
+            Some(Choice::Answer(Answer::Approve {
+                input: None,
+                remember,
+            }))
+        };
+        assert_eq!(of_key(&approval, 'a'), approve(false));
+        assert_eq!(of_line(&approval, " yes "), approve(false));
+        assert_eq!(of_line(&approval, "always"), approve(true));
+        assert_eq!(of_line(&approval, "all right"), None);
+        assert_eq!(of_key(&approval, 'r'), None);
+        let consent = question(Wants::Consent { is_old: false });
+        assert_eq!(of_key(&consent, 'y'), Some(Choice::Answer(Answer::Run)));
+        assert_eq!(
+            of_key(&consent, 'a'),
+            None,
+            "a tool of the user's machine has its own key"
+        );
+        assert_eq!(of_key(&question(Wants::Result), 'y'), None);
+        assert!(arguments("[1]").unwrap_err().contains("not a JSON object"));
+        assert_eq!(result("{\"a\":1}"), Answer::Result(json!({"a": 1})));
+        assert_eq!(result("done it"), Answer::Result(json!("done it")));
+    }
+
+    #[test]
+    fn what_will_run_is_shown_whole() {
+        let long = "x".repeat(5000);
+        let mut question = question(Wants::Approval);
+        question.tool_input["long"] = long.clone().into();
+        let shown: Vec<_> = asked(&question, None).iter().map(Line::text).collect();
+        assert!(shown[0].contains("pay needs your approval"));
+        assert!(shown.iter().any(|row| row.contains(&long)), "{shown:?}");
+        assert!(
+            shown.iter().any(|row| row.contains("a⟨202E⟩b")),
+            "{shown:?}"
+        );
+    }
+}

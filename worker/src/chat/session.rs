@@ -1,0 +1,447 @@
+//! What happens in a conversation: its state, what is sent, and what waits for a person. Draws nothing, and reads no keys.
+
+use std::{collections::HashSet, pin::Pin, time::Duration};
+
+use everturn_client::{
+    Claim, ClientError, Frame, GatewayClient, Update,
+    state::{CallState, Conversation, Item, ItemKind, Status, ToolCall},
+};
+use futures::{Stream, StreamExt};
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::tools::{Offered, Output};
+
+/// The pauses between two tries of a request, while no gateway can be reached.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often the claim of a call is renewed while its tool runs; it holds for 30 seconds.
+const CLAIM_AGAIN: Duration = Duration::from_secs(10);
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// A frame came, and is in the state.
+    Frame(Frame),
+    /// The connection is lost. It is made again.
+    Lost,
+    /// The connection is there again.
+    Back,
+    /// Nothing more comes: why.
+    Over(String),
+    /// The gateway has a message. The gateway's id of it.
+    Accepted(String),
+    /// The gateway did not take a message: its text, and why.
+    NotAccepted(String, String),
+    /// Something to tell.
+    Note(String),
+}
+
+/// A message that is not in the log yet.
+#[derive(Debug, Clone)]
+pub(super) struct Unsent {
+    /// The id that it is sent with, each time.
+    key: String,
+    pub(super) content: String,
+    /// The gateway's id, once it has the message.
+    pub(super) message_id: Option<String>,
+}
+
+/// What a call waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Wants {
+    /// A person's approval.
+    Approval,
+    /// That a tool which the user offered may run. `is_old`: it waited before this program came, so it may have run.
+    Consent {
+        /// It waited before this program came, so it may have run.
+        is_old: bool,
+    },
+    /// A result of a tool that is not offered here.
+    Result,
+}
+
+/// A call that waits for somebody.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Question {
+    pub(super) execution_id: String,
+    pub(super) tool_name: String,
+    pub(super) tool_input: Value,
+    pub(super) wants: Wants,
+    input_hash: Option<String>,
+}
+
+#[cfg(test)]
+impl Question {
+    /// A question that no gateway has asked.
+    pub(super) fn of_test(execution_id: &str, tool: &str, input: Value, wants: Wants) -> Self {
+        Self {
+            execution_id: execution_id.to_owned(),
+            tool_name: tool.to_owned(),
+            tool_input: input,
+            wants,
+            input_hash: None,
+        }
+    }
+}
+
+/// An answer to a [`Question`].
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Answer {
+    /// The call may run, `remember`: and all others of this tool.
+    Approve {
+        /// What it runs with, when it is not what the model wants.
+        input: Option<Map<String, Value>>,
+        /// All other calls of this tool in this conversation may run, too.
+        remember: bool,
+    },
+    /// The call must not run.
+    Deny(String),
+    /// The offered tool runs.
+    Run,
+    /// This is the result.
+    Result(Value),
+}
+
+enum Done {
+    Sent {
+        key: String,
+        answer: Result<String, ClientError>,
+    },
+    Told(Result<(), ClientError>, &'static str),
+    Ran(Question, Output),
+    /// Another client runs the call, or has.
+    Elsewhere(Question),
+}
+
+/// A conversation that is followed.
+pub(super) struct Session {
+    client: GatewayClient,
+    pub(super) conversation_id: String,
+    pub(super) state: Conversation,
+    updates: Pin<Box<dyn Stream<Item = Update> + Send>>,
+    requests: JoinSet<Done>,
+    pub(super) unsent: Vec<Unsent>,
+    pub(super) is_connected: bool,
+    /// Calls that were answered here.
+    answered: HashSet<String>,
+    offered: Vec<Offered>,
+    /// Calls up to this number waited before this program came.
+    old_until: u64,
+}
+
+impl Session {
+    /// Follows a conversation from the event `from` on. `last` is its last event now.
+    pub(super) fn new(
+        client: GatewayClient,
+        conversation_id: String,
+        from: u32,
+        last: u32,
+        offered: Vec<Offered>,
+    ) -> Self {
+        let cursor = from.to_string();
+        Self {
+            updates: Box::pin(client.watch(&conversation_id, &cursor)),
+            state: Conversation::behind(&cursor),
+            client,
+            conversation_id,
+            requests: JoinSet::new(),
+            unsent: Vec::new(),
+            is_connected: true,
+            answered: HashSet::new(),
+            offered,
+            old_until: u64::from(last),
+        }
+    }
+
+    /// Waits for the next thing to happen. Nothing is lost when the wait is given up.
+    pub(super) async fn next(&mut self) -> Happened {
+        loop {
+            let happened = tokio::select! {
+                update = self.updates.next() => self.take(update),
+                Some(done) = self.requests.join_next() => done.ok().and_then(|done| self.ended(done)),
+            };
+            if let Some(happened) = happened {
+                return happened;
+            }
+        }
+    }
+
+    fn take(&mut self, update: Option<Update>) -> Option<Happened> {
+        match update {
+            Some(Update::Frame(frame)) => {
+                if frame.event == "replay" && !std::mem::replace(&mut self.is_connected, true) {
+                    self.state.apply(None, frame.data);
+                    return Some(Happened::Back);
+                }
+                self.state
+                    .apply(frame.cursor.as_deref(), frame.data.clone());
+                self.forget_logged();
+                Some(Happened::Frame(frame))
+            }
+            Some(Update::Waiting(_)) => {
+                let was_connected = std::mem::replace(&mut self.is_connected, false);
+                was_connected.then_some(Happened::Lost)
+            }
+            Some(Update::Ended(reason)) => Some(Happened::Over(match reason.as_str() {
+                "conversation_deleted" => "the conversation was deleted".to_owned(),
+                "token_expired" => {
+                    "the key or token is not valid any more: come back with a new one".to_owned()
+                }
+                _ => format!("the gateway ended the stream: {reason}"),
+            })),
+            Some(Update::Refused(status)) => Some(Happened::Over(format!(
+                "the gateway refuses the stream of events with {status}: the conversation is not there, or the key or \
+                 token is not valid for it"
+            ))),
+            None => Some(Happened::Over("nothing more comes".to_owned())),
+        }
+    }
+
+    fn ended(&mut self, done: Done) -> Option<Happened> {
+        match done {
+            Done::Sent { key, answer } => {
+                let at = self.unsent.iter().position(|unsent| unsent.key == key)?;
+                match answer {
+                    Ok(message_id) => {
+                        self.unsent[at].message_id = Some(message_id.clone());
+                        self.forget_logged();
+                        Some(Happened::Accepted(message_id))
+                    }
+                    Err(error) => {
+                        let unsent = self.unsent.remove(at);
+                        let why = format!("{:#}", anyhow::Error::from(error));
+                        Some(Happened::NotAccepted(unsent.content, why))
+                    }
+                }
+            }
+            // Another device may have answered first. The turn goes on in both cases.
+            Done::Told(told, what) => {
+                let error = anyhow::Error::from(told.err()?);
+                Some(Happened::Note(format!("{what} was not taken: {error:#}")))
+            }
+            Done::Elsewhere(question) => {
+                let tool = question.tool_name;
+                Some(Happened::Note(format!("{tool} is run by another client")))
+            }
+            Done::Ran(question, output) => {
+                let note = format!("{} {}", question.tool_name, output.about);
+                self.tell_result(&question, output.result, output.is_error);
+                Some(Happened::Note(note))
+            }
+        }
+    }
+
+    /// Messages that the log has need not be kept.
+    fn forget_logged(&mut self) {
+        let items = self.state.items();
+        let is_logged = |unsent: &Unsent| {
+            let id = unsent.message_id.as_deref();
+            let of_user = |item: &&Item| matches!(item.kind, ItemKind::UserMessage { .. });
+            let mut newest = items.iter().rev().take(1000).filter(of_user);
+            id.is_some() && newest.any(|item| Some(item.id.as_str()) == id)
+        };
+        self.unsent.retain(|unsent| !is_logged(unsent));
+    }
+
+    /// Sends a message, again and again until the gateway has it.
+    pub(super) fn send(&mut self, content: String, on_busy: &'static str) {
+        let key = Uuid::now_v7().to_string();
+        self.unsent.push(Unsent {
+            key: key.clone(),
+            content: content.clone(),
+            message_id: None,
+        });
+        let (client, conversation) = self.of_request();
+        self.requests.spawn(async move {
+            let send = || client.send(&conversation, &content, &key, on_busy);
+            let answer = until_reached(send).await;
+            Done::Sent { key, answer }
+        });
+    }
+
+    /// Asks the running turn to end.
+    pub(super) fn cancel(&mut self) {
+        let (client, conversation) = self.of_request();
+        self.requests.spawn(async move {
+            let told = until_reached(|| client.cancel(&conversation)).await;
+            Done::Told(told, "the cancel")
+        });
+    }
+
+    /// True while a turn runs, or a message waits for its turn.
+    pub(super) fn is_busy(&self) -> bool {
+        self.state.status() != Status::Idle || !self.unsent.is_empty()
+    }
+
+    /// The calls that wait for somebody, the oldest first. Those that were answered here are not among them.
+    pub(super) fn questions(&self) -> Vec<Question> {
+        // Calls that wait are of the turn that runs.
+        if self.state.status() != Status::Waiting {
+            return Vec::new();
+        }
+        let items = self.state.items().iter();
+        let questions = items.filter_map(|item| match &item.kind {
+            ItemKind::ToolCall(call) => self.question(call, item.sequence_number),
+            _ => None,
+        });
+        let open = questions.filter(|question| !self.answered.contains(&key_of(question)));
+        open.collect()
+    }
+
+    fn question(&self, call: &ToolCall, sequence_number: u64) -> Option<Question> {
+        let execution_id = call.execution_id.clone()?;
+        let approval = call.approval.as_ref();
+        let is_pending = approval.is_some_and(|approval| approval.state == "pending");
+        let wants = match (call.state, is_pending, &call.client_tool) {
+            (CallState::Running, true, _) => Wants::Approval,
+            (CallState::Running, false, Some(_)) if self.offers(&call.tool_name) => {
+                let is_old = sequence_number <= self.old_until;
+                Wants::Consent { is_old }
+            }
+            (CallState::Running, false, Some(_)) => Wants::Result,
+            _ => return None,
+        };
+        Some(Question {
+            execution_id,
+            tool_name: call.tool_name.clone(),
+            tool_input: call.tool_input.clone(),
+            wants,
+            input_hash: approval.and_then(|approval| approval.input_hash.clone()),
+        })
+    }
+
+    fn offers(&self, tool: &str) -> bool {
+        self.offered.iter().any(|offered| offered.name == tool)
+    }
+
+    /// The command of a tool that the user offered.
+    pub(super) fn command(&self, tool: &str) -> Option<&str> {
+        let mut offered = self.offered.iter();
+        let found = offered.find(|offered| offered.name == tool)?;
+        Some(&found.command)
+    }
+
+    /// Answers a question.
+    pub(super) fn answer(&mut self, question: &Question, answer: Answer) {
+        self.answered.insert(key_of(question));
+        let mut body = match answer {
+            Answer::Approve { input, remember } => {
+                let mut body = json!({ "decision": "approve", "remember": remember });
+                if let Some(input) = input {
+                    body["tool_input"] = Value::Object(input);
+                }
+                body
+            }
+            Answer::Deny(reason) if question.wants == Wants::Approval => {
+                let mut body = json!({ "decision": "deny" });
+                if !reason.is_empty() {
+                    body["reason"] = reason.into();
+                }
+                body
+            }
+            Answer::Deny(reason) => {
+                let said = if reason.is_empty() {
+                    "the user does not want this".to_owned()
+                } else {
+                    reason
+                };
+                return self.tell_result(question, Value::String(said), true);
+            }
+            Answer::Result(result) => return self.tell_result(question, result, false),
+            Answer::Run => return self.run(question),
+        };
+        body["input_hash"] = question.input_hash.clone().unwrap_or_default().into();
+        let (client, conversation) = self.of_request();
+        let execution_id = question.execution_id.clone();
+        self.requests.spawn(async move {
+            let resolve = || client.resolve_approval(&conversation, &execution_id, &body);
+            Done::Told(until_reached(resolve).await, "the answer")
+        });
+    }
+
+    fn run(&mut self, question: &Question) {
+        let mut offered = self.offered.iter();
+        let Some(tool) = offered
+            .find(|offered| offered.name == question.tool_name)
+            .cloned()
+        else {
+            return;
+        };
+        let question = question.clone();
+        let (client, conversation) = self.of_request();
+        self.requests.spawn(async move {
+            let call = &question.execution_id;
+            let claimant = Uuid::now_v7().to_string();
+            let claim = || client.claim_client_tool(&conversation, call, &claimant);
+            let may_be_repeated = question.wants == Wants::Consent { is_old: true };
+            match until_reached(claim).await {
+                Ok(Claim::Run { is_repeated }) if is_repeated && !may_be_repeated => {
+                    Done::Ran(question, Output::unknown())
+                }
+                Ok(Claim::Run { .. }) => {
+                    let keep = async {
+                        loop {
+                            tokio::time::sleep(CLAIM_AGAIN).await;
+                            let _lost_only_with_the_gateway = claim().await;
+                        }
+                    };
+                    tokio::select! {
+                        output = tool.run(&question.tool_input, call) => Done::Ran(question, output),
+                        () = keep => Done::Elsewhere(question),
+                    }
+                }
+                Ok(Claim::Held(_) | Claim::Over) => Done::Elsewhere(question),
+                Err(error) => Done::Told(Err(error), "the claim of the call"),
+            }
+        });
+    }
+
+    fn tell_result(&mut self, question: &Question, result: Value, is_error: bool) {
+        let (client, conversation) = self.of_request();
+        let execution_id = question.execution_id.clone();
+        self.requests.spawn(async move {
+            let tell =
+                || client.answer_client_tool(&conversation, &execution_id, &result, is_error);
+            Done::Told(until_reached(tell).await, "the result")
+        });
+    }
+
+    fn of_request(&self) -> (GatewayClient, String) {
+        (self.client.clone(), self.conversation_id.clone())
+    }
+}
+
+/// A call may ask twice: for an approval, and then for a result.
+fn key_of(question: &Question) -> String {
+    let is_approval = question.wants == Wants::Approval;
+    format!("{}-{is_approval}", question.execution_id)
+}
+
+/// Sends a request until a gateway answers. Its repetition changes nothing.
+async fn until_reached<T, F>(mut request: impl FnMut() -> F) -> Result<T, ClientError>
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match request().await {
+            Err(error) if is_away(&error) => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// True when no gateway has answered: there is none, or a proxy says so.
+fn is_away(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unreachable { .. } => true,
+        ClientError::Refused(problem) => matches!(problem.status, 502 | 504),
+        ClientError::Url(_) | ClientError::Token | ClientError::Unexpected(_) => false,
+    }
+}

@@ -1,0 +1,72 @@
+//! What a line of the user says. No I/O.
+
+/// What the user wants.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    /// A message, and what happens with it while a turn runs.
+    Send(String, &'static str),
+    Stop,
+    Help,
+    Quit,
+    /// It cannot be done: why.
+    Wrong(String),
+}
+
+/// What can be typed.
+pub(super) const HELP: [&str; 9] = [
+    "text            a message; while a turn runs it waits for its own turn",
+    "/steer text     joins the running turn before its next LLM call",
+    "/interrupt text ends the running turn and begins with this",
+    "/stop           ends the running turn, as Ctrl-C does; a second Ctrl-C leaves",
+    "/quit           leaves, as Ctrl-D does; the turn goes on",
+    "//text          a message that begins with /",
+    "Alt-Enter       a new line in the message, as does Ctrl-J",
+    "Up, Down        what was typed before",
+    "Tab             goes between the line and a question",
+];
+
+/// Reads a line that is not blank.
+pub(super) fn read(line: &str) -> Command {
+    let Some(command) = line.strip_prefix('/') else {
+        return Command::Send(line.to_owned(), "queue");
+    };
+    if command.starts_with('/') {
+        return Command::Send(command.to_owned(), "queue");
+    }
+    let (name, text) = match command.split_once(char::is_whitespace) {
+        Some((name, text)) => (name, text.trim()),
+        None => (command, ""),
+    };
+    match (name, text) {
+        ("steer" | "interrupt", "") => Command::Wrong(format!(
+            "/{name} needs a text, as in `/{name} look at the tests, too`"
+        )),
+        ("steer", text) => Command::Send(text.to_owned(), "steer"),
+        ("interrupt", text) => Command::Send(text.to_owned(), "interrupt"),
+        ("stop", "") => Command::Stop,
+        ("help", "") => Command::Help,
+        ("quit", "") => Command::Quit,
+        _ => Command::Wrong(format!(
+            "there is no /{name} like this; /help says what there is, and // begins a message with /"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_message_or_a_command() {
+        let send = |text: &str, on_busy| Command::Send(text.to_owned(), on_busy);
+        assert_eq!(read("hello /steer"), send("hello /steer", "queue"));
+        assert_eq!(read("//etc/passwd"), send("/etc/passwd", "queue"));
+        assert_eq!(read("/steer to the left"), send("to the left", "steer"));
+        assert_eq!(read("/interrupt\nnow"), send("now", "interrupt"));
+        assert_eq!(read("/stop"), Command::Stop);
+        assert_eq!(read("/quit"), Command::Quit);
+        for wrong in ["/steer ", "/etc/passwd", "/stop it", "/"] {
+            assert!(matches!(read(wrong), Command::Wrong(_)), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Styled text, and how it is broken into rows of a terminal. No I/O.
+//!
+//! Every text that a model, a tool or another user wrote becomes a [`Span`] here, and [`Span::new`] is the place where it loses
+//! what could steer the terminal.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::show;
+
+/// How a text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::chat) enum Style {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Strong.
+    Bold,
+    /// Stressed.
+    Italic,
+    /// Less important.
+    Dim,
+    /// A heading.
+    Heading,
+    /// Code.
+    Code,
+    /// It went well.
+    Good,
+    /// It went wrong.
+    Bad,
+    /// Somebody must look.
+    Warn,
+}
+
+/// A text of one style, without control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::chat) struct Span {
+    pub(in crate::chat) text: String,
+    pub(in crate::chat) style: Style,
+}
+
+impl Span {
+    /// Takes any text. What could steer the terminal is shown as its number; a tab becomes spaces.
+    pub(in crate::chat) fn new(text: &str, style: Style) -> Self {
+        let text = show::printable(text).replace('\t', "    ");
+        Self {
+            text: text.replace('\n', " "),
+            style,
+        }
+    }
+}
+
+/// A row, or a line that is still to be broken into rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::chat) struct Line(pub(in crate::chat) Vec<Span>);
+
+impl Line {
+    /// A line of one style.
+    pub(in crate::chat) fn of(text: &str, style: Style) -> Self {
+        Self(vec![Span::new(text, style)])
+    }
+
+    /// Adds a text at the end.
+    #[must_use]
+    pub(in crate::chat) fn and(mut self, text: &str, style: Style) -> Self {
+        self.push(text, style);
+        self
+    }
+
+    /// Adds a text at the end.
+    pub(in crate::chat) fn push(&mut self, text: &str, style: Style) {
+        if !text.is_empty() {
+            self.0.push(Span::new(text, style));
+        }
+    }
+
+    /// The text alone.
+    pub(in crate::chat) fn text(&self) -> String {
+        self.0.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Columns on the terminal.
+    pub(in crate::chat) fn width(&self) -> usize {
+        self.0.iter().map(|span| span.text.width()).sum()
+    }
+
+    /// The text with the sequences that make its styles, and nothing else.
+    pub(in crate::chat) fn painted(&self, has_colors: bool) -> String {
+        let mut painted = String::new();
+        for span in &self.0 {
+            let code = code(span.style, has_colors);
+            if code.is_empty() {
+                painted.push_str(&span.text);
+            } else {
+                let _never_fails = write!(painted, "\x1b[{code}m{}\x1b[0m", span.text);
+            }
+        }
+        painted
+    }
+
+    /// Breaks the line into rows of at most `width` columns, at blanks where it can. `first` and `next` stand before the
+    /// first row and before the others.
+    pub(in crate::chat) fn wrapped(&self, width: usize, first: &Self, next: &Self) -> Vec<Self> {
+        let mut rows = Vec::new();
+        let mut row = first.clone();
+        let mut used = row.width();
+        let mut is_empty = true;
+        for (word, style) in self.words() {
+            let columns = word.width();
+            if !is_empty && used + word.trim_end().width() > width {
+                rows.push(std::mem::replace(&mut row, next.clone()).trimmed());
+                used = row.width();
+                is_empty = true;
+            }
+            if used + columns <= width || used + word.trim_end().width() <= width {
+                row.append(word, style);
+                used += columns;
+                is_empty = false;
+                continue;
+            }
+            // One word is longer than a row.
+            for cluster in word.graphemes(true) {
+                let columns = cluster.width();
+                if !is_empty && used + columns > width {
+                    rows.push(std::mem::replace(&mut row, next.clone()));
+                    used = row.width();
+                }
+                row.append(cluster, style);
+                used += columns;
+                is_empty = false;
+            }
+        }
+        rows.push(row.trimmed());
+        rows
+    }
+
+    fn words(&self) -> impl Iterator<Item = (&str, Style)> {
+        let spans = self.0.iter();
+        spans.flat_map(|span| {
+            let words = span.text.split_inclusive(' ');
+            words.map(|word| (word, span.style))
+        })
+    }
+
+    fn append(&mut self, text: &str, style: Style) {
+        match self.0.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(text),
+            _ => self.0.push(Span {
+                text: text.to_owned(),
+                style,
+            }),
+        }
+    }
+
+    fn trimmed(mut self) -> Self {
+        if let Some(last) = self.0.last_mut() {
+            let end = last.text.trim_end_matches(' ').len();
+            last.text.truncate(end);
+        }
+        self
+    }
+
+    /// The beginning of the line, when it is wider than `width` columns.
+    pub(in crate::chat) fn cut(self, width: usize) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let mut left = width.saturating_sub(1);
+        let mut cut = Self::default();
+        'spans: for span in &self.0 {
+            for cluster in span.text.graphemes(true) {
+                let columns = cluster.width();
+                if columns > left {
+                    break 'spans;
+                }
+                left -= columns;
+                cut.append(cluster, span.style);
+            }
+        }
+        cut.append("…", Style::Dim);
+        cut
+    }
+}
+
+/// The parameters of the sequence that begins a style. Without colours, weight and slant are left.
+fn code(style: Style, has_colors: bool) -> Cow<'static, str> {
+    let (plain, color) = match style {
+        Style::Plain => ("", ""),
+        Style::Bold => ("1", ""),
+        Style::Italic => ("3", ""),
+        Style::Dim => ("2", ""),
+        Style::Heading => ("1", "36"),
+        Style::Code => ("", "33"),
+        Style::Good => ("", "32"),
+        Style::Bad => ("1", "31"),
+        Style::Warn => ("1", "33"),
+    };
+    match (plain, color) {
+        (plain, color) if !has_colors || color.is_empty() => plain.into(),
+        ("", color) => color.into(),
+        (plain, color) => format!("{plain};{color}").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &str, width: usize) -> Vec<String> {
+        let empty = Line::default();
+        let indent = Line::of("  ", Style::Plain);
+        let rows = Line::of(text, Style::Plain).wrapped(width, &empty, &indent);
+        rows.iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_wide_characters_count_twice() {
+        assert_eq!(rows("one two three", 8), ["one two", "  three"]);
+        assert_eq!(rows("abcdefghij", 4), ["abcd", "  ef", "  gh", "  ij"]);
+        assert_eq!(rows("你好世界", 5), ["你好", "  世", "  界"]);
+        assert_eq!(rows("", 5), [""]);
+        assert_eq!(rows("a👩‍👩‍👧b", 3), ["a👩‍👩‍👧", "  b"], "a cluster stays whole");
+    }
+
+    #[test]
+    fn nothing_in_a_text_steers_the_terminal() {
+        let hostile = "a\u{1b}[2J\u{1b}]0;title\u{7}\r\u{8}\u{9b}31m\u{202e}x\u{2066}\u{200f}\tb";
+        let line = Line::of(hostile, Style::Plain);
+        let shown = line.text();
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+        for bidi in ['\u{202e}', '\u{2066}', '\u{200f}'] {
+            assert!(!shown.contains(bidi), "{shown:?}");
+        }
+        assert_eq!(
+            shown,
+            "a⟨1B⟩[2J⟨1B⟩]0;title⟨7⟩⟨D⟩⟨8⟩⟨9B⟩31m⟨202E⟩x⟨2066⟩⟨200F⟩    b"
+        );
+        assert_eq!(line.painted(true), shown);
+    }
+
+    #[test]
+    fn without_colours_only_weight_is_left() {
+        let line = Line::of("x", Style::Bad);
+        assert_eq!(line.painted(true), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(line.painted(false), "\x1b[1mx\x1b[0m");
+    }
+
+    #[test]
+    fn a_line_that_is_too_wide_is_cut() {
+        assert_eq!(Line::of("你好世界", Style::Plain).cut(6).text(), "你好…");
+        assert_eq!(Line::of("你好", Style::Plain).cut(4).text(), "你好");
+    }
+}

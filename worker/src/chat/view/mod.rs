@@ -1,0 +1,286 @@
+//! What is drawn of a conversation. No I/O.
+//!
+//! What does not change any more is printed once, in order, and scrolls away. What still changes (calls that run, texts that
+//! are being written, plans) is the live part, which is drawn anew below it. A call that runs holds back what came after it,
+//! so that everything stands in its order, and what a sub-agent did stands below the call that started it.
+//!
+//! - `line`: styled text and rows
+//! - `markdown`, `table`: what models write
+//! - `items`: each item as rows
+//! - `written`: texts that are being written
+
+mod items;
+mod line;
+mod markdown;
+mod table;
+mod written;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use everturn_client::state::{CallState, Conversation, EndKind, Item, ItemKind};
+
+use self::written::Written;
+pub(super) use self::{
+    items::{Now, note},
+    line::{Line, Style},
+};
+
+/// How things are drawn.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    /// Columns of a row.
+    pub(super) width: usize,
+    /// Texts of models are rendered; else they are shown as they are.
+    pub(super) has_markdown: bool,
+    /// There is a live part.
+    pub(super) is_live: bool,
+    /// The URL of the gateway, which has a page for each code of an error.
+    pub(super) gateway: String,
+}
+
+impl Look {
+    fn inner(&self, depth: usize) -> Self {
+        Self {
+            width: self.width.saturating_sub(4 * depth).max(10),
+            ..self.clone()
+        }
+    }
+}
+
+/// What has been printed of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    /// Items up to this sequence number are printed.
+    printed: u64,
+    /// Later items that are printed already.
+    early: BTreeSet<u64>,
+    written: Written,
+    /// Only items of these turns are shown; `None`: all.
+    only: Option<HashSet<String>>,
+    /// Messages of the user that are not repeated.
+    silent: bool,
+}
+
+/// An item, and how many sub-agents deep it is.
+type Placed<'a> = (usize, &'a Item);
+
+impl View {
+    /// A view of the turns that are named with [`View::show_turn`], without the user's messages.
+    pub(super) fn of_own_turns() -> Self {
+        Self {
+            only: Some(HashSet::new()),
+            silent: true,
+            ..Self::default()
+        }
+    }
+
+    /// Shows this turn, too.
+    pub(super) fn show_turn(&mut self, message_id: &str) {
+        if let Some(only) = &mut self.only {
+            only.insert(message_id.to_owned());
+        }
+    }
+
+    /// Forgets that items from this number on were printed: others have taken their place.
+    pub(super) fn reset(&mut self, from: u64) {
+        self.printed = self.printed.min(from.saturating_sub(1));
+        self.early.retain(|number| *number < from);
+        self.written.forget();
+    }
+
+    /// What can be printed now for good.
+    pub(super) fn settle(&mut self, state: &Conversation, look: &Look) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for group in self.groups(state) {
+            let (_, root) = group[0];
+            let is_settled = is_settled(root, state);
+            if !is_settled && matches!(root.kind, ItemKind::WorkPlan(_)) {
+                continue;
+            }
+            if !is_settled {
+                break;
+            }
+            for (depth, item) in group {
+                lines.extend(self.print(item, depth, state, look));
+                self.early.insert(item.sequence_number);
+            }
+        }
+        self.advance(state);
+        lines
+    }
+
+    fn print(&mut self, item: &Item, depth: usize, state: &Conversation, look: &Look) -> Vec<Line> {
+        let is_hidden = self.silent && matches!(item.kind, ItemKind::UserMessage { .. });
+        if !self.is_shown(item) || is_hidden {
+            return Vec::new();
+        }
+        let started = started(item, state.items());
+        let content = match &item.kind {
+            ItemKind::AssistantMessage { content, .. } | ItemKind::Thought { content } => content,
+            ItemKind::UserMessage { .. } if depth == 0 && look.is_live => {
+                let mut rows = vec![Line::default()];
+                rows.extend(items::rows(item, depth, look, Now::default(), started));
+                return rows;
+            }
+            _ => return items::rows(item, depth, look, Now::default(), started),
+        };
+        if item.agent_execution_id.is_some() {
+            return items::rows(item, depth, look, Now::default(), started);
+        }
+        // Some of it may be on the terminal since it was being written.
+        let (mut rows, rest) = self.written.end(content, look);
+        let mut item = item.clone();
+        if let ItemKind::AssistantMessage { content, .. } | ItemKind::Thought { content } =
+            &mut item.kind
+        {
+            if rest.trim().is_empty() && !content.trim().is_empty() {
+                return rows;
+            }
+            *content = rest;
+        }
+        rows.extend(items::rows(&item, depth, look, Now::default(), started));
+        rows
+    }
+
+    /// What is drawn anew each time, in at most `height` rows. When the text that is being written needs more, its
+    /// beginning is printed for good: the first part of the answer.
+    pub(super) fn live(
+        &mut self,
+        state: &Conversation,
+        look: &Look,
+        now: Now,
+        height: usize,
+    ) -> (Vec<Line>, Vec<Line>) {
+        let mut rows = Vec::new();
+        let mut plans = Vec::new();
+        let is_held = {
+            let groups = self.groups(state);
+            for (depth, item) in groups.iter().flatten() {
+                if !self.is_shown(item) {
+                    continue;
+                }
+                let part = match item.kind {
+                    ItemKind::WorkPlan(_) => &mut plans,
+                    _ => &mut rows,
+                };
+                part.extend(items::rows(item, *depth, look, now, None));
+                part.extend(written::of_sub_agent(item, *depth, state, look));
+            }
+            !rows.is_empty()
+        };
+        let room = height.saturating_sub(rows.len() + plans.len());
+        let (settled, text) = self.written.live(state, look, room, !is_held);
+        rows.extend(text);
+        rows.extend(plans);
+        if rows.len() > height {
+            let hidden = rows.len() - height.saturating_sub(1);
+            rows.drain(..hidden);
+            let rows_hidden = format!("… {hidden} more rows above");
+            rows.insert(0, Line::of(&rows_hidden, Style::Dim));
+        }
+        (settled, rows)
+    }
+
+    /// The items that are not printed, each with those of its sub-agents behind it.
+    fn groups<'a>(&self, state: &'a Conversation) -> Vec<Vec<Placed<'a>>> {
+        let items = state.items();
+        let from = items.partition_point(|item| item.sequence_number <= self.printed);
+        let tail = items[from..].iter();
+        let tail = tail.filter(|item| !self.early.contains(&item.sequence_number));
+        let tail: Vec<_> = tail.collect();
+        let agent_of = |item: &'a Item| match &item.kind {
+            ItemKind::ToolCall(call) => {
+                let agent = call.sub_agent.as_ref()?;
+                Some(agent.agent_execution_id.as_str())
+            }
+            _ => None,
+        };
+        let started: HashSet<_> = tail.iter().filter_map(|item| agent_of(item)).collect();
+        let mut children: HashMap<&str, Vec<&Item>> = HashMap::new();
+        let mut roots = Vec::new();
+        for item in tail {
+            match item.agent_execution_id.as_deref() {
+                Some(agent) if started.contains(agent) => {
+                    children.entry(agent).or_default().push(item);
+                }
+                _ => roots.push(item),
+            }
+        }
+        let group = |root: &'a Item| {
+            let depth = usize::from(root.agent_execution_id.is_some());
+            let mut group = Vec::new();
+            let mut open = vec![(depth, root)];
+            while let Some((depth, item)) = open.pop() {
+                group.push((depth, item));
+                let own = agent_of(item).and_then(|agent| children.remove(agent));
+                let own = own.into_iter().flatten().rev();
+                open.extend(own.map(|child| (depth + 1, child)));
+            }
+            group
+        };
+        roots.into_iter().map(group).collect()
+    }
+
+    /// Moves the number up to which everything is printed.
+    fn advance(&mut self, state: &Conversation) {
+        let items = state.items();
+        let from = items.partition_point(|item| item.sequence_number <= self.printed);
+        for item in &items[from..] {
+            if !self.early.remove(&item.sequence_number) {
+                break;
+            }
+            self.printed = item.sequence_number;
+        }
+    }
+
+    fn is_shown(&self, item: &Item) -> bool {
+        let turn = item.turn.as_deref();
+        let only = self.only.as_ref();
+        only.is_none_or(|only| turn.is_some_and(|turn| only.contains(turn)))
+    }
+}
+
+/// True when an item does not change any more.
+fn is_settled(item: &Item, state: &Conversation) -> bool {
+    match &item.kind {
+        ItemKind::ToolCall(call) => call.state != CallState::Running,
+        ItemKind::WorkPlan(plan) => {
+            let is_over = |status: &str| matches!(status, "completed" | "failed");
+            item.turn.as_deref() != state.turn()
+                || plan.steps.iter().all(|step| is_over(&step.status))
+        }
+        ItemKind::UserMessage { .. }
+        | ItemKind::Thought { .. }
+        | ItemKind::ToolResult(_)
+        | ItemKind::AssistantMessage { .. }
+        | ItemKind::Note { .. }
+        | ItemKind::End(_) => true,
+    }
+}
+
+/// When the turn of an item began, as far as its items tell.
+fn started(item: &Item, items: &[Item]) -> Option<i64> {
+    let turn = item.turn.as_deref()?;
+    let ItemKind::End(_) = item.kind else {
+        return None;
+    };
+    let first = items.iter().find(|item| item.turn.as_deref() == Some(turn));
+    let is_first = |first: &&Item| matches!(first.kind, ItemKind::UserMessage { .. });
+    Some(first.filter(is_first)?.timestamp)
+}
+
+/// How a turn ended, if it has.
+pub(super) fn outcome(state: &Conversation, turn: &str) -> Option<EndKind> {
+    let mut items = state.items().iter().rev();
+    items.find_map(|item| match &item.kind {
+        ItemKind::End(end)
+            if item.turn.as_deref() == Some(turn) && item.agent_execution_id.is_none() =>
+        {
+            Some(end.outcome)
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;
