@@ -22,11 +22,13 @@ const MAX_LEASES: i64 = 10_000;
 impl WorkerLeases for Database {
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()> {
         let id = lease.worker.as_str();
+        let lease_ms = i64::try_from(lease.duration.as_millis()).unwrap_or(i64::MAX);
         // A try that hangs leaves time for another one.
         self.within(lease.duration / 2, async {
-            let mut connection = self.single().await?;
+            let mut connection = self.sign_of_life().await?;
             let renewed = sqlx::query(sql::RENEW_LEASE)
                 .bind(id)
+                .bind(lease_ms)
                 .execute(&mut *connection)
                 .await?;
             if renewed.rows_affected() > 0 {
@@ -35,7 +37,7 @@ impl WorkerLeases for Database {
             sqlx::query(sql::BEGIN_LEASE)
                 .bind(id)
                 .bind(&lease.identity)
-                .bind(i64::try_from(lease.duration.as_millis()).unwrap_or(i64::MAX))
+                .bind(lease_ms)
                 .execute(&mut *connection)
                 .await?;
             Ok(())

@@ -121,6 +121,11 @@ impl PostgresStore {
         &self.pool
     }
 
+    /// A connection for a sign of life.
+    async fn sign_of_life(&self) -> Result<PoolConnection<Postgres>> {
+        self.single().await
+    }
+
     /// A connection on which each statement is a transaction of its own.
     async fn single(&self) -> Result<PoolConnection<Postgres>> {
         Ok(self.pool.acquire().await?)

@@ -3,7 +3,7 @@
 //! SQLite has one writer at a time for the whole file, so `BEGIN IMMEDIATE` is the lock of the conversation
 //! (invariant 2, one order): it waits (busy time-out) for writers of other processes, then owns the file until it
 //! commits. In this process one connection writes, which queues writers fairly in memory instead of letting them poll
-//! the file's lock.
+//! the file's lock. Only signs of life pass them, on a connection of their own.
 //!
 //! - `options.rs`: opening the file
 //! - `dialect.rs`: what SQLite does its own way
@@ -40,6 +40,8 @@ static MIGRATOR: Migrator = sqlx::migrate!("./migrations/sqlite");
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     write: SqlitePool,
+    /// Another connection that writes, for signs of life alone: they must not wait behind the work.
+    signs: SqlitePool,
     read: SqlitePool,
 }
 
@@ -62,8 +64,8 @@ impl SqliteStore {
         options::create_parent(path)?;
         let write = options.writer(path).await?;
         migrate(&write).await?;
-        let read = options.readers(path);
-        Ok(Self { write, read })
+        let (read, signs) = (options.readers(path), options.second_writer(path));
+        Ok(Self { write, signs, read })
     }
 
     /// A store that is gone with its last clone, for tests. Reads and writes share one connection.
@@ -72,6 +74,7 @@ impl SqliteStore {
         migrate(&write).await?;
         Ok(Self {
             read: write.clone(),
+            signs: write.clone(),
             write,
         })
     }
@@ -79,12 +82,18 @@ impl SqliteStore {
     /// Waits for running statements and closes the file. Later calls give `Unavailable`.
     pub async fn close(&self) {
         self.read.close().await;
+        self.signs.close().await;
         self.write.close().await;
     }
 
     /// Connections for reads of one statement.
     fn reader(&self) -> &SqlitePool {
         &self.read
+    }
+
+    /// A connection for a sign of life.
+    async fn sign_of_life(&self) -> Result<PoolConnection<Sqlite>> {
+        Ok(self.signs.acquire().await?)
     }
 
     /// A connection on which each statement is a transaction of its own.
@@ -221,4 +230,27 @@ async fn found(connection: &mut SqliteConnection) -> Result<Tables> {
             .await?;
     }
     schema_range::compare(found.unwrap_or(0), oldest, own)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::api::{WorkerId, WorkerLease, WorkerLeases};
+
+    #[tokio::test]
+    async fn a_sign_of_life_does_not_wait_behind_the_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("store.db");
+        let store = SqliteStore::open(&file, SqliteOptions::default());
+        let store = store.await.unwrap();
+        // Whoever has the connection that writes keeps all others waiting.
+        let _work = store.single().await.unwrap();
+        let lease = WorkerLease {
+            worker: WorkerId::random(),
+            identity: "worker".to_owned(),
+            duration: Duration::from_secs(2),
+        };
+        store.renew_lease(&lease).await.unwrap();
+    }
 }

@@ -52,20 +52,30 @@ impl SqliteOptions {
             .busy_timeout(self.busy_timeout)
     }
 
-    /// The one connection that writes.
-    pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
+    fn connect_to_write(&self, path: &Path) -> SqliteConnectOptions {
         let synchronous = if self.survive_power_cut {
             SqliteSynchronous::Full
         } else {
             SqliteSynchronous::Normal
         };
-        let connect = self
-            .connect()
+        self.connect()
             .filename(path)
-            .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(synchronous)
-            .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES);
+            .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES)
+    }
+
+    /// A connection that writes beside the one that does the work. It is opened when it is first needed.
+    pub(super) fn second_writer(&self, path: &Path) -> SqlitePool {
+        SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(self.acquire_timeout)
+            .connect_lazy_with(self.connect_to_write(path))
+    }
+
+    /// The one connection that writes.
+    pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
+        let connect = self.connect_to_write(path).create_if_missing(true);
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(self.acquire_timeout);

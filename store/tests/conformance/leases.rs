@@ -43,6 +43,13 @@ pub async fn a_lease_lasts_as_long_as_it_is_renewed(backend: &impl Backend) {
     store.renew_lease(&one).await.unwrap();
     let renewed = seen(&gateway, &one).await.unwrap();
     assert!(renewed.renewals > first.renewals);
+    let longer = WorkerLease {
+        duration: one.duration * 2,
+        ..one.clone()
+    };
+    store.renew_lease(&longer).await.unwrap();
+    let renewed = seen(&gateway, &one).await.unwrap();
+    assert_eq!(renewed.duration, longer.duration);
     store.end_lease(&one.worker).await.unwrap();
     store.end_lease(&one.worker).await.unwrap();
     assert_eq!(seen(&gateway, &one).await, None);

@@ -36,6 +36,7 @@ mod worker;
 
 use std::{fs, io, path::Path};
 
+pub(crate) use self::worker::MAX_LEASE;
 pub use self::{
     agents::DEFAULT_TOOL_TIMEOUT,
     checker::ReadBy,

@@ -13,8 +13,8 @@ const MAX_SLOTS: usize = 100_000;
 /// A worker that is replaced more often would mostly begin. With the most, what the SDK keeps is 4.5 GB.
 const RENEWALS: RangeInclusive<usize> = 10..=10_000_000;
 
-/// With a longer lease, heartbeats tell sooner that a worker is dead.
-const MAX_LEASE: Duration = Duration::from_secs(30);
+/// The longest lease of a worker. With a longer one, heartbeats tell sooner that a worker is dead.
+pub(crate) const MAX_LEASE: Duration = Duration::from_secs(30);
 
 /// Limits of a worker.
 #[derive(Debug, Clone)]

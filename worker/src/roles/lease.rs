@@ -13,8 +13,13 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, timeout},
 };
 
+use crate::config::MAX_LEASE;
+
 /// So often is a lease renewed in its duration. Three renewals may fail or come late.
 const RENEWALS: u32 = 4;
+
+/// After so long without a late renewal, a lease that was made longer has its configured duration again.
+const STEADY: Duration = Duration::from_mins(10);
 
 /// The lease, which a task renews until it is ended.
 pub(super) struct LeaseKeeper {
@@ -68,27 +73,68 @@ impl LeaseKeeper {
     }
 }
 
+/// How long the lease lasts. Where the machine or the database stalls, renewals come late, and a worker that lives would
+/// be taken for dead at the next longer stall: so the lease is doubled before that, and what is found out later is only
+/// that a worker is dead.
+#[derive(Debug)]
+struct Patience {
+    configured: Duration,
+    duration: Duration,
+    /// The last time at which a renewal came late.
+    late_at: Instant,
+}
+
+impl Patience {
+    fn new(configured: Duration) -> Self {
+        Self {
+            configured,
+            duration: configured,
+            late_at: Instant::now(),
+        }
+    }
+
+    /// Takes in that the lease was renewed `pause` after the time before. Returns whether its duration has changed.
+    fn renewed(&mut self, pause: Duration) -> bool {
+        let before = self.duration;
+        if pause > self.duration / 2 {
+            self.late_at = Instant::now();
+            self.duration = (self.duration * 2).min(MAX_LEASE.max(self.configured));
+        } else if self.late_at.elapsed() > STEADY {
+            self.duration = self.configured;
+        }
+        self.duration != before
+    }
+}
+
 /// Renews the lease again and again.
-async fn keep(store: Arc<dyn WorkerLeases>, lease: WorkerLease) {
+async fn keep(store: Arc<dyn WorkerLeases>, mut lease: WorkerLease) {
     let mut ticks = interval(lease.duration / RENEWALS);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut renewed = Instant::now();
+    let (mut patience, mut renewed) = (Patience::new(lease.duration), Instant::now());
     loop {
         ticks.tick().await;
-        match store.renew_lease(&lease).await {
-            Ok(()) => {
-                let late = renewed.elapsed();
-                if late > lease.duration {
-                    tracing::warn!(
-                        ?late,
-                        "this worker renewed its lease too late. If it was taken for dead, what it was doing has begun \
-                         again at another one"
-                    );
-                }
-                renewed = Instant::now();
-            }
-            // A database that is away is reported by those who need it.
-            Err(error) => tracing::debug!(%error, "the worker's lease could not be renewed"),
+        // A database that is away is reported by those who need it.
+        if let Err(error) = store.renew_lease(&lease).await {
+            tracing::debug!(%error, "the worker's lease could not be renewed");
+            continue;
+        }
+        let pause = renewed.elapsed();
+        if pause > lease.duration {
+            tracing::warn!(
+                ?pause,
+                "this worker renewed its lease too late. If it was taken for dead, what it was doing has begun again at \
+                 another one"
+            );
+        }
+        renewed = Instant::now();
+        if patience.renewed(pause) {
+            lease.duration = patience.duration;
+            tracing::warn!(
+                ?pause,
+                lease = ?lease.duration,
+                "the lease of this worker lasts as long from now on, because renewals come late or no longer do"
+            );
+            ticks.reset_immediately();
         }
     }
 }
@@ -123,6 +169,62 @@ mod tests {
     }
 
     const DURATION: Duration = Duration::from_secs(2);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_lasts_longer_where_renewals_come_late() {
+        let mut patience = Patience::new(DURATION);
+        assert!(!patience.renewed(DURATION / 4));
+        assert!(patience.renewed(DURATION / 2 + Duration::from_millis(1)));
+        assert_eq!(patience.duration, DURATION * 2);
+        assert!(!patience.renewed(DURATION), "that is half of it now");
+        while patience.renewed(MAX_LEASE) {}
+        assert_eq!(patience.duration, MAX_LEASE);
+        tokio::time::advance(STEADY).await;
+        assert!(!patience.renewed(DURATION / 4), "not for long enough");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(patience.renewed(DURATION / 4));
+        assert_eq!(patience.duration, DURATION);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_longer_lease_is_told_at_once() {
+        /// A store in which the second renewal takes some time.
+        #[derive(Default)]
+        struct Slow {
+            told: Mutex<Vec<(Duration, Instant)>>,
+        }
+        #[async_trait]
+        impl WorkerLeases for Slow {
+            async fn renew_lease(&self, lease: &WorkerLease) -> Result<(), StoreError> {
+                let count = {
+                    let mut told = self.told.lock().unwrap();
+                    told.push((lease.duration, Instant::now()));
+                    told.len()
+                };
+                if count == 3 {
+                    tokio::time::sleep(DURATION * 3 / 4).await;
+                }
+                Ok(())
+            }
+
+            async fn end_lease(&self, _: &WorkerId) -> Result<(), StoreError> {
+                Ok(())
+            }
+        }
+        let store = Arc::new(Slow::default());
+        let lease = LeaseKeeper::begin(store.clone(), DURATION).await;
+        tokio::time::sleep(DURATION * 4).await;
+        lease.end().await;
+        let told = store.told.lock().unwrap().clone();
+        let durations: Vec<_> = told.iter().map(|(duration, _)| *duration).take(4).collect();
+        assert_eq!(durations, [DURATION, DURATION, DURATION, DURATION * 2]);
+        assert_eq!(
+            told[3].1 - told[2].1,
+            DURATION * 3 / 4,
+            "without another pause"
+        );
+        assert!(told.len() > 10, "as often as before: {}", told.len());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_renewed_four_times_in_its_duration_until_it_ends() {

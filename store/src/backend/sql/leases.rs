@@ -2,9 +2,9 @@
 
 use super::SqlText;
 
-/// `$1` worker.
+/// `$1` worker, `$2` duration in milliseconds.
 pub(crate) const RENEW_LEASE: &str =
-    "UPDATE worker_leases SET renewals = renewals + 1, takes = 0 WHERE id = $1";
+    "UPDATE worker_leases SET renewals = renewals + 1, takes = 0, lease_ms = $2 WHERE id = $1";
 
 /// `$1` worker, `$2` identity, `$3` duration in milliseconds. Two tries of one renewal may meet here.
 pub(crate) const BEGIN_LEASE: &str = "INSERT INTO worker_leases (id, identity, lease_ms) VALUES ($1, $2, $3) \
