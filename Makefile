@@ -24,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories web page previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -130,6 +130,9 @@ page: deps temporal everturn $(WEB)/node_modules/installed ## Check the page at 
 	@cd $(WEB) && npm run --silent check
 	@echo "▸ the page in Chromium"
 	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
+
+page-images: deps temporal everturn $(WEB)/node_modules/installed ## Make the pictures of docs/page.md from the page, in Chromium.
+	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm run --silent images
 
 $(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.json .npmrc)
 	@echo "▸ what builds and tests the page with npm ci (a few seconds, once)"
