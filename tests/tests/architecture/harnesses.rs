@@ -16,7 +16,7 @@ fn named() -> BTreeSet<(String, String)> {
         let file = cells.next().filter(|_| between == " | ")?;
         Some((file.to_owned(), test.to_owned()))
     });
-    rows.filter(|(file, _)| file.ends_with(".rs")).collect()
+    rows.collect()
 }
 
 /// The property tests of a file.
