@@ -180,6 +180,8 @@ fn base64(encoding: &str, data: &[u8]) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn shown(encoding: &str, data: &[u8]) -> serde_json::Value {
@@ -201,5 +203,18 @@ mod tests {
         let bytes = json!({"encoding": "base64", "type": "binary/plain", "data": "/w=="});
         assert_eq!(shown("binary/plain", b"\xff"), bytes);
         assert_eq!(shown("json/plain", b"no json"), json!("no json"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_result_of_another_worker_is_json(
+            encoding in "|binary/(null|plain)|json/(plain|protobuf)|\\PC{0,9}", data in prop::collection::vec(any::<u8>(), 0..30),
+            text in "[\\[\\]{}\":,0-9a-z\\\\]{0,20}",
+        ) {
+            for data in [data, text.into_bytes()] {
+                let json = json_of(RemoteToolResult { encoding: encoding.clone(), data });
+                prop_assert!(Json::parse(json.as_str()).is_ok(), "{}", json.as_str());
+            }
+        }
     }
 }

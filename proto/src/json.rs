@@ -6,7 +6,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::storable;
+use crate::{limits::MAX_JSON_LEVELS, storable};
 
 /// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of
 /// tools are such values. The empty text, protobuf's default, stands for `null`.
@@ -58,10 +58,36 @@ impl Json {
         storable::stored_len(self.as_str())
     }
 
+    /// True when more arrays and objects lie in one another than many readers can follow ([`MAX_JSON_LEVELS`]).
+    pub fn is_too_deep(&self) -> bool {
+        levels(self.as_str()) > MAX_JSON_LEVELS
+    }
+
     /// Returns the value as a tree. Numbers beyond 64 bits become floats in it, while the text keeps them.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
+}
+
+/// Counts how many arrays and objects of a JSON text lie in one another at the most. It takes no room on the stack.
+fn levels(json: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    let (mut is_in_string, mut is_escaped) = (false, false);
+    for byte in json.bytes() {
+        if is_in_string {
+            is_in_string = is_escaped || byte != b'"';
+            is_escaped = !is_escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => is_in_string = true,
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 impl Serialize for Json {
@@ -83,7 +109,11 @@ impl<'de> Deserialize<'de> for Json {
 
 #[cfg(test)]
 mod tests {
-    use super::Json;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::{Json, levels};
+    use crate::limits::MAX_JSON_LEVELS;
 
     #[test]
     fn keeps_large_numbers_and_key_order() {
@@ -101,5 +131,68 @@ mod tests {
     fn refuses_what_is_not_json() {
         assert!(Json::parse("{").is_err());
         assert!(Json::parse("1 2").is_err());
+    }
+
+    #[test]
+    fn what_is_deep_is_known_without_a_tree() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        for (levels, is_too_deep) in [
+            (0, false),
+            (MAX_JSON_LEVELS, false),
+            (MAX_JSON_LEVELS + 1, true),
+            (200_000, true),
+        ] {
+            let json = Json::parse(nested(levels)).unwrap();
+            assert_eq!(json.is_too_deep(), is_too_deep, "{levels}");
+        }
+        // A payload of the engine holds the value a few levels down, and its reader gives up at 128.
+        let wrapped = format!("{{\"a\":{{\"b\":{}}}}}", nested(MAX_JSON_LEVELS));
+        assert!(serde_json::from_str::<Value>(&wrapped).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_kept_to_the_letter_and_its_levels_are_those_of_its_tree(value in values()) {
+            let text = value.to_string();
+            let json = Json::parse(text.as_str()).unwrap();
+            prop_assert_eq!(serde_json::to_string(&json).unwrap(), text.as_str());
+            prop_assert_eq!(json.to_value(), value.clone());
+            prop_assert_eq!(levels(&text), levels_of(&value), "{}", text);
+        }
+
+        #[test]
+        fn any_text_is_a_value_or_is_refused(text in "\\PC{0,60}", json in "[\\[\\]{}\"\\\\:,0-9eE.tn -]{0,60}") {
+            for text in [text, json] {
+                let is_read = Json::parse(text.as_str()).map(|json| (json.is_too_deep(), json.to_value()));
+                prop_assert_eq!(is_read.is_ok(), serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+            }
+        }
+    }
+
+    fn levels_of(value: &Value) -> usize {
+        match value {
+            Value::Array(values) => 1 + values.iter().map(levels_of).max().unwrap_or(0),
+            Value::Object(fields) => 1 + fields.values().map(levels_of).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Any value, with brackets and escapes in its strings and names.
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+            r#"[\[\]{}"\\]{0,8}"#.prop_map(Into::into),
+        ];
+        leaf.prop_recursive(6, 40, 4, |inner| {
+            let name = r#"[a"\\{\[]{0,3}"#;
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(name, inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
     }
 }

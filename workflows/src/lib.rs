@@ -21,6 +21,8 @@
 mod after_turn;
 mod agent_execution;
 mod calls;
+#[cfg(test)]
+mod hostile_tests;
 mod inbox;
 mod outside;
 mod remote;

@@ -144,11 +144,11 @@ pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
     }
 }
 
-/// The arguments as the store can hold them. When their numbers would be long written out, they become a string: no tool
-/// takes that, and the model is told so.
+/// The arguments as the store can hold them and every reader can follow. When their numbers would be long written out, or
+/// they are too deep, they become a string: no tool takes that, and the model is told so.
 fn storable(arguments: Json) -> Json {
     let arguments = arguments.made_storable().unwrap_or(arguments);
-    if is_long_written_out(&arguments) {
+    if is_long_written_out(&arguments) || arguments.is_too_deep() {
         return Json::of(&arguments.as_str());
     }
     arguments
@@ -217,6 +217,8 @@ fn bounded_name(name: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use everturn_proto::limits::MAX_JSON_LEVELS;
+
     use super::*;
 
     #[test]
@@ -228,6 +230,24 @@ mod tests {
         assert_eq!(shown.decode::<String>().unwrap(), too_long);
         let digits = storable(Json::parse(r#"{"n":1e131071}"#).unwrap());
         assert_eq!(digits.as_str(), r#"{"n":"1e131071"}"#);
+    }
+
+    /// The arguments of a remote tool travel through the workflow. If its worker could not read them, the turn would stand
+    /// still.
+    #[test]
+    fn arguments_that_are_too_deep_become_a_string() {
+        let nested = |levels: usize| {
+            format!(
+                r#"{{"a":{}{}}}"#,
+                "[".repeat(levels - 1),
+                "]".repeat(levels - 1)
+            )
+        };
+        let kept = nested(MAX_JSON_LEVELS);
+        assert_eq!(storable(Json::parse(kept.as_str()).unwrap()).as_str(), kept);
+        let too_deep = nested(MAX_JSON_LEVELS + 1);
+        let shown = storable(Json::parse(too_deep.as_str()).unwrap());
+        assert_eq!(shown.decode::<String>().unwrap(), too_deep);
     }
 
     #[test]

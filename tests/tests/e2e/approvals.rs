@@ -1,7 +1,7 @@
 //! Tool calls that a person must approve, answered through the gateway, the chat or the command line. A call that was
 //! approved runs as it was approved, at most once. Any other call never runs, and the model is told why.
 
-use everturn_proto::ids;
+use everturn_proto::{ids, limits::MAX_JSON_LEVELS};
 use everturn_tests::{
     events::{data, types},
     model::{Model, Reply, Request},
@@ -221,6 +221,11 @@ async fn approved_with_another_input() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
+    // The worker's SDK cannot read a payload with such an input: the turn would stand still for ever.
+    let deep = (0..MAX_JSON_LEVELS).fold(json!(1), |inner, _| json!([inner]));
+    let deep = json!({"decision": "approve", "tool_input": {"effect": deep}});
+    let (status, problem) = try_answer(&stack, &conversation, &call, deep).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("invalid_body")));
     let edited = json!({"decision": "approve", "tool_input": {"effect": true}});
     assert_eq!(answer(&stack, &conversation, &call, edited).await.0, 200);
     let events = stack.ended(&conversation, 1).await;

@@ -290,6 +290,8 @@ async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
 mod tests {
     use std::time::Instant;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     const MAX_BYTES: usize = 64 * 1024;
@@ -386,5 +388,40 @@ mod tests {
             message.contains("PATH=") && !message.contains("CARGO"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_message_that_is_too_deep_is_left_out() {
+        let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#);
+        assert!(parse("test", line.as_bytes()).is_none());
+    }
+
+    proptest! {
+        /// The lines of a hostile server are messages, or are left out. What is too long ends the connection.
+        #[test]
+        fn any_output_is_read_within_the_limit(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            lines in prop::collection::vec(r#"\{"jsonrpc":"2\.0",("id":("?[0-9]{0,4}"?|null),)?"(result|error|method)":[ -~]{0,12}\}"#, 0..5),
+        ) {
+            const LIMIT: usize = 64;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for output in [bytes, lines.join("\n").into_bytes()] {
+                let ending = Ending::default();
+                let (sender, mut messages) = mpsc::channel(READ_AHEAD);
+                let read = read_messages("test".to_owned(), output.as_slice(), LIMIT, sender, ending.clone());
+                let count = async {
+                    let mut count = 0;
+                    while messages.recv().await.is_some() {
+                        count += 1;
+                    }
+                    count
+                };
+                let ((), count) = runtime.block_on(async { tokio::join!(read, count) });
+                prop_assert!(count <= output.split(|byte| *byte == b'\n').count());
+                let has_long_line = output.split(|byte| *byte == b'\n').any(|line| line.len() >= LIMIT);
+                prop_assert_eq!(ending.get().is_some(), has_long_line);
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ mod examples;
 mod fallback;
 mod gateway;
 mod hooks;
+mod hostile;
 mod http;
 mod mcp;
 mod output;
