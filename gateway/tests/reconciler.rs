@@ -71,6 +71,7 @@ impl World {
             on_busy,
             max_queued: 100,
             max_turns: None,
+            max_turns_of_owner: None,
         };
         let access = Access::tenant("t");
         self.store.queue_message(&access, new).await.unwrap();

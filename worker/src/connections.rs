@@ -11,7 +11,8 @@ use anyhow::{Context, anyhow, bail};
 use everturn_gateway::turns::RegisterError;
 use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
-    CancelNews, InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
+    CancelNews, InProcessStream, RedisStream, RedisStreamOptions, SharedCounts, StreamReader,
+    StreamWriter,
 };
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, GrpcCompression,
@@ -41,6 +42,8 @@ pub struct Stream {
     pub cancels: Arc<dyn CancelNews>,
     /// Used by gateways.
     pub reader: Arc<dyn StreamReader>,
+    /// What gateways share their counts by; `None` when there is one gateway alone.
+    pub counts: Option<Arc<dyn SharedCounts>>,
     /// Whether announcements of workers in other processes arrive.
     pub is_shared: bool,
 }
@@ -54,6 +57,7 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
             writer: stream.clone(),
             cancels: stream.clone(),
             reader: stream,
+            counts: None,
             is_shared: false,
         });
     };
@@ -63,7 +67,8 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     Ok(Stream {
         writer: stream.clone(),
         cancels: stream.clone(),
-        reader: stream,
+        reader: stream.clone(),
+        counts: Some(stream),
         is_shared: true,
     })
 }

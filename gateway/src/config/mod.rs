@@ -24,7 +24,7 @@ pub use self::{
     reconciler::{LostTurns, ReconcilerConfig},
     scope::{Scope, Scopes},
     temporal_ui::{NoTemporalUi, TemporalUi},
-    tenant::TenantLimits,
+    tenant::{OwnerLimits, RequestRate, TenantLimits},
 };
 
 /// The `poll_interval` of a gateway to which workers announce what they save, as over Redis. Only an event whose
@@ -45,6 +45,8 @@ pub struct GatewayConfig {
     pub body_bytes: Option<NonZeroUsize>,
     /// Limits of each tenant.
     pub tenant: TenantLimits,
+    /// Limits of each owner.
+    pub owner: OwnerLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
     /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
@@ -105,6 +107,7 @@ impl Default for GatewayConfig {
             max_message_bytes: MAX_MESSAGE_BYTES,
             body_bytes: None,
             tenant: TenantLimits::default(),
+            owner: OwnerLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
             default_page: 1000,

@@ -360,6 +360,7 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         on_busy: OnBusy::Queue,
         max_queued: 100,
         max_turns: None,
+        max_turns_of_owner: None,
     }
 }
 

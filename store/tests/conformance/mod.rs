@@ -231,6 +231,7 @@ macro_rules! conformance_suite {
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
             conversations::a_tenant_has_a_limit_of_turns,
+            conversations::turns_of_an_owner_are_limited,
             conversations::a_conversation_is_renamed,
             visibility::a_caller_reads_only_what_is_theirs,
             visibility::a_caller_writes_only_what_is_theirs,

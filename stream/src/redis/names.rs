@@ -4,7 +4,10 @@
 
 use everturn_proto::LogId;
 
-use crate::api::{Part, TextKey};
+use crate::{
+    api::{Part, TextKey},
+    shared_counts::Counted,
+};
 
 /// Version of what is stored and sent. A release that changes either of them raises it. During an upgrade, old and new
 /// processes then do not see each other's texts, but they see every event.
@@ -39,6 +42,25 @@ impl Names {
         }
     }
 
+    /// String: when a limit of requests has everything back.
+    pub(super) fn requests(&self, of: &Counted) -> String {
+        self.count("requests", of)
+    }
+
+    /// Hash: the streams that each gateway has open.
+    pub(super) fn streams(&self, of: &Counted) -> String {
+        self.count("streams", of)
+    }
+
+    /// The key of a count. Those of a tenant are in one hash slot. Ids are written in hexadecimal, so that no id ends the
+    /// braces or looks like a log.
+    fn count(&self, what: &str, of: &Counted) -> String {
+        let tenant = hexadecimal(&of.tenant_id);
+        let owner = of.owner_id.as_deref().map(hexadecimal);
+        let owner = owner.map_or_else(String::new, |owner| format!(":{owner}"));
+        format!("{}tenant:{tenant}}}:{what}{owner}", self.before)
+    }
+
     /// The log of a channel.
     pub(super) fn log(&self, channel: &str) -> Option<LogId> {
         let log = channel.strip_prefix(self.before.as_str())?;
@@ -66,6 +88,10 @@ impl ConversationNames {
     pub(super) fn text(&self, field: &str) -> String {
         format!("{}:text:{field}", self.channel)
     }
+}
+
+fn hexadecimal(id: &str) -> String {
+    id.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The name of a text in the hash of open texts.

@@ -133,6 +133,7 @@ pub async fn serve(
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         keys: parts.store.keys,
         stream: parts.stream.reader,
+        counts: parts.stream.counts,
         turns,
     };
     config.poll_interval = match parts.config.poll_interval {

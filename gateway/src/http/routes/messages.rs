@@ -157,6 +157,7 @@ pub(super) async fn submit(
         on_busy: on_busy.stored(),
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
+        max_turns_of_owner: state.config.owner.concurrent_turns,
     };
     let queued = state
         .ports
