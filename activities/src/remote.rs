@@ -14,7 +14,7 @@ use everturn_proto::{
     },
     words::failure,
 };
-use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use everturn_telemetry::trace;
 use serde_json::json;
 use temporalio_common::ActivityError;
@@ -50,7 +50,7 @@ pub(crate) async fn claim(
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, depth } => {
+        ToolClaim::Run { record, caller } => {
             let missing = activities.lacks_tool(&record.call);
             if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
                 let released = activities.turns.release_tool(&key, &run_id).await;
@@ -59,7 +59,7 @@ pub(crate) async fn claim(
             }
             match refusal(activities, &record).await {
                 Some(message) => ToolEnd::failed(&message, 0),
-                None => return Ok(claimed(key, record, depth, run_id)),
+                None => return Ok(claimed(key, record, caller, run_id)),
             }
         }
     };
@@ -130,7 +130,12 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
     }
 }
 
-fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> ClaimedRemoteTool {
+fn claimed(
+    key: ToolKey,
+    record: ToolRecord,
+    caller: ToolCaller,
+    run_id: String,
+) -> ClaimedRemoteTool {
     let call = record.call;
     let idempotency_key =
         ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
@@ -146,7 +151,10 @@ fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> Clai
         effect: call.effect,
         run_id,
         agent_execution_id: key.agent_execution_id,
-        depth,
+        depth: caller.depth,
+        tenant_id: caller.tenant_id,
+        owner_id: caller.owner_id.unwrap_or_default(),
+        agent: caller.agent,
         ..RemoteToolInput::default()
     };
     for (name, value) in trace::headers() {

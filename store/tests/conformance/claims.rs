@@ -169,13 +169,19 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
                 .await
                 .unwrap()
         };
-        let ToolClaim::Run { record, depth } = claim("a").await else {
+        let ToolClaim::Run { record, caller } = claim("a").await else {
             panic!("{effect}: the first attempt runs")
         };
         assert_eq!(
-            (record.status.clone(), record.attempt, depth),
+            (record.status.clone(), record.attempt, caller.depth),
             (ToolStatus::Running, 1, 0)
         );
+        let told = (
+            caller.tenant_id.as_str(),
+            caller.owner_id,
+            caller.agent.as_str(),
+        );
+        assert_eq!(told, ("tenant", None, "default"));
         assert_eq!(record.call, turn.call(0, index, effect.clone()));
         match claim("b").await {
             ToolClaim::Run { record: again, .. } => {

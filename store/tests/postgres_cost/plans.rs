@@ -313,8 +313,8 @@ fn of_tools() -> Vec<Query> {
             "text, text, text, timestamptz, text, text[], text[], text, text, bigint, text, text, bigint, text",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
              'pending', 'running', 0, 'start', 'm1', 0, 'tool_start'",
-            // The rows are the record, its agent execution for the depth, and the conversation for the epoch.
-            3,
+            // The rows are the record, its agent execution, and the conversation for the epoch and for whom the tool runs.
+            4,
         ),
         query(
             "calls that wait for someone",

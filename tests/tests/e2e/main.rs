@@ -14,6 +14,7 @@ mod backups;
 mod bad_input;
 mod blobs;
 mod budgets;
+mod callers;
 mod canary;
 mod cancels;
 mod chaos;

@@ -223,18 +223,17 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Says who calls, for servers that log it or know idempotency keys, and in which trace (W3C Trace Context, in the keys
+/// Says for whom the tool runs, the ids of the call, for servers that know idempotency keys, and in which trace (W3C Trace Context, in the keys
 /// that MCP reserves for it).
 fn meta(context: &ToolContext) -> RequestMetaObject {
-    let pairs = [
-        ("everturn/conversation_id", &context.conversation_id),
-        ("everturn/execution_id", &context.execution_id),
+    let of_call = [
         ("everturn/tool_call_id", &context.call_id),
         ("everturn/idempotency_key", &context.idempotency_key),
     ];
-    let named = pairs.map(|(key, value)| (key.to_owned(), value.clone()));
-    let object: JsonObject = named
-        .into_iter()
+    let of_call = of_call.map(|(key, value)| (key.to_owned(), value.clone()));
+    let object: JsonObject = context
+        .meta()
+        .chain(of_call)
         .chain(trace::headers())
         .map(|(key, value)| (key, value.into()))
         .collect();
