@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agent_tenants;
 mod aimock;
 mod alerts;
 mod api;
