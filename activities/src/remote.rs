@@ -25,6 +25,7 @@ use crate::{
     failure::{self as fail, Tries},
     run_tool::{INTERRUPTED, key_of, no_tool},
     save,
+    tools::Asker,
 };
 
 /// Claims the tool for the workflow's run. What cannot run is recorded as its end here.
@@ -57,7 +58,7 @@ pub(crate) async fn claim(
                 released.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
                 return Err(elsewhere);
             }
-            match refusal(activities, &record).await {
+            match refusal(activities, &record, &caller).await {
                 Some(message) => ToolEnd::failed(&message, 0),
                 None => return Ok(claimed(key, record, caller, run_id)),
             }
@@ -112,7 +113,11 @@ pub(crate) async fn record(
 }
 
 /// Why the call cannot succeed and no activity is scheduled for it. The text is for the model.
-async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<String> {
+async fn refusal(
+    activities: &AgentActivities,
+    record: &ToolRecord,
+    caller: &ToolCaller,
+) -> Option<String> {
     let call = &record.call;
     if !call.names_a_tool() {
         return Some(no_tool(&call.tool_name));
@@ -124,7 +129,11 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
             "The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."
         ));
     }
-    match activities.tools.find(&call.tool_name).await {
+    let asker = Asker {
+        tenant_id: &caller.tenant_id,
+        agent: &caller.agent,
+    };
+    match activities.tools.find(&call.tool_name, asker).await {
         Ok(tool) => tool.validate(&input).err(),
         Err(error) => Some(error.to_string()),
     }

@@ -120,7 +120,7 @@ async fn run(
     let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
     let ran = async {
-        let found = activities.tools.find(tool_name).await?;
+        let found = activities.tools.find(tool_name, context.asker()).await?;
         found.validate(&input).map_err(ToolError::Failed)?;
         activities
             .tool_threads

@@ -104,6 +104,15 @@ impl ToolOrigin {
     }
 }
 
+/// Who asks for tools. What a source has for one may not be what it has for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asker<'a> {
+    /// The tenant of the conversation, as the store knows it.
+    pub tenant_id: &'a str,
+    /// The name of the agent that is offered the tools, or calls one.
+    pub agent: &'a str,
+}
+
 /// What a tool is told about its call. For whom it runs (tenant, owner, agent) is what the store says, whatever a model or a
 /// message claims.
 #[derive(Debug, Clone)]
@@ -139,6 +148,14 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// Who calls.
+    pub fn asker(&self) -> Asker<'_> {
+        Asker {
+            tenant_id: &self.tenant_id,
+            agent: &self.agent,
+        }
+    }
+
     /// The context of a call that belongs to no turn: for tests of tools, and for tools that a person calls by hand.
     pub fn by_hand() -> Self {
         const NO_TURN: &str = "by-hand";

@@ -19,6 +19,7 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let log_id = turn.conversation().await.log_id;
     let call = |generation, calls, is_ahead| StepClaim::Call {
         log_id: log_id.clone(),
+        tenant_id: "tenant".to_owned(),
         generation,
         calls,
         is_ahead,

@@ -182,8 +182,8 @@ fn of_turns() -> Vec<Query> {
             hot::CLAIM_STEP,
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
-            // The checkpoint and the log, the epoch of the conversation's run, and the budget.
-            4,
+            // The checkpoint, the log and the tenant, the epoch of the conversation's run, and the budget.
+            5,
         ),
         query(
             "claim of a stored step",

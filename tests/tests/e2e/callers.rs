@@ -129,7 +129,7 @@ fn signed(name: &str, method: &str, url: &str, more: &str) -> String {
 }
 
 /// Sends a message as somebody, waits for the end of the turn, and returns the conversation and its events.
-async fn turn_of(stack: &Stack, key: &str, agent: &str) -> (String, Vec<Value>) {
+pub(crate) async fn turn_of(stack: &Stack, key: &str, agent: &str) -> (String, Vec<Value>) {
     let client = GatewayClient::with_token(&stack.url(), Some(key)).unwrap();
     let conversation = client.create_conversation(Some(agent)).await.unwrap();
     client.submit(&conversation, "go", None).await.unwrap();
