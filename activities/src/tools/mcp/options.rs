@@ -29,6 +29,8 @@ pub struct ServerOptions {
     pub max_tools: usize,
     /// Calls at once on one connection; more wait.
     pub max_concurrent_calls: usize,
+    /// Tells it tenant, owner and agent with each call.
+    pub tell_caller: bool,
     /// The tenants whose turns may use it; empty: all.
     pub tenants: Vec<String>,
     /// The agents that may use it; empty: all that list its tools.
@@ -75,6 +77,7 @@ impl ServerOptions {
             // OpenAI takes 128 tools in a request, of all servers together.
             max_tools: 128,
             max_concurrent_calls: 16,
+            tell_caller: true,
             tenants: Vec::new(),
             agents: Vec::new(),
             per_tenant: None,

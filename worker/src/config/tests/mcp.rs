@@ -119,7 +119,8 @@ fn agents_name_tools_of_servers_that_are_configured() {
 fn a_server_may_have_a_connection_for_each_tenant() {
     let text = "[mcp.notes]\ncommand = [\"notes\"]\nper = \"tenant\"\nmax_connections = 3\nkeep_idle = \"1m\"\n\
                 tenants = [\"acme\"]\nagents = [\"clerk\"]\nenv_file = {TOKEN = \"/run/secrets/{tenant}/token\"}\n\
-                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_file = {authorization = \"token\"}\n";
+                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_file = {authorization = \"token\"}\n\
+                tell_caller = false\n";
     let servers = parse(text).unwrap().mcp;
     let [notes, web] = &servers[..] else {
         panic!("{servers:?}")
@@ -129,6 +130,7 @@ fn a_server_may_have_a_connection_for_each_tenant() {
         idle: Duration::from_secs(60),
     };
     assert_eq!((notes.per_tenant, web.per_tenant), (Some(limits), None));
+    assert!(notes.tell_caller && !web.tell_caller);
     assert_eq!(
         (&notes.tenants[..], &notes.agents[..]),
         (&["acme".into()][..], &["clerk".into()][..])

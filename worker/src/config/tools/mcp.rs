@@ -45,6 +45,7 @@ pub(in crate::config) struct McpTable {
     #[serde(default)]
     headers_file: BTreeMap<Spanned<String>, Spanned<String>>,
     tools: Option<Vec<String>>,
+    tell_caller: Option<bool>,
     tenants: Option<TenantList>,
     #[serde(default)]
     agents: Vec<String>,
@@ -102,6 +103,7 @@ impl McpTable {
         let default = ServerOptions::new(name.get_ref(), self.location(name, check)?);
         Some(ServerOptions {
             per_tenant: self.per_tenant(check),
+            tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
             tenants: tenants::checked(check, self.tenants.as_ref()),
             agents: self.agents,
             effects: checked_effects(self.effects, check),
