@@ -15,6 +15,8 @@ use tokio::{
     process::Command,
 };
 
+use super::ToolContext;
+
 /// The PATH of programs when the worker has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How long the output is read after the program has ended. A process that left the group may hold it open for ever.
@@ -41,6 +43,27 @@ pub async fn run<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     max_bytes: usize,
 ) -> io::Result<Finished> {
+    run_with(program, arguments, max_bytes, Vec::new()).await
+}
+
+/// Runs a program as [`run`] does, and tells it for whom: `EVERTURN_TENANT_ID`, `EVERTURN_OWNER_ID`,
+/// `EVERTURN_CONVERSATION_ID`, `EVERTURN_AGENT`, `EVERTURN_AGENT_EXECUTION_ID` and `EVERTURN_EXECUTION_ID`. A conversation
+/// without an owner has no variable for it. A value with a NUL in it is an error.
+pub async fn run_for<S: AsRef<OsStr>>(
+    context: &ToolContext,
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    max_bytes: usize,
+) -> io::Result<Finished> {
+    run_with(program, arguments, max_bytes, context.variables()?).await
+}
+
+async fn run_with<S: AsRef<OsStr>>(
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    max_bytes: usize,
+    variables: Vec<(String, String)>,
+) -> io::Result<Finished> {
     let group = ProcessGroup::start(&GroupEnd::KILL)?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -49,6 +72,7 @@ pub async fn run<S: AsRef<OsStr>>(
             "PATH",
             std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
         )
+        .envs(variables)
         .process_group(group.id())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -134,6 +158,24 @@ mod tests {
         let text = String::from_utf8(finished.stdout).unwrap();
         assert!(text.lines().all(|line| line.starts_with("PATH=")), "{text}");
         assert_eq!(sh("cat").await.stdout, b"");
+    }
+
+    #[tokio::test]
+    async fn a_program_knows_for_whom_it_runs() {
+        let context = ToolContext {
+            tenant_id: "acme".into(),
+            owner_id: Some("ann; rm -rf / \n".into()),
+            ..crate::tools::testing::context()
+        };
+        let script = [
+            "-c",
+            "printf %s \"$EVERTURN_TENANT_ID/$EVERTURN_OWNER_ID/$EVERTURN_EXECUTION_ID\"",
+        ];
+        let finished = run_for(&context, "sh", script, 1000).await.unwrap();
+        assert_eq!(
+            String::from_utf8(finished.stdout).unwrap(),
+            "acme/ann; rm -rf / \n/exec_0123456789ab"
+        );
     }
 
     #[tokio::test]

@@ -73,7 +73,7 @@ pub use self::{
     },
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
-    tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
+    tools::{StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
         AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext,

@@ -271,6 +271,8 @@ pub enum StepClaim {
     Call {
         /// The log that the step will be saved in: the deltas are published for its readers.
         log_id: LogId,
+        /// The conversation's tenant.
+        tenant_id: String,
         /// Larger than any that was given for this agent execution before.
         generation: u32,
         /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.

@@ -9,7 +9,7 @@ use everturn_proto::{
 };
 use sqlx::{FromRow, types::Json as Column};
 
-use crate::api::{ResultRange, ResultSlice, ToolEnd, ToolRecord};
+use crate::api::{ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
 
 /// The columns of `tool_execution_records` that make a [`ToolRecord`].
 #[derive(FromRow)]
@@ -47,8 +47,8 @@ pub(crate) struct ToolColumns {
 pub(crate) struct StartedRow {
     #[sqlx(flatten)]
     pub(crate) columns: ToolColumns,
-    #[sqlx(try_from = "i64")]
-    pub(crate) depth: u32,
+    #[sqlx(flatten)]
+    pub(crate) caller: ToolCaller,
 }
 
 impl From<ToolColumns> for ToolRecord {

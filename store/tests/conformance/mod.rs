@@ -197,6 +197,8 @@ macro_rules! conformance_suite {
             elsewhere::a_tool_that_was_not_run_is_pending_again,
             elsewhere::a_turn_of_an_unknown_agent_is_left_to_others,
             elsewhere::a_sub_agent_of_an_unknown_agent_is_left_to_others,
+            elsewhere::an_agent_of_other_tenants_is_unknown,
+            elsewhere::a_sub_agent_of_other_tenants_is_unknown,
             outside::what_waits_is_listed,
             outside::lists_say_what_goes_on,
             outside::what_waits_is_listed_up_to_a_number_of_bytes,

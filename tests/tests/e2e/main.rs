@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agent_tenants;
 mod aimock;
 mod alerts;
 mod api;
@@ -14,6 +15,7 @@ mod backups;
 mod bad_input;
 mod blobs;
 mod budgets;
+mod callers;
 mod canary;
 mod cancels;
 mod chaos;

@@ -86,6 +86,11 @@ impl File {
         let gateway = self.limits.check(check, gateway);
         let gateway = GatewayConfig {
             agents: agents.iter().map(|agent| agent.name.clone()).collect(),
+            agent_tenants: agents
+                .iter()
+                .filter(|agent| !agent.tenants.is_empty())
+                .map(|agent| (agent.name.clone(), agent.tenants.clone()))
+                .collect(),
             auth: self.auth.check(check),
             reconciler: self.reconciler.check(check),
             ..gateway

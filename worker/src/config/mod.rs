@@ -9,6 +9,7 @@
 //!
 //! - `checker`: reads single values, and collects everything that is wrong
 //! - `names`: what agents may name
+//! - `tenants`: for which tenants something is
 //! - `problem`: what is wrong, and where
 //!
 //! and `file` puts them together to `settings`. Secrets never stand in the file; it names the environment variables
@@ -29,6 +30,7 @@ mod problem;
 mod providers;
 mod reconciler;
 mod settings;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod tools;

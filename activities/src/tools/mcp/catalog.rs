@@ -149,6 +149,7 @@ mod tests {
             ServerLocation::Url {
                 url: "http://localhost/".into(),
                 headers: Vec::new(),
+                header_files: Vec::new(),
             },
         )
     }

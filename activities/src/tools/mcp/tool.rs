@@ -73,12 +73,7 @@ impl McpTool {
         let connection = link.connection().await?;
         let _one_of_few = link.permit().await?;
         let answer = connection
-            .call(
-                &self.name,
-                arguments.clone(),
-                context,
-                link.options.idle_timeout,
-            )
+            .call(&self.name, arguments.clone(), context, &link.options)
             .await;
         let why = match answer {
             Ok(answer) => return Ok(Ok(answer)),
