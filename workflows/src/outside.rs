@@ -11,7 +11,7 @@ use std::{
 
 use everturn_proto::{
     ids,
-    turn::{PlannedCall, ResolveApproval},
+    turn::{PlannedCall, ResolveApproval, WaitingApproval},
     words::{AnswersFrom, ToolKind, refusal},
 };
 
@@ -306,6 +306,18 @@ impl Outside {
         self.results
             .get(execution_id)
             .is_some_and(|is_stored| *is_stored)
+    }
+
+    /// Returns the calls that wait for an approval, for query `status`.
+    pub(crate) fn waiting_approvals(&self) -> Vec<WaitingApproval> {
+        let waiting = self.approvals.iter();
+        let waiting = waiting.filter(|(_, known)| known.answer.is_none());
+        waiting
+            .map(|(id, known)| WaitingApproval {
+                execution_id: id.clone(),
+                input_hash: known.input_hash.clone(),
+            })
+            .collect()
     }
 
     /// Returns the calls that wait, for query `status`.
