@@ -50,14 +50,17 @@ mod tests {
         let by_rule = with(Some(ApprovalPolicy {
             when: Some(json(rule)),
             timeout_s: 9,
+            ..ApprovalPolicy::default()
         }));
         let always = with(Some(ApprovalPolicy {
             when: None,
             timeout_s: 0,
+            ..ApprovalPolicy::default()
         }));
         let broken = with(Some(ApprovalPolicy {
             when: Some(json(r#"{"type":5}"#)),
             timeout_s: 9,
+            ..ApprovalPolicy::default()
         }));
         for (tool, input, expected) in [
             (&with(None), r#"{"amount":500}"#, None),

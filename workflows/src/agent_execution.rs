@@ -152,29 +152,33 @@ impl AgentExecution {
         answer: Lenient<ResolveApproval>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let Ok(answer) = answer.0 else { return Ok(()) };
-        let (id, answer_id) = (answer.execution_id.clone(), ids::answer_id(&answer));
+        let id = answer.execution_id.clone();
         let taken = ctx.state_mut(|state| state.outside.resolve(answer, Through::Update));
         if !ctx.patched(ANSWERS_ARE_STORED) {
             return Ok(());
         }
         // The store may refuse this answer, or the one that was taken before it. Then the call waits on.
+        let number = taken.as_ref().ok().copied();
         let comes_second = taken == Err(Refusal::BeingStored);
         let is_open_again =
             |state: &Self| state.outside.needs_approval(&id) && state.outside.answer(&id).is_none();
         let is_settled = |state: &Self| {
             state.outside.is_settled(&id)
-                || state.outside.refusal_of(&answer_id).is_some()
+                || number.is_some_and(|number| state.outside.refusal_of(number).is_some())
                 || (comes_second && is_open_again(state))
         };
         // It fails when the run is cancelled. Then the end of the turn observes the call.
         let _ = ctx.wait_condition(is_settled).await;
-        let refused = ctx.state(|state| state.outside.refusal_of(&answer_id).map(str::to_owned));
+        let refused = ctx.state(|state| {
+            let why = number.and_then(|number| state.outside.refusal_of(number));
+            why.map(str::to_owned)
+        });
         if let Some(why) = refused {
             return Err(why.into());
         }
         // This answer may have been checked before another one was taken (docs/libraries.md, Temporal SDK: updates are
         // checked before any of them is handled).
-        taken.map_err(|refusal| match refusal {
+        taken.map(drop).map_err(|refusal| match refusal {
             Refusal::BeingStored if !ctx.state(is_open_again) => {
                 Refusal::Answered.to_string().into()
             }

@@ -10,7 +10,6 @@ use std::{
 };
 
 use everturn_proto::{
-    ids,
     turn::{PlannedCall, ResolveApproval, WaitingApproval},
     words::{AnswersFrom, ToolKind, refusal},
 };
@@ -29,6 +28,8 @@ pub(crate) struct Outside {
     early_answers: VecDeque<(ResolveApproval, Through)>,
     early_results: VecDeque<String>,
     refused: VecDeque<RefusedAnswer>,
+    /// Number of answers that have come.
+    answers: u64,
     /// Whether the search attribute TurnStatus says that a person is waited for.
     is_shown_waiting: bool,
 }
@@ -42,10 +43,14 @@ pub(crate) enum Through {
     Signal,
 }
 
+/// Tells answers apart, also those that say the same: one that is refused says nothing about the next one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AnswerNumber(u64);
+
 /// An answer that was not taken.
 #[derive(Debug)]
 struct RefusedAnswer {
-    answer_id: String,
+    number: AnswerNumber,
     execution_id: String,
     /// A code and a sentence.
     why: String,
@@ -56,6 +61,8 @@ struct Approval {
     input_hash: String,
     answers_from: AnswersFrom,
     answer: Option<ResolveApproval>,
+    /// The number of `answer`.
+    number: AnswerNumber,
     is_stored: bool,
 }
 
@@ -127,6 +134,7 @@ impl Outside {
                     input_hash,
                     answers_from: call.answers_from(),
                     answer,
+                    number: AnswerNumber::default(),
                     is_stored: false,
                 };
                 self.approvals.insert(call.execution_id.clone(), approval);
@@ -181,22 +189,25 @@ impl Outside {
         &mut self,
         answer: ResolveApproval,
         through: Through,
-    ) -> Result<(), Refusal> {
+    ) -> Result<AnswerNumber, Refusal> {
+        self.answers += 1;
+        let number = AnswerNumber(self.answers);
         match self.check(&answer, through) {
             Ok(()) => {
                 if let Some(known) = self.approvals.get_mut(&answer.execution_id) {
                     known.answer = Some(answer);
+                    known.number = number;
                 }
-                Ok(())
+                Ok(number)
             }
             Err(Refusal::Unknown) => {
                 keep(&mut self.early_answers, (answer, through));
-                Ok(())
+                Ok(number)
             }
             Err(refusal) => {
                 // Whoever sent an update is told.
                 if through == Through::Signal {
-                    self.note_refused(&answer, refusal.to_string());
+                    self.note_refused(number, &answer, refusal.to_string());
                 }
                 Err(refusal)
             }
@@ -205,27 +216,30 @@ impl Outside {
 
     /// Notes that the store has refused the answer to a call, which waits on.
     pub(crate) fn refuse(&mut self, execution_id: &str, word: &str) {
-        let known = self.approvals.get_mut(execution_id);
-        if let Some(answer) = known.and_then(|known| known.answer.take()) {
-            self.note_refused(&answer, refused_by_store(word));
+        let Some(known) = self.approvals.get_mut(execution_id) else {
+            return;
+        };
+        let number = known.number;
+        if let Some(answer) = known.answer.take() {
+            self.note_refused(number, &answer, refused_by_store(word));
         }
     }
 
-    fn note_refused(&mut self, answer: &ResolveApproval, why: String) {
+    fn note_refused(&mut self, number: AnswerNumber, answer: &ResolveApproval, why: String) {
         if self.refused.len() >= MAX_REFUSED {
             self.refused.pop_front();
         }
         self.refused.push_back(RefusedAnswer {
-            answer_id: ids::answer_id(answer),
+            number,
             execution_id: answer.execution_id.clone(),
             why,
         });
     }
 
     /// Returns why an answer was refused after it had been taken; `None` when it was not.
-    pub(crate) fn refusal_of(&self, answer_id: &str) -> Option<&str> {
+    pub(crate) fn refusal_of(&self, number: AnswerNumber) -> Option<&str> {
         let mut refused = self.refused.iter();
-        let found = refused.find(|refused| refused.answer_id == answer_id);
+        let found = refused.find(|refused| refused.number == number);
         found.map(|refused| refused.why.as_str())
     }
 
@@ -383,21 +397,22 @@ mod tests {
             Err(Refusal::Unknown)
         );
         assert_eq!(
-            outside.check(&answer("a", "approve", Some("other"), Through::Update)),
+            outside.check(&answer("a", "approve", Some("other")), Through::Update),
             Err(Refusal::OtherInput)
         );
         assert_eq!(
-            outside.check(&answer("a", "maybe", Some("hash"), Through::Update)),
+            outside.check(&answer("a", "maybe", Some("hash")), Through::Update),
             Err(Refusal::Invalid("`decision` is `approve` or `deny`"))
         );
         assert_eq!(
-            outside.resolve(answer("a", "approve", Some("other"), Through::Signal)),
+            outside.resolve(answer("a", "approve", Some("other")), Through::Signal),
             Err(Refusal::OtherInput)
         );
         assert!(outside.answer("a").is_none());
-        assert_eq!(
-            outside.resolve(answer("a", "deny", Some("hash"), Through::Signal)),
-            Ok(())
+        assert!(
+            outside
+                .resolve(answer("a", "deny", Some("hash")), Through::Signal)
+                .is_ok()
         );
         let another = answer("a", "approve", Some("hash"));
         assert_eq!(
@@ -412,7 +427,7 @@ mod tests {
         );
         assert!(outside.is_settled("a"));
         assert_eq!(
-            outside.resolve(answer("a", "approve", Some("hash"), Through::Signal)),
+            outside.resolve(answer("a", "approve", Some("hash")), Through::Signal),
             Err(Refusal::Answered)
         );
         assert_eq!(outside.answer("a").unwrap().decision, "deny");
@@ -422,9 +437,10 @@ mod tests {
     #[test]
     fn an_answer_may_come_before_its_call() {
         let mut outside = Outside::default();
-        assert_eq!(
-            outside.resolve(answer("a", "approve", None), Through::Signal),
-            Ok(())
+        assert!(
+            outside
+                .resolve(answer("a", "approve", None), Through::Signal)
+                .is_ok()
         );
         outside.result_stored("a".to_owned());
         outside.begin_step(&[call("a", &ToolKind::Client)]);
@@ -436,7 +452,7 @@ mod tests {
         let mut outside = Outside::default();
         for number in 0..2 * MAX_EARLY {
             let early = answer(&number.to_string(), "approve", None);
-            assert_eq!(outside.resolve(early, Through::Signal), Ok(()));
+            assert!(outside.resolve(early, Through::Signal).is_ok());
             outside.result_stored(number.to_string());
         }
         assert_eq!(
@@ -454,9 +470,10 @@ mod tests {
             (outside.status_change(), outside.status_change()),
             (Some(true), None)
         );
-        assert_eq!(
-            outside.resolve(answer("a", "approve", None), Through::Signal),
-            Ok(())
+        assert!(
+            outside
+                .resolve(answer("a", "approve", None), Through::Signal)
+                .is_ok()
         );
         assert_eq!(outside.status_change(), None, "another one waits");
         outside.expire("b");
@@ -478,7 +495,7 @@ mod tests {
         outside.expire("a");
         outside.answer_stored("a");
         assert_eq!(
-            outside.check(&answer("a", "approve", Some("hash"), Through::Update)),
+            outside.check(&answer("a", "approve", Some("hash")), Through::Update),
             Err(Refusal::Answered)
         );
     }
@@ -501,7 +518,7 @@ mod tests {
             }
         }
         let signal = answer("a", "approve", Some("hash"));
-        assert_eq!(outside.resolve(signal, Through::Signal), Ok(()));
+        assert!(outside.resolve(signal, Through::Signal).is_ok());
     }
 
     #[test]
@@ -527,14 +544,17 @@ mod tests {
         let mut outside = Outside::default();
         outside.begin_step(&[bound("a", &AnswersFrom::Engine)]);
         let first = answer("a", "approve", Some("hash"));
-        assert_eq!(outside.resolve(first.clone(), Through::Update), Ok(()));
+        let number = outside.resolve(first.clone(), Through::Update).unwrap();
         outside.refuse("a", refusal::NEEDS_OTHER);
         assert_eq!(outside.waiting(), ["a"]);
-        let why = outside.refusal_of(&ids::answer_id(&first)).unwrap();
+        let why = outside.refusal_of(number).unwrap();
         assert!(why.starts_with("approval_needs_other: "), "{why}");
-        let second = answer("a", "deny", Some("hash"));
-        assert_eq!(outside.refusal_of(&ids::answer_id(&second)), None);
-        assert_eq!(outside.resolve(second, Through::Update), Ok(()));
+        let again = outside.resolve(first, Through::Update).unwrap();
+        assert_eq!(
+            outside.refusal_of(again),
+            None,
+            "the same answer, by somebody else"
+        );
         for number in 0..2 * MAX_REFUSED {
             let wrong = answer("a", &number.to_string(), Some("hash"));
             assert!(outside.resolve(wrong, Through::Signal).is_err());
