@@ -23,7 +23,7 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{
     AgentActivities, failpoint,
     failure::{self as fail, Tries},
-    run_tool::{INTERRUPTED, key_of, no_tool},
+    run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save,
     tools::Asker,
 };
@@ -134,7 +134,9 @@ async fn refusal(
         agent: &caller.agent,
     };
     match activities.tools.find(&call.tool_name, asker).await {
-        Ok(tool) => tool.validate(&input).err(),
+        Ok(tool) => agreed(&tool, call)
+            .and_then(|()| tool.validate(&input))
+            .err(),
         Err(error) => Some(error.to_string()),
     }
 }

@@ -8,6 +8,7 @@ use everturn_proto::{
 use super::{
     Connection,
     append::{Appended, append, find_state},
+    approvals,
     lock::{LockedConversation, lock_known},
     runs,
     sql::outside::ASKED_TOOLS,
@@ -21,7 +22,7 @@ use crate::{
 };
 
 pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> Result<Saved> {
-    let request = BatchRequest::try_from(request)?;
+    let mut request = BatchRequest::try_from(request)?;
     let StepKey {
         conversation_id,
         message_id,
@@ -68,6 +69,21 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
             sealed: Vec::new(),
             ended: None,
         });
+    }
+    if let Save::Approval(answer) = &mut request.save
+        && answer.may_be_refused
+    {
+        let id = &request.step.conversation_id;
+        let refused = approvals::authenticate(connection, id, answer).await?;
+        if let Some(why) = refused {
+            as_stored.approval_refused = Some(why.to_owned());
+            return Ok(Saved {
+                log_id,
+                result: as_stored,
+                sealed: Vec::new(),
+                ended: None,
+            });
+        }
     }
     let Appended {
         result,

@@ -14,6 +14,7 @@ mod background;
 mod backups;
 mod bad_input;
 mod blobs;
+mod bound_approvals;
 mod budgets;
 mod callers;
 mod canary;

@@ -172,6 +172,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
         tenant_budgets: parts.config.tenant_budgets,
+        approval_answers: parts.config.approval_answers,
         wait_for_peer: limits.wait_for_peer,
         queues: queues(&parts.task_queue, parts.only),
         worker: lease.worker().clone(),
