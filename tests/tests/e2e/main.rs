@@ -17,6 +17,7 @@ mod budgets;
 mod canary;
 mod cancels;
 mod chaos;
+mod children;
 mod cli;
 mod client_tools;
 mod clocks;

@@ -17,6 +17,7 @@ use super::{
     models::{ModelTable, Models},
     names::Names,
     postgres::PostgresTable,
+    processes::ProcessTable,
     providers::{self, ProviderTable},
     reconciler::ReconcilerTable,
     settings::Config,
@@ -43,6 +44,7 @@ pub(super) struct File {
     remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
     egress: EgressTable,
     mcp: BTreeMap<Spanned<String>, McpTable>,
+    processes: ProcessTable,
     skills: SkillsTable,
     limits: LimitsTable,
     blobs: BlobsTable,
@@ -62,7 +64,8 @@ impl File {
         let mut described_tools = client::check(&self.client_tools, check, &mut names);
         described_tools.extend(remote::check(&self.remote_tools, check, &mut names));
         let egress = self.egress.check(check);
-        let mcp = mcp::check(self.mcp, check, &mut names);
+        let processes = self.processes.check(check);
+        let mcp = mcp::check(self.mcp, &processes, check, &mut names);
         if matches!(read_by, ReadBy::Worker { .. }) {
             names.skills = Some(self.skills.check(check));
         }
@@ -98,6 +101,7 @@ impl File {
             described_tools,
             egress,
             mcp,
+            processes: processes.policy(),
             skills: names.skills.unwrap_or_default(),
             blobs: self.blobs.check(check),
             worker: self.worker.check(check),

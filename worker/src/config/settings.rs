@@ -11,6 +11,7 @@ use everturn_activities::{
 use everturn_gateway::GatewayConfig;
 use everturn_proto::turn::AgentDefinition;
 use everturn_store::PostgresOptions;
+use everturn_supervisor::launch::Policy;
 
 use super::{blobs::BlobsConfig, worker::WorkerLimits};
 
@@ -34,6 +35,8 @@ pub struct Config {
     pub egress: EgressPolicy,
     /// MCP servers, for workers.
     pub mcp: Vec<ServerOptions>,
+    /// What the programs of tools may do.
+    pub processes: Policy,
     /// Skills; none for a gateway.
     pub skills: Skills,
     /// Images and files.

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use everturn_supervisor::launch::Launch;
+
 use crate::tools::Effect;
 
 /// The key of `effects` for all tools that are not named there.
@@ -61,6 +63,8 @@ pub enum ServerLocation {
         directory: Option<PathBuf>,
         /// Variables it gets beside the few that every program needs.
         environment: Vec<(String, String)>,
+        /// What it may do.
+        launch: Launch,
     },
     /// Streamable HTTP.
     Url {
@@ -84,11 +88,13 @@ impl fmt::Debug for ServerLocation {
                 command,
                 directory,
                 environment,
+                launch,
             } => f
                 .debug_struct("Command")
                 .field("command", command)
                 .field("directory", directory)
                 .field("environment", &names(environment))
+                .field("launch", launch)
                 .finish(),
             Self::Url { url, headers } => f
                 .debug_struct("Url")
@@ -110,6 +116,7 @@ mod tests {
             command: vec!["server".into()],
             directory: None,
             environment,
+            launch: Launch::unconfined(),
         };
         let headers = vec![("authorization".to_owned(), "Bearer hunter2".to_owned())];
         let url = ServerLocation::Url {
