@@ -1,15 +1,19 @@
 //! Runs programs for tools. Each program has a process group of its own, which is killed when the program has ended,
 //! when the tool's future is dropped, and when the worker dies, also of kill -9. Only a process that leaves the group
-//! (with setsid) goes on.
+//! (with setsid) goes on. What a program may do says `[processes]` of everturn.toml (docs/operate/isolation.md).
 
 use std::{
     ffi::OsStr,
     io,
     process::{ExitStatus, Stdio},
+    sync::OnceLock,
     time::Duration,
 };
 
-use everturn_supervisor::{GroupEnd, ProcessGroup};
+use everturn_supervisor::{
+    GroupEnd, ProcessGroup,
+    launch::{self, Launch},
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,
@@ -17,8 +21,8 @@ use tokio::{
 
 use super::ToolContext;
 
-/// The PATH of programs when the worker has none.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// How the programs of all tools are started. It holds for the process, so that no tool can leave it out.
+static LAUNCH: OnceLock<Launch> = OnceLock::new();
 /// How long the output is read after the program has ended. A process that left the group may hold it open for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -33,6 +37,12 @@ pub struct Finished {
     pub stderr: Vec<u8>,
     /// True when it wrote more than the limit; the rest was read and thrown away.
     pub is_cut: bool,
+}
+
+/// Says how the programs of all tools are started from now on. The first time counts. In a process where nobody says so,
+/// programs have the rights of the process.
+pub fn start_with(launch: Launch) {
+    let _first_counts = LAUNCH.set(launch);
 }
 
 /// Runs a program to its end, with no standard input, and with PATH as its only variable, because the worker's
@@ -65,13 +75,9 @@ async fn run_with<S: AsRef<OsStr>>(
     variables: Vec<(String, String)>,
 ) -> io::Result<Finished> {
     let group = ProcessGroup::start(&GroupEnd::KILL)?;
-    let mut child = Command::new(program)
+    let launch = LAUNCH.get_or_init(Launch::unconfined);
+    let mut child = Command::from(launch.command(program, &[])?)
         .args(arguments)
-        .env_clear()
-        .env(
-            "PATH",
-            std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
-        )
         .envs(variables)
         .process_group(group.id())
         .stdin(Stdio::null())
@@ -103,6 +109,9 @@ async fn run_with<S: AsRef<OsStr>>(
         }
         status
     };
+    if let Some(error) = launch::failure(status.code(), &output.1.bytes) {
+        return Err(error);
+    }
     let is_cut = output.0.is_cut || output.1.is_cut;
     Ok(Finished {
         status,

@@ -20,6 +20,7 @@ mod callers;
 mod canary;
 mod cancels;
 mod chaos;
+mod children;
 mod cli;
 mod client_tools;
 mod clocks;

@@ -18,6 +18,7 @@ use super::{
     models::{ModelTable, Models},
     names::Names,
     postgres::PostgresTable,
+    processes::ProcessTable,
     providers::{self, ProviderTable},
     reconciler::ReconcilerTable,
     settings::Config,
@@ -45,6 +46,7 @@ pub(super) struct File {
     remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
     egress: EgressTable,
     mcp: BTreeMap<Spanned<String>, McpTable>,
+    processes: ProcessTable,
     skills: SkillsTable,
     limits: LimitsTable,
     blobs: BlobsTable,
@@ -64,7 +66,8 @@ impl File {
         let mut described_tools = client::check(&self.client_tools, check, &mut names);
         described_tools.extend(remote::check(&self.remote_tools, check, &mut names));
         let egress = self.egress.check(check);
-        let mcp = mcp::check(self.mcp, check, &mut names);
+        let processes = self.processes.check(check);
+        let mcp = mcp::check(self.mcp, &processes, check, &mut names);
         if matches!(read_by, ReadBy::Worker { .. }) {
             names.skills = Some(self.skills.check(check));
         }
@@ -106,6 +109,7 @@ impl File {
             described_tools,
             egress,
             mcp,
+            processes: processes.policy(),
             skills: names.skills.unwrap_or_default(),
             blobs: self.blobs.check(check),
             worker: self.worker.check(check),

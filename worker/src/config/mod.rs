@@ -2,7 +2,8 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`, `reconciler`
+//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`,
+//!   `reconciler`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
 //! They use
@@ -28,6 +29,7 @@ mod models;
 mod names;
 mod postgres;
 mod problem;
+mod processes;
 mod providers;
 mod reconciler;
 mod settings;

@@ -14,6 +14,7 @@ use everturn_proto::{
     words::{AnswersFrom, ApprovalBy},
 };
 use everturn_store::PostgresOptions;
+use everturn_supervisor::launch::Policy;
 
 use super::{blobs::BlobsConfig, worker::WorkerLimits};
 
@@ -39,6 +40,8 @@ pub struct Config {
     pub egress: EgressPolicy,
     /// MCP servers, for workers.
     pub mcp: Vec<ServerOptions>,
+    /// What the programs of tools may do.
+    pub processes: Policy,
     /// Skills; none for a gateway.
     pub skills: Skills,
     /// Images and files.

@@ -17,7 +17,7 @@ use crate::{
     cli::{Common, GatewayOptions, ListenOptions},
     config::Config,
     connections::{self, Connected, Stream},
-    shutdown,
+    environment, shutdown,
     telemetry::{NotReady, Telemetry},
 };
 
@@ -51,6 +51,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
         store,
         stream,
     } = connected;
+    environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let parts = Parts {
         client,

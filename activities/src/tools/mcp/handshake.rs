@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use everturn_supervisor::launch::{COMMON_VARIABLES, Launch};
 use rmcp::{
     RoleClient,
     model::ProtocolVersion,
@@ -45,6 +46,7 @@ pub(super) async fn shake_hands(
             directory,
             environment,
             environment_files,
+            launch,
         } => {
             let tenant_id = options.tenant_id.as_deref();
             let mut environment = with_files(environment, environment_files, tenant_id).await?;
@@ -53,7 +55,7 @@ pub(super) async fn shake_hands(
             environment.extend(tenant);
             let child = ChildTransport::start(
                 &options.name,
-                to_command(command, directory.as_deref())?,
+                to_command(command, directory.as_deref(), launch)?,
                 &environment,
                 options.max_message_bytes,
                 ending.clone(),
@@ -121,11 +123,16 @@ async fn greet_child(
     .await
 }
 
-fn to_command(command: &[String], directory: Option<&Path>) -> Result<Command, ConnectError> {
+fn to_command(
+    command: &[String],
+    directory: Option<&Path>,
+    launch: &Launch,
+) -> Result<Command, ConnectError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(ConnectError::Options("`command` is empty".to_owned()));
     };
-    let mut command = Command::new(program);
+    let command = launch.command(program, &COMMON_VARIABLES);
+    let mut command = Command::from(command.map_err(ConnectError::Start)?);
     command.args(arguments);
     if let Some(directory) = directory {
         command.current_dir(directory);

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use everturn_supervisor::launch::Launch;
+
 use super::secrets::SecretFile;
 use crate::tools::{Asker, Effect};
 
@@ -106,6 +108,8 @@ pub enum ServerLocation {
         environment: Vec<(String, String)>,
         /// Variables whose values are in files.
         environment_files: Vec<(String, SecretFile)>,
+        /// What it may do.
+        launch: Launch,
     },
     /// Streamable HTTP.
     Url {
@@ -132,12 +136,14 @@ impl fmt::Debug for ServerLocation {
                 directory,
                 environment,
                 environment_files,
+                launch,
             } => f
                 .debug_struct("Command")
                 .field("command", command)
                 .field("directory", directory)
                 .field("environment", &names(environment))
                 .field("environment_files", environment_files)
+                .field("launch", launch)
                 .finish(),
             Self::Url {
                 url,
@@ -165,6 +171,7 @@ mod tests {
             directory: None,
             environment,
             environment_files: Vec::new(),
+            launch: Launch::unconfined(),
         };
         let headers = vec![("authorization".to_owned(), "Bearer hunter2".to_owned())];
         let url = ServerLocation::Url {

@@ -15,6 +15,7 @@ mod output;
 mod outside;
 mod postgres;
 mod problems;
+mod processes;
 mod remote;
 mod skills;
 mod start;

@@ -12,12 +12,14 @@ use everturn_activities::tools::{
     mcp::{PerTenant, SecretFile, ServerLocation, ServerOptions},
     names as tool_names, skills,
 };
+use everturn_supervisor::launch::Launch;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::config::{
     checker::{Checker, SECOND},
     names::Names,
+    processes::{ProcessRules, ProcessTable},
     tenants::{self, TenantList},
 };
 
@@ -58,6 +60,7 @@ pub(in crate::config) struct McpTable {
     max_message_bytes: Option<Spanned<usize>>,
     max_tools: Option<Spanned<usize>>,
     max_concurrent_calls: Option<Spanned<usize>>,
+    process: Option<Spanned<ProcessTable>>,
 }
 
 /// Who shares a connection.
@@ -71,6 +74,7 @@ enum PerWord {
 
 pub(in crate::config) fn check(
     tables: BTreeMap<Spanned<String>, McpTable>,
+    processes: &ProcessRules,
     check: &mut Checker<'_>,
     names: &mut Names,
 ) -> Vec<ServerOptions> {
@@ -78,7 +82,7 @@ pub(in crate::config) fn check(
     for (name, table) in tables {
         check_name(check, &name);
         names.servers.insert(name.get_ref().clone());
-        servers.extend(table.check(&name, check));
+        servers.extend(table.check(&name, processes, check));
     }
     servers
 }
@@ -99,8 +103,14 @@ fn check_name(check: &mut Checker<'_>, name: &Spanned<String>) {
 }
 
 impl McpTable {
-    fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerOptions> {
-        let default = ServerOptions::new(name.get_ref(), self.location(name, check)?);
+    fn check(
+        self,
+        name: &Spanned<String>,
+        processes: &ProcessRules,
+        check: &mut Checker<'_>,
+    ) -> Option<ServerOptions> {
+        let location = self.location(name, processes, check)?;
+        let default = ServerOptions::new(name.get_ref(), location);
         Some(ServerOptions {
             per_tenant: self.per_tenant(check),
             tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
@@ -179,9 +189,14 @@ impl McpTable {
     }
 
     /// Where the server is: a program or a URL.
-    fn location(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerLocation> {
+    fn location(
+        &self,
+        name: &Spanned<String>,
+        processes: &ProcessRules,
+        check: &mut Checker<'_>,
+    ) -> Option<ServerLocation> {
         match (&self.command, &self.url) {
-            (Some(command), None) => Some(self.program(command, check)),
+            (Some(command), None) => Some(self.program(command, processes, check)),
             (None, Some(url)) => Some(self.endpoint(url, check)),
             _ => {
                 check.wrong(name, "an MCP server has either a `command` or a `url`");
@@ -190,7 +205,12 @@ impl McpTable {
         }
     }
 
-    fn program(&self, command: &Spanned<Vec<String>>, check: &mut Checker<'_>) -> ServerLocation {
+    fn program(
+        &self,
+        command: &Spanned<Vec<String>>,
+        processes: &ProcessRules,
+        check: &mut Checker<'_>,
+    ) -> ServerLocation {
         if command.get_ref().first().is_none_or(String::is_empty) {
             check.wrong(
                 command,
@@ -203,6 +223,10 @@ impl McpTable {
         for header in self.headers_file.keys() {
             check.wrong(header, "`headers_file` belongs to a server with a `url`");
         }
+        let rules = self
+            .process
+            .as_ref()
+            .map_or_else(ProcessRules::default, |table| table.get_ref().check(check));
         ServerLocation::Command {
             command: command.get_ref().clone(),
             directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
@@ -212,6 +236,7 @@ impl McpTable {
                 .filter_map(|variable| inherited(variable, check))
                 .collect(),
             environment_files: self.files("env_file", &self.env_file, check),
+            launch: Launch::confined(rules.over(processes).policy()),
         }
     }
 
@@ -225,6 +250,9 @@ impl McpTable {
         }
         for variable in self.env_file.keys() {
             check.wrong(variable, "`env_file` belongs to a server with a `command`");
+        }
+        if let Some(table) = &self.process {
+            check.wrong(table, "`process` belongs to a server with a `command`");
         }
         let header = |(name, variable): (&Spanned<String>, _)| {
             let value = check.secret("headers_env", variable)?;
