@@ -2,6 +2,8 @@
 //! conversation that was removed can read the texts of the next one with its id. The log is in braces, so that all keys
 //! of a conversation are in one hash slot of a cluster.
 
+use std::fmt::Write;
+
 use everturn_proto::LogId;
 
 use crate::{
@@ -91,7 +93,11 @@ impl ConversationNames {
 }
 
 fn hexadecimal(id: &str) -> String {
-    id.bytes().map(|byte| format!("{byte:02x}")).collect()
+    id.bytes().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The name of a text in the hash of open texts.
