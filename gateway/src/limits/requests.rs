@@ -151,27 +151,29 @@ impl RequestLimits {
     /// [`Self::give_back`].
     pub(super) fn unshared(&self) -> Vec<Vec<Spent>> {
         let mut taken = self.lock();
-        let of_tenant = |(tenant_id, tenant): (&Box<str>, &mut OfTenant)| {
-            let counted = |owner_id: Option<&str>| Counted {
-                tenant_id: tenant_id.to_string(),
-                owner_id: owner_id.map(ToOwned::to_owned),
-            };
+        let mut all = Vec::new();
+        for (tenant_id, tenant) in &mut taken.tenants {
             let mut spent = Vec::new();
             let mut note = |owner_id: Option<&str>, bucket: &mut Bucket| {
                 let refill = std::mem::take(&mut bucket.unshared);
-                if !refill.is_zero() {
-                    let of = counted(owner_id);
-                    spent.push(Spent { of, refill });
+                if refill.is_zero() {
+                    return;
                 }
+                let of = Counted {
+                    tenant_id: tenant_id.to_string(),
+                    owner_id: owner_id.map(ToOwned::to_owned),
+                };
+                spent.push(Spent { of, refill });
             };
             note(None, &mut tenant.own);
             for (owner_id, bucket) in &mut tenant.owners {
                 note(Some(owner_id), bucket);
             }
-            spent
-        };
-        let all = taken.tenants.iter_mut().map(of_tenant);
-        all.filter(|spent| !spent.is_empty()).collect()
+            if !spent.is_empty() {
+                all.push(spent);
+            }
+        }
+        all
     }
 
     /// Notes that everything is back after `left`, by the requests of all gateways.

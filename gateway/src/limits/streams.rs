@@ -157,7 +157,7 @@ impl Streams {
                 tenant.is_changed = false;
                 let owners = tenant.owners.keys();
                 let mut held = self.held(tenant_id, tenant, None);
-                held.extend(owners.flat_map(|owner| {
+                held.extend(owners.filter_map(|owner| {
                     let mut both = self.held(tenant_id, tenant, Some(owner));
                     both.pop()
                 }));
