@@ -121,7 +121,7 @@ impl Line {
                 continue;
             }
             // One word is longer than a row.
-            for cluster in clusters(word, width.saturating_sub(next.width()).max(1)) {
+            for cluster in clusters(word, width.saturating_sub(next.width()).max(2)) {
                 let columns = cluster.width();
                 if !is_empty && used + columns > width {
                     rows.push(std::mem::replace(&mut row, next.clone()));
