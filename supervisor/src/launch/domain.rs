@@ -166,8 +166,9 @@ fn with_rules(
     access: &Access,
     files: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, LaunchError> {
-    let all = AccessFs::from_all(NEWEST);
-    let reading = AccessFs::from_read(NEWEST);
+    // A rule can grant only what the domain handles: reading is free where only `write` is set.
+    let all = AccessFs::from_all(NEWEST) & files;
+    let reading = AccessFs::from_read(NEWEST) & files;
     if access.write.is_none() && !files.is_empty() {
         // docs/libraries.md, landlock and rustix: any domain that handles files denies moves
         ruleset = ruleset.add_rules(path_beneath_rules(["/"], AccessFs::Refer))?;
@@ -177,7 +178,7 @@ fn with_rules(
     }
     if access.write.is_some() {
         let writing = AccessFs::WriteFile | AccessFs::ReadFile | AccessFs::Truncate;
-        ruleset = ruleset.add_rules(path_beneath_rules(DEVICES, writing))?;
+        ruleset = ruleset.add_rules(path_beneath_rules(DEVICES, writing & files))?;
     }
     for path in access.read.iter().flatten() {
         ruleset = ruleset.add_rule(beneath(path, reading)?)?;
@@ -212,6 +213,28 @@ fn beneath(path: &Path, access: BitFlags<AccessFs>) -> Result<PathBeneath<PathFd
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_combination_of_rules_makes_a_domain() {
+        let paths = [None, Some(vec!["/tmp".into(), "/etc/passwd".into()])];
+        for read in &paths {
+            for write in &paths {
+                for connect_ports in [None, Some(vec![]), Some(vec![443])] {
+                    let access = Access {
+                        read: read.clone(),
+                        write: write.clone(),
+                        connect_ports,
+                    };
+                    let policy = Policy {
+                        access,
+                        ..Policy::default()
+                    };
+                    let made = Domain::of(&policy);
+                    assert!(made.is_ok(), "{policy:?}: {:?}", made.err());
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_path_that_does_not_exist_is_named() {

@@ -9,7 +9,7 @@ use super::{error::LaunchError, user::User};
 
 /// Resource limits of a program. Each holds for every process that it starts, one by one, except for the number of
 /// processes. `None` is no limit.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of memory that a process may write to and shares with nobody (`RLIMIT_DATA`). This is not the address space:
     /// node and others reserve tens of GB of that and never use them.

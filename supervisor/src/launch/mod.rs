@@ -48,7 +48,7 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 /// How programs are started: under a policy, or only with an environment of their own.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    policy: Option<Policy>,
+    policy: Option<Box<Policy>>,
 }
 
 impl Launch {
@@ -59,15 +59,15 @@ impl Launch {
     }
 
     /// Starts programs under a policy. The program of this process must call [`launched`] before anything else.
-    pub const fn confined(policy: Policy) -> Self {
+    pub fn confined(policy: Policy) -> Self {
         Self {
-            policy: Some(policy),
+            policy: Some(Box::new(policy)),
         }
     }
 
     /// The policy, where there is one.
     pub fn policy(&self) -> Option<&Policy> {
-        self.policy.as_ref()
+        self.policy.as_deref()
     }
 
     /// Makes the command that starts a program. Of this process's environment it has the variables that are named, and

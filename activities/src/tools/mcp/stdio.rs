@@ -273,11 +273,10 @@ async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
         .await
     {
         let text = String::from_utf8_lossy(&line);
-        match text.strip_prefix(FAILED_PREFIX) {
-            Some(why) => {
-                tracing::warn!(server, "an MCP server was not started: {}", why.trim_end());
-            }
-            None => tracing::debug!(server, "{}", text.trim_end()),
+        if let Some(why) = text.strip_prefix(FAILED_PREFIX) {
+            tracing::warn!(server, "an MCP server was not started: {}", why.trim_end());
+        } else {
+            tracing::debug!(server, "{}", text.trim_end());
         }
         line.clear();
     }

@@ -76,7 +76,7 @@ fn what_is_wrong_is_said() {
             "[processes]\nmax_cpu_time = \"0s\"",
             "`max_cpu_time` must be from 1s",
         ),
-        ("[processes]\nconnect_ports = [70000]", "65535"),
+        ("[processes]\nconnect_ports = [70000]", "expected u16"),
         (
             "[mcp.a]\nurl = \"http://x\"\n[mcp.a.process]\nmax_open_files = 50",
             "`process` belongs to a server with a `command`",
