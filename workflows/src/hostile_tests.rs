@@ -11,7 +11,7 @@ use everturn_proto::{
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::AgentExecution;
+use crate::{AgentExecution, outside::Through};
 
 #[derive(Debug, Clone)]
 enum Sent {
@@ -126,13 +126,13 @@ fn take(state: &mut AgentExecution, sent: Sent) {
         }
         Sent::Resolve(value) => {
             if let Ok(answer) = decoded::<ResolveApproval>(value) {
-                let is_fine = state.outside.check(&answer).is_ok();
+                let is_fine = state.outside.check(&answer, Through::Update).is_ok();
                 let (id, had) = (
                     answer.execution_id.clone(),
                     state.outside.answer(&answer.execution_id).is_some(),
                 );
                 assert!(!(is_fine && had), "the first answer counts");
-                let taken = state.outside.resolve(answer);
+                let taken = state.outside.resolve(answer, Through::Update);
                 assert!(!is_fine || (taken.is_ok() && state.outside.answer(&id).is_some()));
             }
         }

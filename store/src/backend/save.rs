@@ -62,28 +62,16 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
             ended: None,
         });
     }
-    if !is_running {
+    if is_running {
+        as_stored.approval_refused = refused(connection, &mut request).await?;
+    }
+    if !is_running || as_stored.approval_refused.is_some() {
         return Ok(Saved {
             log_id,
             result: as_stored,
             sealed: Vec::new(),
             ended: None,
         });
-    }
-    if let Save::Approval(answer) = &mut request.save
-        && answer.may_be_refused
-    {
-        let id = &request.step.conversation_id;
-        let refused = approvals::authenticate(connection, id, answer).await?;
-        if let Some(why) = refused {
-            as_stored.approval_refused = Some(why.to_owned());
-            return Ok(Saved {
-                log_id,
-                result: as_stored,
-                sealed: Vec::new(),
-                ended: None,
-            });
-        }
     }
     let Appended {
         result,
@@ -96,6 +84,22 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         sealed,
         ended,
     })
+}
+
+/// Returns why the answer to an approval is not saved; `None` when it is, and for all other batches. The answer then says
+/// who has given it.
+async fn refused(
+    connection: &mut Connection,
+    request: &mut BatchRequest,
+) -> Result<Option<String>> {
+    let id = &request.step.conversation_id;
+    match &mut request.save {
+        Save::Approval(answer) if answer.may_be_refused => {
+            let refused = approvals::authenticate(connection, id, answer).await?;
+            Ok(refused.map(str::to_owned))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Notes what a run that saves a thought again (it was reset or resumed) need not wait for.

@@ -157,8 +157,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
-    let leases = telemetry.leases(parts.store.leases);
-    let lease = LeaseKeeper::begin(leases, limits.lease).await;
+    let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
         turns: telemetry.turns(parts.store.turns),
