@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use everturn_proto::{
     ids,
-    turn::{AgentDefinition, AgentTool, CallRule, ToolCall},
+    turn::{AgentDefinition, AgentTool, ApprovalPolicy, CallRule, ToolCall},
     words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
 };
 use everturn_store::DefinedTool;
@@ -112,14 +112,16 @@ fn decide(
     }
     let asks = call.approval_timeout_s.is_some();
     if asks {
-        let by = tool.approval.as_ref().map(|policy| policy.approvers());
+        let by = tool.approval.as_ref().map(ApprovalPolicy::approvers);
         rule.by = by.unwrap_or(ApprovalBy::Anyone).into();
     }
     // The definition that the conversation has used stays the one that counts, until a person approves another one.
     if rule.refused {
         call.definition_hash = used.get(&call.tool_name).cloned().unwrap_or_default();
     } else if asks || is_granted || policy != OnDefinitionChange::Run {
-        call.definition_hash = offered.unwrap_or(NO_DEFINITION).to_owned();
+        offered
+            .unwrap_or(NO_DEFINITION)
+            .clone_into(&mut call.definition_hash);
     }
     call.rule = Some(rule).filter(|rule| *rule != CallRule::default());
 }

@@ -38,7 +38,10 @@ impl LimitsTable {
     /// Sets the limits in the gateway's configuration.
     pub(super) fn check(&self, check: &mut Checker<'_>, gateway: GatewayConfig) -> GatewayConfig {
         let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-        let rate = [&self.requests_per_second, &self.request_burst];
+        let rate = [
+            self.requests_per_second.as_ref(),
+            self.request_burst.as_ref(),
+        ];
         GatewayConfig {
             max_message_bytes: check.number(
                 "message_bytes",
@@ -61,13 +64,13 @@ impl LimitsTable {
                 open_streams: most(
                     "open_streams",
                     check,
-                    &self.open_streams,
+                    self.open_streams.as_ref(),
                     gateway.tenant.open_streams,
                 ),
                 concurrent_turns: most(
                     "concurrent_turns",
                     check,
-                    &self.concurrent_turns,
+                    self.concurrent_turns.as_ref(),
                     gateway.tenant.concurrent_turns,
                 ),
             },
@@ -79,19 +82,22 @@ impl LimitsTable {
 
 impl OwnerTable {
     fn check(&self, check: &mut Checker<'_>, default: &OwnerLimits) -> OwnerLimits {
-        let rate = [&self.requests_per_second, &self.request_burst];
+        let rate = [
+            self.requests_per_second.as_ref(),
+            self.request_burst.as_ref(),
+        ];
         OwnerLimits {
             requests: request_rate(check, rate, default.requests),
             open_streams: most(
                 "open_streams",
                 check,
-                &self.open_streams,
+                self.open_streams.as_ref(),
                 default.open_streams,
             ),
             concurrent_turns: most(
                 "concurrent_turns",
                 check,
-                &self.concurrent_turns,
+                self.concurrent_turns.as_ref(),
                 default.concurrent_turns,
             ),
         }
@@ -102,7 +108,7 @@ impl OwnerTable {
 fn most(
     key: &str,
     check: &mut Checker<'_>,
-    written: &Option<Spanned<u32>>,
+    written: Option<&Spanned<u32>>,
     default: Option<NonZeroU32>,
 ) -> Option<NonZeroU32> {
     let default = default.map_or(0, NonZeroU32::get);
@@ -112,7 +118,7 @@ fn most(
 /// Returns the rate, and its burst, which is at least one request.
 fn request_rate(
     check: &mut Checker<'_>,
-    [per_second, burst]: [&Option<Spanned<u32>>; 2],
+    [per_second, burst]: [Option<&Spanned<u32>>; 2],
     default: RequestRate,
 ) -> RequestRate {
     let written = check.number("request_burst", burst, default.burst.get(), 1..=MAX_LIMIT);
