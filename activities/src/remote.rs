@@ -23,7 +23,7 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{
     AgentActivities, failpoint,
     failure::{self as fail, Tries},
-    run_tool::{INTERRUPTED, key_of, no_tool},
+    run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save,
 };
 
@@ -125,7 +125,9 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
         ));
     }
     match activities.tools.find(&call.tool_name).await {
-        Ok(tool) => tool.validate(&input).err(),
+        Ok(tool) => agreed(&tool, call)
+            .and_then(|()| tool.validate(&input))
+            .err(),
         Err(error) => Some(error.to_string()),
     }
 }

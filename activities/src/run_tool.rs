@@ -12,7 +12,7 @@ use std::{
 use everturn_proto::{
     ids,
     limits::TOOL_ATTEMPTS,
-    turn::{RunToolRequest, RunToolResult},
+    turn::{RunToolRequest, RunToolResult, ToolCall},
     words::failure,
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
@@ -24,7 +24,7 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail, files, save,
-    tools::{Progress, ToolContext, ToolError, ToolEvents},
+    tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents},
 };
 
 /// What the model is told of a tool whose worker was lost at every attempt.
@@ -118,6 +118,7 @@ async fn run(
     let started = Instant::now();
     let ran = async {
         let found = activities.tools.find(tool_name).await?;
+        agreed(&found, &record.call).map_err(ToolError::Failed)?;
         found.validate(&input).map_err(ToolError::Failed)?;
         activities
             .tool_threads
@@ -171,6 +172,26 @@ fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     } else {
         ToolEnd::unknown(&message, duration_ms)
     }
+}
+
+/// Checks that the tool is still the one that the call was made for, or that a person has approved. The error is for the
+/// model.
+pub(crate) fn agreed(tool: &CheckedTool, call: &ToolCall) -> Result<(), String> {
+    let name = &call.tool_name;
+    if call.rule().refused {
+        return Err(format!(
+            "Tool `{name}` has another definition than when it was used before in this conversation. It was not run, and \
+             is not to be used here any more."
+        ));
+    }
+    let agreed_on = &call.definition_hash;
+    if agreed_on.is_empty() || *agreed_on == tool.spec().definition_hash() {
+        return Ok(());
+    }
+    Err(format!(
+        "The definition of tool `{name}` has changed since this call was made. It was not run. Look at what the tool is \
+         now; if it is still needed, call it again."
+    ))
 }
 
 pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {

@@ -66,6 +66,7 @@ impl World {
             message_id: id.to_owned(),
             client_message_id: None,
             content: "Hello.".to_owned(),
+            sent_by: None,
             attachments: Vec::new(),
             max_attached_bytes: 0,
             on_busy,

@@ -1,5 +1,7 @@
 //! A JSON value that is kept exactly as it was written.
 
+use std::collections::BTreeMap;
+
 use prost::Message;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::Error as _,
@@ -58,9 +60,57 @@ impl Json {
         storable::stored_len(self.as_str())
     }
 
+    /// Returns the value in a form that does not depend on how it was written: without spaces, with the keys of objects in
+    /// the order of their bytes, and with each string escaped as little as possible. Numbers stay as they were written.
+    pub fn canonical(&self) -> String {
+        let mut text = String::with_capacity(self.as_str().len());
+        write_canonical(self.as_str(), &mut text);
+        text
+    }
+
     /// Returns the value as a tree. Numbers beyond 64 bits become floats in it, while the text keeps them.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
+    }
+}
+
+/// Appends the canonical form of one JSON value. A level of nesting is read again for each level that it is in: the
+/// parser allows 128 of them.
+fn write_canonical(json: &str, text: &mut String) {
+    let json = json.trim();
+    let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
+    match json.as_bytes().first() {
+        Some(b'{') => {
+            let fields: BTreeMap<String, &RawValue> =
+                serde_json::from_str(json).unwrap_or_default();
+            text.push('{');
+            for (index, (key, value)) in fields.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&quoted(&key));
+                text.push(':');
+                write_canonical(value.get(), text);
+            }
+            text.push('}');
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+            text.push('[');
+            for (index, item) in items.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_canonical(item.get(), text);
+            }
+            text.push(']');
+        }
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(value) => text.push_str(&quoted(&value)),
+            // A lone surrogate has no other form.
+            Err(_) => text.push_str(json),
+        },
+        _ => text.push_str(json),
     }
 }
 
@@ -90,6 +140,18 @@ mod tests {
         let text = r#"{"z":9007199254740993,"a":123456789012345678901234567890,"pi":3.10}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
+    }
+
+    #[test]
+    fn the_canonical_form_does_not_depend_on_how_it_was_written() {
+        let canonical = |text: &str| Json::parse(text).unwrap().canonical();
+        let written =
+            "{ \"b\" : [1.50, {\"y\":null,\"x\":\"\\u00e4\\/\"} ],\n\"a\":9007199254740993 }";
+        let expected = r#"{"a":9007199254740993,"b":[1.50,{"x":"ä/","y":null}]}"#;
+        assert_eq!(canonical(written), expected);
+        assert_eq!(canonical(expected), expected);
+        let deep = "[".repeat(120) + &"]".repeat(120);
+        assert_eq!(canonical(&deep), deep);
     }
 
     #[test]

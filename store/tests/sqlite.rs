@@ -97,6 +97,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "agent_execution_events",
         "agent_executions",
         "api_keys",
+        "approval_answers",
         "blobs",
         "client_tool_claims",
         "context_cuts",

@@ -205,6 +205,8 @@ impl AgentExecution {
                 .clone_from(&current.agent_execution_id);
             status.step = current.step;
             status.waiting_for = self.outside.waiting();
+            status.approvals = self.outside.waiting_approvals();
+            status.refused_answers = self.outside.refused_answers();
             if let Phase::RunningTools(tools) = &current.phase {
                 status.running_tools.clone_from(tools);
             }

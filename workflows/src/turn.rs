@@ -395,7 +395,7 @@ impl<'a> Turn<'a> {
         Ok(self.ended(&self.save_batch(batch).await?))
     }
 
-    async fn save_batch(&self, batch: Batch) -> Result<SaveResult, CallError> {
+    pub(crate) async fn save_batch(&self, batch: Batch) -> Result<SaveResult, CallError> {
         let request = SaveRequest {
             conversation_id: self.conversation_id.clone(),
             message_id: self.message.id.clone(),
@@ -407,7 +407,7 @@ impl<'a> Turn<'a> {
         calls::save(self.ctx, request).await
     }
 
-    fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
+    pub(crate) fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
         let status = saved.status();
         (status != AgentExecutionStatus::Running).then(|| TurnEnd {
             status,

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, checkpoint::without_nul};
+use super::{ModelCall, checkpoint::without_nul, definitions::bind};
 use crate::{
     approval,
     model::ModelToolCall,
@@ -52,7 +52,11 @@ impl ModelCall<'_> {
                 offered,
             ));
         }
-        self.drop_granted(&mut planned).await?;
+        self.look_at_definitions(agent, offered, &mut planned)
+            .await?;
+        for call in &mut planned {
+            bind(call, &self.activities.approval_answers);
+        }
         Ok(planned)
     }
 
@@ -66,33 +70,14 @@ impl ModelCall<'_> {
             .cloned()
             .unwrap_or_else(|| ids::call_id(execution_id))
     }
-
-    /// Asks for no approval of the tools for which a person has said "do not ask again" in this conversation.
-    async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
-        let asking = planned
-            .iter()
-            .filter(|call| call.approval_timeout_s.is_some());
-        let names: Vec<_> = asking.map(|call| call.tool_name.clone()).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let conversation = &self.step.conversation_id;
-        let granted = self
-            .attempt
-            .insist(|| self.activities.turns.granted_tools(conversation, &names))
-            .await?;
-        for call in planned
-            .iter_mut()
-            .filter(|call| granted.contains(&call.tool_name))
-        {
-            call.approval_timeout_s = None;
-        }
-        Ok(())
-    }
 }
 
 /// The agent's settings of a tool; `None` when it has no such tool.
-fn settings(agent: &AgentDefinition, offered: &[ToolSpec], name: &str) -> Option<AgentTool> {
+pub(super) fn settings(
+    agent: &AgentDefinition,
+    offered: &[ToolSpec],
+    name: &str,
+) -> Option<AgentTool> {
     let listed = names::listed(&agent.tools, name).cloned();
     let is_offered = || offered.iter().any(|spec| spec.name == name);
     listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
@@ -119,7 +104,10 @@ pub(crate) fn planned_call(
         call_id,
         kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
         approval_timeout_s: approval::timeout_s(tool, &tool_input),
-        input_hash: ids::input_hash(&tool_name, tool_input.as_str()),
+        // What an approval is bound to is known once it is known which calls need one.
+        input_hash: String::new(),
+        definition_hash: String::new(),
+        rule: None,
         tool_name,
         tool_input: Some(tool_input),
         timeout_ms: if inline {
@@ -204,6 +192,11 @@ pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
         has_large_input: input.is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
         inline: call.inline,
         remote: call.remote.clone(),
+        answers_from: if call.approval_timeout_s.is_some() {
+            call.rule().answers_from
+        } else {
+            String::new()
+        },
     }
 }
 

@@ -5,7 +5,7 @@
 //! the step compacts it instead, and the model thinks in the next one.
 //!
 //! - [`ask`]: what a call asks of its model; [`checkpoint`]: what is stored of the reply
-//! - [`calls`]: the tool calls of a reply
+//! - [`calls`]: the tool calls of a reply; [`definitions`]: what the definitions of their tools mean
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
 //! - [`known_contexts`]: the context, and what was read of it before
 //! - [`sent_files`]: the files that the context names
@@ -26,6 +26,7 @@ mod chain;
 mod checkpoint;
 mod circuits;
 mod compaction;
+mod definitions;
 mod hook_step;
 mod known_contexts;
 mod measures;

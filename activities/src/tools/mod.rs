@@ -32,7 +32,7 @@ mod typed;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, ids};
 use tokio_util::sync::CancellationToken;
 
 pub use everturn_proto::words::Effect;
@@ -75,6 +75,15 @@ pub struct ToolSpec {
     /// Whether it is over at once, at the latest after [`INLINE_LIMIT_MS`](everturn_proto::limits::INLINE_LIMIT_MS). Such a
     /// tool costs no round trip to the engine. One that takes longer is stopped, and its result is an error.
     pub is_inline: bool,
+}
+
+impl ToolSpec {
+    /// Returns the hash of the definition: of all that the model and a person who approves a call go by, and of what a
+    /// retry may do.
+    pub fn definition_hash(&self) -> String {
+        let (name, description) = (&self.name, &self.description);
+        ids::tool_definition_hash(name, description, &Json::of(&self.parameters), &self.effect)
+    }
 }
 
 /// Where a tool comes from. Who runs it is another question, which `everturn_proto::words::ToolKind` answers.

@@ -171,6 +171,7 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         scopes: Scopes::all(),
         credential: Credential::Anonymous,
         expires_at: None,
+        principal: None,
     };
     let conversation = state.conversation(&caller, "c").await.unwrap();
     let feed = state.feed(&caller, &conversation, Cursor::default());

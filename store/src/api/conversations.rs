@@ -105,6 +105,8 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
+    /// Who sends it, as the gateway has authenticated them; `None` when nobody is known. Policies of approvals ask for it.
+    pub sent_by: Option<String>,
     /// The ids of the blobs that it names, each once. Accepting the message gives them to the conversation. The message
     /// is refused when the caller may not see one of them, or when it belongs to another conversation.
     pub attachments: Vec<String>,

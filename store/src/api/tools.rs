@@ -122,6 +122,15 @@ impl ToolRecord {
     }
 }
 
+/// A tool, with the definition that a person has approved, or that a conversation has used.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct DefinedTool {
+    /// Its name.
+    pub tool_name: String,
+    /// The hash of the definition; empty when it is not known.
+    pub definition_hash: String,
+}
+
 /// The result of one tool call as the model sees it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolResult {

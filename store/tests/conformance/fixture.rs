@@ -355,6 +355,7 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         message_id: message.into(),
         client_message_id: client.map(Into::into),
         content: format!("say {}", client.unwrap_or(message)),
+        sent_by: None,
         attachments: Vec::new(),
         max_attached_bytes: 1_000_000,
         on_busy: OnBusy::Queue,

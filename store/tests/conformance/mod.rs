@@ -9,6 +9,7 @@
 )]
 
 pub mod answers;
+pub mod approvals;
 pub mod background;
 pub mod blobs;
 pub mod budgets;
@@ -203,7 +204,14 @@ macro_rules! conformance_suite {
             outside::a_call_runs_only_when_it_is_approved,
             outside::a_thought_that_is_saved_again_says_what_was_answered,
             outside::a_denied_call_never_runs,
-            outside::an_approval_may_be_remembered,
+            approvals::an_approval_may_be_remembered,
+            approvals::who_answered_is_what_a_gateway_has_noted,
+            approvals::an_answer_that_no_gateway_has_noted_is_an_operators,
+            approvals::only_gateways_answer_when_it_is_so_configured,
+            approvals::whoever_asked_may_not_approve,
+            approvals::whoever_asked_may_deny,
+            approvals::the_answers_to_a_call_are_bounded,
+            approvals::a_conversation_knows_with_which_definitions_it_has_used_tools,
             outside::the_clients_first_result_is_kept,
             outside::one_client_claims_a_call,
             outside::only_a_call_that_waits_is_claimed,

@@ -113,12 +113,14 @@ async fn approved_or_denied_by_a_signal() {
         let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
         let _running = stack.start().await;
         let (conversation, _) = stack.ask("do it").await;
-        let id = pending(&stack, &conversation, 1).await[0]["execution_id"].clone();
+        let call = pending(&stack, &conversation, 1).await.remove(0);
+        let (id, hash) = (&call["execution_id"], &call["input_hash"]);
         assert_eq!(stack.effects().len(), 0);
         for ignored in [
             json!({"execution_id": id, "decision": "approve", "input_hash": "of another input"}),
-            json!({"execution_id": id, "decision": "perhaps"}),
-            json!({"execution_id": "exec_0", "decision": "approve"}),
+            json!({"execution_id": id, "decision": "approve"}),
+            json!({"execution_id": id, "decision": "perhaps", "input_hash": hash}),
+            json!({"execution_id": "exec_0", "decision": "approve", "input_hash": hash}),
             json!([]),
         ] {
             signal(&stack, &conversation, &ignored).await;
@@ -126,7 +128,7 @@ async fn approved_or_denied_by_a_signal() {
         signal(
             &stack,
             &conversation,
-            &json!({"execution_id": id, "decision": decision}),
+            &json!({"execution_id": id, "decision": decision, "input_hash": hash}),
         )
         .await;
         let events = stack.ended(&conversation, 1).await;

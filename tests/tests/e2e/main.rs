@@ -13,6 +13,7 @@ mod background;
 mod backups;
 mod bad_input;
 mod blobs;
+mod bound_approvals;
 mod budgets;
 mod canary;
 mod cancels;

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     agents::{self, AgentTable},
+    approvals::ApprovalsTable,
     auth::AuthTable,
     blobs::BlobsTable,
     budgets::{self, TenantBudgetTable},
@@ -37,6 +38,7 @@ pub(super) struct File {
     providers: BTreeMap<Spanned<String>, ProviderTable>,
     models: BTreeMap<Spanned<String>, ModelTable>,
     agents: BTreeMap<Spanned<String>, AgentTable>,
+    approvals: ApprovalsTable,
     tenant_budget: TenantBudgetTable,
     tools: BTreeMap<Spanned<String>, HttpToolTable>,
     client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
@@ -92,6 +94,7 @@ impl File {
         };
         Config {
             agents,
+            approval_answers: self.approvals.answers_from(),
             tenant_budgets,
             providers,
             http_tools,

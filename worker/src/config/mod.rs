@@ -2,7 +2,7 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`, `reconciler`
+//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`, `reconciler`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
 //! They use
@@ -15,6 +15,7 @@
 //! that hold them.
 
 mod agents;
+mod approvals;
 mod auth;
 mod blobs;
 mod budgets;

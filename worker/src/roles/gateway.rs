@@ -66,8 +66,23 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses to serve agents with a tool that somebody else has to approve, when nobody is known.
+fn check_approvers(config: &Config) -> anyhow::Result<()> {
+    let Some((agent, tool)) = config
+        .needs_other()
+        .filter(|_| !config.gateway.auth.required)
+    else {
+        return Ok(());
+    };
+    bail!(
+        "tool `{tool}` of agent `{agent}` needs the approval of somebody else (`by = \"other\"`), and this gateway knows \
+         nobody, because it asks for no credential. Set `required = true` in [auth], or take `by` away."
+    )
+}
+
 /// Refuses to listen on a public address without authentication, unless the options ask for it.
 pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
+    check_approvers(config)?;
     let listen = options.listen;
     if listen.ip().is_loopback() || config.gateway.auth.required || options.insecure_no_auth {
         return Ok(());

@@ -152,8 +152,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
-    let leases = telemetry.leases(parts.store.leases);
-    let lease = LeaseKeeper::begin(leases, limits.lease).await;
+    let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
         turns: telemetry.turns(parts.store.turns),
@@ -172,6 +171,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
         tenant_budgets: parts.config.tenant_budgets,
+        approval_answers: parts.config.approval_answers,
         wait_for_peer: limits.wait_for_peer,
         queues: queues(&parts.task_queue, parts.only),
         worker: lease.worker().clone(),

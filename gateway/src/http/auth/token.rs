@@ -102,6 +102,7 @@ impl Tokens {
             scopes: self.scopes(claims.others.get(&self.config.scope_claim)),
             expires_at: Some(end(claims.exp, self.config.leeway)),
             credential: Credential::Token,
+            principal: Some(claims.sub.clone()),
         })
     }
 

@@ -56,6 +56,8 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
     /// The credential holds, but does not allow this.
     InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    /// Four eyes: the caller has sent a message of the turn, or is not known.
+    ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Somebody else has to approve";
     /// A page of another origin used what its browser sends by itself.
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
     /// Without a credential, and by a name that is not known to be the gateway's.

@@ -152,6 +152,7 @@ pub(super) async fn submit(
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
         content: content.text,
+        sent_by: caller.principal.clone(),
         attachments: content.attachments,
         max_attached_bytes: state.ports.blobs.rules().max_message_bytes,
         on_busy: on_busy.stored(),

@@ -31,12 +31,12 @@ macro_rules! others {
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
 /// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject.
-/// `$11` owner, `$12` attachments. It inserts nothing when the caller may not see the conversation, when the message is there already or
+/// `$11` owner, `$12` attachments, `$13` who sends it or NULL. It inserts nothing when the caller may not see the conversation, when the message is there already or
 /// when a limit is reached. The row says whether something else has not ended.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
-     client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments) \
-     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]', $12 \
+     client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments, sent_by) \
+     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]', $12, $13 \
      WHERE EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND tenant_id = $7 \
       AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
      AND (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
@@ -74,6 +74,7 @@ pub(crate) fn queue<'q>(
         .bind(OnBusy::Reject.as_str())
         .bind(&access.owner_id)
         .bind(Column(attachments))
+        .bind(&new.sent_by)
 }
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. When both ids match, the row with the

@@ -190,8 +190,8 @@ pub(crate) const OBSERVE_TOOL: &str = "UPDATE tool_execution_records SET observe
 /// The rows to insert follow this text.
 pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
      message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
-     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, expires_at, signatures, \
-     tool_input, events, result, full_result) ";
+     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, definition_hash, \
+     approval_rule, expires_at, signatures, tool_input, events, result, full_result) ";
 
 /// Follows the rows of [`INSERT_TOOLS`]. In the same statement, records that exist are ended and observed. They keep
 /// their events and their whole result.
