@@ -92,9 +92,14 @@ async fn whoever_asked_may_not_approve() {
     let (ann, boss) = people(&stack).await;
     let _running = stack.start().await;
     let create = json!({"content": "do it", "create": {}});
-    assert_eq!(ann.post("/conversations/c/messages", create).await.0, 202);
-    let call = ann.pending("c").await;
-    let (status, refused) = ann.answer("c", &call, "approve").await;
+    assert_eq!(
+        ann.post("/conversations/four-eyes/messages", create)
+            .await
+            .0,
+        202
+    );
+    let call = ann.pending("four-eyes").await;
+    let (status, refused) = ann.answer("four-eyes", &call, "approve").await;
     assert_eq!(
         (status, &refused["code"]),
         (403, &json!("approval_needs_other"))
@@ -103,17 +108,17 @@ async fn whoever_asked_may_not_approve() {
     // The same by hand, in the name of somebody else.
     let forged = json!({"execution_id": call["execution_id"], "decision": "approve",
         "input_hash": call["input_hash"], "resolved_by": "boss"});
-    let said = update(&stack, "c", &forged).await;
+    let said = update(&stack, "four-eyes", &forged).await;
     assert!(said.contains("approval_needs_other"), "{said}");
-    signal(&stack, "c", &forged).await;
-    super::refused(&stack, "c", "approval_needs_other").await;
+    signal(&stack, "four-eyes", &forged).await;
+    super::refused(&stack, "four-eyes", "approval_needs_other").await;
 
-    assert_eq!(ann.pending("c").await, call, "it waits on");
+    assert_eq!(ann.pending("four-eyes").await, call, "it waits on");
     assert_eq!(stack.effects().len(), 0);
 
-    let (status, answered) = boss.answer("c", &call, "approve").await;
+    let (status, answered) = boss.answer("four-eyes", &call, "approve").await;
     assert_eq!(status, 200, "{answered}");
-    let events = ann.ended("c").await;
+    let events = ann.ended("four-eyes").await;
     assert_eq!(
         data(&events, "approval_requested")[0]["approval_by"],
         "other"
@@ -129,10 +134,15 @@ async fn whoever_asked_may_deny() {
     let (ann, _) = people(&stack).await;
     let _running = stack.start().await;
     let create = json!({"content": "do it", "create": {}});
-    assert_eq!(ann.post("/conversations/c/messages", create).await.0, 202);
-    let call = ann.pending("c").await;
-    assert_eq!(ann.answer("c", &call, "deny").await.0, 200);
-    let events = ann.ended("c").await;
+    assert_eq!(
+        ann.post("/conversations/four-eyes-denied/messages", create)
+            .await
+            .0,
+        202
+    );
+    let call = ann.pending("four-eyes-denied").await;
+    assert_eq!(ann.answer("four-eyes-denied", &call, "deny").await.0, 200);
+    let events = ann.ended("four-eyes-denied").await;
     assert_eq!(types(&events), APPROVED_TURN);
     let resolved = data(&events, "approval_resolved")[0];
     assert_eq!(
