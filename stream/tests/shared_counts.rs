@@ -74,6 +74,22 @@ async fn requests_of_all_gateways_add_up_for_each_tenant_and_owner() {
 }
 
 #[tokio::test]
+async fn installations_that_share_a_redis_do_not_count_together() {
+    let redis = Redis::start().await;
+    for installation in ["one", "other"] {
+        let options = RedisStreamOptions {
+            installation: installation.to_owned(),
+            command_timeout: Duration::from_secs(10),
+            ..RedisStreamOptions::default()
+        };
+        let gateway = RedisStream::connect(&redis.url(), options).unwrap();
+        let held = [held(&tenant("a"), 1, Some(1))];
+        let told = gateway.hold(holder(installation, 1), &held);
+        assert_eq!(told.await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
 async fn all_gateways_together_open_no_more_streams_than_may_be() {
     let (_redis, [one, other]) = gateways().await;
     let (a, ann) = (tenant("a"), owner("a", "ann"));

@@ -61,7 +61,11 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
             is_shared: false,
         });
     };
-    let stream = RedisStream::connect(url, RedisStreamOptions::default())
+    let options = RedisStreamOptions {
+        installation: installation(common),
+        ..RedisStreamOptions::default()
+    };
+    let stream = RedisStream::connect(url, options)
         .with_context(|| format!("`{}` is not the URL of a Redis", without_password(url)))?;
     let stream = Arc::new(stream);
     Ok(Stream {
@@ -71,6 +75,17 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
         counts: Some(stream),
         is_shared: true,
     })
+}
+
+/// What the gateways of one installation have in common, and others that use the same Redis have not: the task queue, and
+/// the name of the database. The rest of its address may differ from process to process.
+fn installation(common: &Common) -> String {
+    let database = common.database();
+    let name = match database.parse::<url::Url>() {
+        Ok(url) => url.path().to_owned(),
+        Err(_) => database,
+    };
+    format!("{} {name}", common.task_queue)
 }
 
 /// What a worker and a gateway are connected to.

@@ -83,7 +83,7 @@ impl RedisStream {
     /// something to do, so that a process can start while Redis is away. Must be called within a tokio runtime.
     pub fn connect(url: &str, options: RedisStreamOptions) -> Result<Self, StreamError> {
         let client = client(url)?;
-        let names = Names::new(&options.prefix);
+        let names = Names::new(&options.prefix, &options.installation);
         let known = Arc::new(Known::new(options.max_known_executions));
         let outage = Arc::new(Outage::new(&options));
         let hub = Hub::new(

@@ -19,6 +19,8 @@ const FORMAT: u32 = 2;
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     before: String,
+    /// The beginning of counts.
+    counts: String,
     /// The channel on which cancels are announced, of all conversations.
     pub cancels: String,
 }
@@ -31,9 +33,10 @@ pub(super) struct ConversationNames {
 }
 
 impl Names {
-    pub(super) fn new(prefix: &str) -> Self {
+    pub(super) fn new(prefix: &str, installation: &str) -> Self {
         Self {
             before: format!("{prefix}:{FORMAT}:{{"),
+            counts: format!("{prefix}:{FORMAT}:{}:{{", hexadecimal(installation)),
             cancels: format!("{prefix}:{FORMAT}:cancels"),
         }
     }
@@ -60,7 +63,7 @@ impl Names {
         let tenant = hexadecimal(&of.tenant_id);
         let owner = of.owner_id.as_deref().map(hexadecimal);
         let owner = owner.map_or_else(String::new, |owner| format!(":{owner}"));
-        format!("{}tenant:{tenant}}}:{what}{owner}", self.before)
+        format!("{}{tenant}}}:{what}{owner}", self.counts)
     }
 
     /// The log of a channel.
