@@ -179,7 +179,7 @@ test("an error, a lost connection and a turn in which nothing happens are access
   await assertAccessible(page);
   await page.clock.install();
   await send(page, "Now be quiet");
-  await page.locator(".list .dot.running").waitFor();
+  await page.locator(".list a[aria-current] .dot.running").waitFor();
   await page.clock.fastForward(16_000);
   await tabTo(page, "button", "Resume");
   await assertAccessible(page);

@@ -69,6 +69,7 @@ mod restored;
 mod resume;
 mod reused_ids;
 mod rollout;
+mod shared_limits;
 mod skills;
 mod soak;
 mod step_summary;
