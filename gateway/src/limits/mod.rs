@@ -3,36 +3,23 @@
 //! A gateway counts in memory, and shares what it counts with the other gateways ([`sharing`]), so that the limits hold
 //! at all of them together. How many turns may run at once is told to the store, which counts them.
 
+mod reached;
 mod requests;
 mod sharing;
 mod streams;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use everturn_store::Access;
 use everturn_stream::SharedCounts;
 
+pub(crate) use self::{
+    reached::{LimitReached, Party},
+    sharing::Share,
+    streams::StreamPermit,
+};
 use self::{requests::RequestLimits, sharing::Sharing, streams::Streams};
-pub(crate) use self::{sharing::Share, streams::StreamPermit};
 use crate::config::GatewayConfig;
-
-/// A limit that is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitReached {
-    /// Requests come faster than they may; the next one may come after `wait`.
-    Requests { of: Party, wait: Duration },
-    /// As many streams are open as may be.
-    StreamsOf { of: Party, open: u32 },
-    /// This gateway serves as many streams as it may.
-    Streams,
-}
-
-/// Whose limit it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Party {
-    Tenant,
-    Owner,
-}
 
 /// The counts of this gateway. Clones share them.
 #[derive(Clone)]

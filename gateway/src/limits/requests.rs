@@ -15,7 +15,7 @@ use everturn_store::Access;
 use everturn_stream::{Counted, Spent};
 use tokio::sync::Notify;
 
-use super::{LimitReached, Party};
+use super::reached::{LimitReached, Party};
 use crate::config::{GatewayConfig, RequestRate};
 
 /// How often those who have sent no request lately are removed from memory. Until then each costs some hundred bytes.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use uuid::Uuid;
 
 use super::{
-    LimitReached, Party,
+    reached::{LimitReached, Party},
     requests::RequestLimits,
     streams::{Streams, Told},
 };

@@ -11,7 +11,7 @@ use everturn_store::Access;
 use everturn_stream::{Counted, Held};
 use tokio::sync::Notify;
 
-use super::{LimitReached, Party};
+use super::reached::{LimitReached, Party};
 use crate::config::GatewayConfig;
 
 pub(super) struct Streams {

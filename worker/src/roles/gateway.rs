@@ -124,7 +124,6 @@ pub async fn serve(
         task_queue: parts.task_queue,
         ..TemporalTurnsOptions::default()
     };
-    let is_announced = parts.stream.is_shared;
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
     let mut config = parts.config.gateway;
     if !listener.local_addr()?.ip().is_loopback() {
@@ -154,7 +153,7 @@ pub async fn serve(
     };
     config.poll_interval = match parts.config.poll_interval {
         Some(interval) => interval,
-        None if is_announced => ANNOUNCED_POLL_INTERVAL,
+        None if parts.stream.is_shared => ANNOUNCED_POLL_INTERVAL,
         None => config.poll_interval,
     };
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());

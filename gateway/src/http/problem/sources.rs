@@ -1,6 +1,6 @@
 //! Turns errors of the parts below into problems, by what a client can do about each. Nothing internal is told.
 
-use everturn_store::{Missing, RefusedBlob, StoreError, TurnsOf, UploadError};
+use everturn_store::{Missing, RefusedBlob, StoreError, UploadError};
 
 use super::{code::Code, response::Problem};
 use crate::{
@@ -34,12 +34,8 @@ impl From<StoreError> for Problem {
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
             }
             StoreError::TooManyTurns { limit, of } => {
-                let whose = match of {
-                    TurnsOf::Tenant => "of your tenant",
-                    TurnsOf::Owner => "of this owner",
-                };
                 let detail = format!(
-                    "Turns run or wait in {limit} conversations {whose}. Send this message again when one has ended."
+                    "Turns run or wait in {limit} conversations of the {of}. Send this message again when one has ended."
                 );
                 Self::new(Code::TooManyTurns, detail).retry_after_s(5)
             }
