@@ -375,8 +375,8 @@ fn of_messages() -> Vec<Query> {
         query(
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]'",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL",
             20,
         ),
     ]
