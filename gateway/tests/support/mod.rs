@@ -277,7 +277,6 @@ impl TestGateway {
         let turns = Arc::new(RecordingTurns::default());
         let keys = SqliteStore::open_in_memory().await.unwrap();
         let ports = Ports {
-            counts: None,
             deliveries: None,
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),

@@ -15,10 +15,7 @@ mod tools;
 mod turns;
 
 pub use self::{
-    approvals::{
-        AnswersFrom, ApprovalBy, ApprovalState, Decision, OPERATOR, OnDefinitionChange,
-        THROUGH_ENGINE, refusal,
-    },
+    approvals::{ApprovalState, Decision, refusal},
     event_types::EventType,
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},

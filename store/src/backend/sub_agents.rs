@@ -58,8 +58,7 @@ pub(super) async fn begin_sub_agent(
         }
     };
     let delegator = find_delegator(connection, call).await?;
-    let tenant_id = &conversation.tenant_id;
-    match batch::task(&record.call, &delegator.delegator(), agents, tenant_id) {
+    match batch::task(&record.call, &delegator.delegator(), agents) {
         Ok(task) => start(connection, call, &record, &delegator, task, conversation).await,
         // The claim is rolled back with the transaction.
         Err(Refusal::UnknownAgent(name)) if on_unknown == OnUnknownAgent::Refuse => {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     http::{
         event_stream,
-        extract::{Caller, JsonBody, objects},
+        extract::{Caller, JsonBody},
         openapi::{AnyFrame, IdempotencyKey, MessageText, problems},
         problem::Problem,
         state::GatewayState,
@@ -38,7 +38,7 @@ pub(super) struct ChatBody {
     #[schema(value_type = MessageText, required = true)]
     message: Option<String>,
     /// Files that were uploaded before, in the order in which the model is given them.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     #[schema(max_items = 10)]
     attachments: Vec<NewAttachment>,
     /// The conversation is created when there is none; left out, with a new id.
@@ -54,7 +54,7 @@ pub(super) struct ChatBody {
 
 problems!(
     Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound,
-    IdempotencyConflict, MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfOwner, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
+    IdempotencyConflict, MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
     ShuttingDown
 );
 
@@ -105,8 +105,7 @@ pub(super) async fn chat(
     let turn = queued
         .turn
         .map_or(queued.message_id, |turn| turn.message_id);
-    let feed = state.feed(&caller, &conversation, cursor).await?;
-    let feed = feed.of_turn(&turn);
+    let feed = state.feed(&caller, &conversation, cursor)?.of_turn(&turn);
     let mut response = event_stream::response(feed.into_chunks());
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);

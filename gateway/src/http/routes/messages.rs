@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::LostTurns,
     http::{
-        extract::{Caller, ConversationId, JsonBody, checked_id, objects, optional_object},
+        extract::{Caller, ConversationId, JsonBody, checked_id},
         openapi::{IdempotencyKey, MessageText, problems},
         problem::{Code, Problem},
         state::GatewayState,
@@ -37,7 +37,7 @@ pub(super) struct NewMessageBody {
     #[schema(value_type = MessageText, required = true)]
     content: Option<String>,
     /// Files that were uploaded before, in the order in which the model is given them.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     #[schema(max_items = 10)]
     attachments: Vec<NewAttachment>,
     /// The client's own id: the same one twice is one message.
@@ -47,7 +47,7 @@ pub(super) struct NewMessageBody {
     #[schema(default = "queue")]
     on_busy: OnBusy,
     /// Creates the conversation when there is none. Left out: a conversation that is missing is an error.
-    #[serde(default, deserialize_with = "optional_object")]
+    #[serde(default)]
     create: Option<FirstMessageBody>,
 }
 
@@ -152,13 +152,11 @@ pub(super) async fn submit(
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
         content: content.text,
-        sent_by: caller.principal.clone(),
         attachments: content.attachments,
         max_attached_bytes: state.ports.blobs.rules().max_message_bytes,
         on_busy: on_busy.stored(),
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
-        max_turns_of_owner: state.config.owner.concurrent_turns,
     };
     let queued = state
         .ports

@@ -2,7 +2,6 @@
 
 mod over_url;
 mod reference;
-mod tenants;
 
 use std::{fs, path::Path};
 

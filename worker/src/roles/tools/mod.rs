@@ -16,7 +16,6 @@ use everturn_proto::turn::AgentDefinition;
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},
     config::Config,
-    environment,
     roles::worker,
 };
 
@@ -31,7 +30,6 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
-    environment::forget_secrets();
     let ended = match options.command {
         ToolsCommand::List(options) => list::run(&config, &tools, &options).await,
         ToolsCommand::Call(options) => call::run(&config, &tools, &options).await,

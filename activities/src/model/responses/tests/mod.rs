@@ -3,7 +3,6 @@
 mod background;
 mod errors;
 mod files;
-mod hostile;
 mod replies;
 mod wire;
 
