@@ -108,7 +108,7 @@ function AttachButton({ onChosen }: { onChosen: (files: FileList) => void }) {
   return (
     <>
       <button type="button" class="quiet" aria-label={texts.attach} title={texts.attach} onClick={() => chooser.current?.click()}>
-        ＋
+        +
       </button>
       <input
         type="file"
