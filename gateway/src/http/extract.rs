@@ -12,7 +12,7 @@ use axum::{
 use everturn_proto::{ids, limits::MAX_ID_BYTES};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{self, DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
 pub use crate::http::auth::Caller;
@@ -139,6 +139,34 @@ pub(crate) fn unread_body(error: &(dyn Error + 'static)) -> Problem {
 /// A type that is read only from an object. Serde alone would read it from an array of its fields, too.
 struct Object<T>(T);
 
+/// Reads a field that is an object or is left out, for `deserialize_with`.
+pub(super) fn optional_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let object = Option::<Object<T>>::deserialize(deserializer)?;
+    Ok(object.map(|Object(value)| value))
+}
+
+/// Reads a field that is a list of objects, for `deserialize_with`.
+pub(super) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let objects = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(objects.into_iter().map(|Object(value)| value).collect())
+}
+
+/// Reads a whole number, for `deserialize_with`: `1000.0` is one, too (JSON Schema 2020-12, Validation, 6.1.1).
+pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) {
+        // It is whole and in the range, so nothing is lost.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        return Ok(number as u32);
+    }
+    let expected = format!("a whole number from 0 to {}", u32::MAX);
+    Err(de::Error::custom(format!("{number} is not {expected}")))
+}
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Fields<T>(PhantomData<T>);
@@ -166,4 +194,45 @@ pub fn checked_id(what: &str, id: String) -> Result<String, Problem> {
     }
     let detail = format!("A {what} has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
     Err(Problem::new(Code::InvalidId, detail))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Part {
+        a: Option<u32>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Whole {
+        #[serde(default, deserialize_with = "optional_object")]
+        one: Option<Part>,
+        #[serde(default, deserialize_with = "objects")]
+        many: Vec<Part>,
+        #[serde(default, deserialize_with = "whole_number")]
+        number: u32,
+    }
+
+    #[test]
+    fn parts_are_objects_and_whole_numbers_may_have_a_point() {
+        let read = |text| serde_json::from_str::<Whole>(text);
+        let part = |a| Part { a: Some(a) };
+        let whole = read(r#"{"one": {"a": 1}, "many": [{"a": 2}], "number": 1000.0}"#).unwrap();
+        let (one, many, number) = (Some(part(1)), vec![part(2)], 1000);
+        assert_eq!(whole, Whole { one, many, number });
+        assert_eq!(read(r#"{"one": null}"#).unwrap().one, None);
+        for wrong in [
+            r#"{"one": [1]}"#,
+            r#"{"many": [[1]]}"#,
+            r#"{"number": 1.5}"#,
+            r#"{"number": -1}"#,
+            r#"{"number": 4294967296}"#,
+            r#"{"number": "1"}"#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

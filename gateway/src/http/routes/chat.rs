@@ -16,7 +16,7 @@ use super::{
 use crate::{
     http::{
         event_stream,
-        extract::{Caller, JsonBody},
+        extract::{Caller, JsonBody, objects},
         openapi::{AnyFrame, IdempotencyKey, MessageText, problems},
         problem::Problem,
         state::GatewayState,
@@ -38,7 +38,7 @@ pub(super) struct ChatBody {
     #[schema(value_type = MessageText, required = true)]
     message: Option<String>,
     /// Files that were uploaded before, in the order in which the model is given them.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     #[schema(max_items = 10)]
     attachments: Vec<NewAttachment>,
     /// The conversation is created when there is none; left out, with a new id.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::{client_tools::checked_call, wire::time};
 use crate::{
     http::{
-        extract::{Caller, ExecutionPath, JsonBody, checked_id},
+        extract::{Caller, ExecutionPath, JsonBody, checked_id, whole_number},
         openapi::problems,
         problem::{Code, Problem},
         state::GatewayState,
@@ -31,7 +31,7 @@ pub(super) struct ClaimBody {
     #[schema(value_type = Id)]
     claimant: String,
     /// For how long no other client gets the claim.
-    #[serde(default = "lease_ms")]
+    #[serde(default = "lease_ms", deserialize_with = "whole_number")]
     #[schema(default = 30_000, minimum = 1000, maximum = 600_000)]
     lease_ms: u32,
 }

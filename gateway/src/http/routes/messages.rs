@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::LostTurns,
     http::{
-        extract::{Caller, ConversationId, JsonBody, checked_id},
+        extract::{Caller, ConversationId, JsonBody, checked_id, objects, optional_object},
         openapi::{IdempotencyKey, MessageText, problems},
         problem::{Code, Problem},
         state::GatewayState,
@@ -37,7 +37,7 @@ pub(super) struct NewMessageBody {
     #[schema(value_type = MessageText, required = true)]
     content: Option<String>,
     /// Files that were uploaded before, in the order in which the model is given them.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     #[schema(max_items = 10)]
     attachments: Vec<NewAttachment>,
     /// The client's own id: the same one twice is one message.
@@ -47,7 +47,7 @@ pub(super) struct NewMessageBody {
     #[schema(default = "queue")]
     on_busy: OnBusy,
     /// Creates the conversation when there is none. Left out: a conversation that is missing is an error.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "optional_object")]
     create: Option<FirstMessageBody>,
 }
 
