@@ -54,13 +54,16 @@ async fn tail_prints_what_was_and_what_comes() {
     let types: Vec<_> = two.iter().map(|event| &event["type"]).collect();
     assert_eq!(types, ["assistant_message", "complete"]);
 
-    // One that follows has the next turn, too, and ends when it is told to.
-    let mut following = command(&stack, &["tail", &conversation, "-n", "0"])
+    // One that follows has the next turn, too, and ends when it is told to. Its first line says that it has begun.
+    let mut following = command(&stack, &["tail", &conversation, "-n", "1"])
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let first = timeout(Duration::from_mins(1), lines.next_line()).await;
+    let first = first.unwrap().unwrap().unwrap();
+    assert!(first.contains("complete"), "{first}");
     stack
         .client()
         .submit(&conversation, "again", None)
