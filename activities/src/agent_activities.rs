@@ -12,6 +12,7 @@ use everturn_proto::{
         LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest,
         SaveResult, ThinkRequest, ThinkResult,
     },
+    words::AnswersFrom,
 };
 use everturn_store::{BlobFiles, DayBudget, TurnStore, WorkerId};
 use everturn_stream::{CancelNews, StreamWriter};
@@ -59,6 +60,8 @@ pub struct AgentActivities {
     pub agents: Arc<KnownAgents>,
     /// What tenants may take of models on a day.
     pub tenant_budgets: TenantBudgets,
+    /// Which answers to approvals are taken.
+    pub approval_answers: AnswersFrom,
     /// How long an attempt that needs what this worker does not know is left to other workers.
     pub wait_for_peer: Duration,
     /// This process, for its claims.

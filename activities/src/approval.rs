@@ -8,6 +8,10 @@ use everturn_proto::{
     turn::{AgentTool, ApprovalPolicy},
 };
 
+/// How long an approval is waited for when the agent has no policy for the tool, in seconds: three days, as when a policy
+/// says nothing.
+pub(crate) const DEFAULT_TIMEOUT_S: u32 = 72 * 3600;
+
 /// Seconds within which the call must be approved; `None` when it needs no approval.
 pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> Option<u32> {
     let policy = tool?.approval.as_ref()?;
@@ -46,14 +50,17 @@ mod tests {
         let by_rule = with(Some(ApprovalPolicy {
             when: Some(json(rule)),
             timeout_s: 9,
+            ..ApprovalPolicy::default()
         }));
         let always = with(Some(ApprovalPolicy {
             when: None,
             timeout_s: 0,
+            ..ApprovalPolicy::default()
         }));
         let broken = with(Some(ApprovalPolicy {
             when: Some(json(r#"{"type":5}"#)),
             timeout_s: 9,
+            ..ApprovalPolicy::default()
         }));
         for (tool, input, expected) in [
             (&with(None), r#"{"amount":500}"#, None),

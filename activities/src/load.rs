@@ -197,12 +197,12 @@ async fn agent_name(
         .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
 }
 
+/// Says that there is no such agent. The names of agents that are not every tenant's are nobody else's business.
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {
-    let known: Vec<_> = activities
-        .agents
-        .by_name()
-        .keys()
-        .map(String::as_str)
+    let agents = activities.agents.by_name().values();
+    let known: Vec<_> = agents
+        .filter(|agent| agent.tenants.is_empty())
+        .map(|agent| agent.name.as_str())
         .collect();
     format!(
         "There is no agent `{name}` in this worker's configuration; it knows: {}.",

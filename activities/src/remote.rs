@@ -14,7 +14,7 @@ use everturn_proto::{
     },
     words::failure,
 };
-use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use everturn_telemetry::trace;
 use serde_json::json;
 use temporalio_common::ActivityError;
@@ -23,8 +23,9 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{
     AgentActivities, failpoint,
     failure::{self as fail, Tries},
-    run_tool::{INTERRUPTED, key_of, no_tool},
+    run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save,
+    tools::Asker,
 };
 
 /// Claims the tool for the workflow's run. What cannot run is recorded as its end here.
@@ -50,16 +51,16 @@ pub(crate) async fn claim(
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, depth } => {
+        ToolClaim::Run { record, caller } => {
             let missing = activities.lacks_tool(&record.call);
             if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
                 let released = activities.turns.release_tool(&key, &run_id).await;
                 released.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
                 return Err(elsewhere);
             }
-            match refusal(activities, &record).await {
+            match refusal(activities, &record, &caller).await {
                 Some(message) => ToolEnd::failed(&message, 0),
-                None => return Ok(claimed(key, record, depth, run_id)),
+                None => return Ok(claimed(key, record, caller, run_id)),
             }
         }
     };
@@ -112,7 +113,11 @@ pub(crate) async fn record(
 }
 
 /// Why the call cannot succeed and no activity is scheduled for it. The text is for the model.
-async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<String> {
+async fn refusal(
+    activities: &AgentActivities,
+    record: &ToolRecord,
+    caller: &ToolCaller,
+) -> Option<String> {
     let call = &record.call;
     if !call.names_a_tool() {
         return Some(no_tool(&call.tool_name));
@@ -124,13 +129,24 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
             "The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."
         ));
     }
-    match activities.tools.find(&call.tool_name).await {
-        Ok(tool) => tool.validate(&input).err(),
+    let asker = Asker {
+        tenant_id: &caller.tenant_id,
+        agent: &caller.agent,
+    };
+    match activities.tools.find(&call.tool_name, asker).await {
+        Ok(tool) => agreed(&tool, call)
+            .and_then(|()| tool.validate(&input))
+            .err(),
         Err(error) => Some(error.to_string()),
     }
 }
 
-fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> ClaimedRemoteTool {
+fn claimed(
+    key: ToolKey,
+    record: ToolRecord,
+    caller: ToolCaller,
+    run_id: String,
+) -> ClaimedRemoteTool {
     let call = record.call;
     let idempotency_key =
         ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
@@ -146,7 +162,10 @@ fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> Clai
         effect: call.effect,
         run_id,
         agent_execution_id: key.agent_execution_id,
-        depth,
+        depth: caller.depth,
+        tenant_id: caller.tenant_id,
+        owner_id: caller.owner_id.unwrap_or_default(),
+        agent: caller.agent,
         ..RemoteToolInput::default()
     };
     for (name, value) in trace::headers() {
@@ -180,6 +199,8 @@ fn base64(encoding: &str, data: &[u8]) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn shown(encoding: &str, data: &[u8]) -> serde_json::Value {
@@ -201,5 +222,18 @@ mod tests {
         let bytes = json!({"encoding": "base64", "type": "binary/plain", "data": "/w=="});
         assert_eq!(shown("binary/plain", b"\xff"), bytes);
         assert_eq!(shown("json/plain", b"no json"), json!("no json"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_result_of_another_worker_is_json(
+            encoding in "|binary/(null|plain)|json/(plain|protobuf)|\\PC{0,9}", data in prop::collection::vec(any::<u8>(), 0..30),
+            text in "[\\[\\]{}\":,0-9a-z\\\\]{0,20}",
+        ) {
+            for data in [data, text.into_bytes()] {
+                let json = json_of(RemoteToolResult { encoding: encoding.clone(), data });
+                prop_assert!(Json::parse(json.as_str()).is_ok(), "{}", json.as_str());
+            }
+        }
     }
 }

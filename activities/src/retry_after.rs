@@ -32,3 +32,24 @@ fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let value: f64 = text.parse().ok().filter(|value: &f64| !value.is_nan())?;
     Duration::try_from_secs_f64((value * unit).min(MAX_RETRY_AFTER.as_secs_f64())).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_header_is_a_wait_of_at_most_ten_minutes_or_none(text in "[ -~]{0,30}", number in "[-+]?[0-9.eE]{1,20}|inf|NaN") {
+            for text in [text, number] {
+                for name in ["retry-after-ms", "retry-after"] {
+                    let value = HeaderValue::from_str(&text).unwrap();
+                    let headers = [(name.parse().unwrap(), value)].into_iter().collect();
+                    prop_assert!(from_headers(&headers).is_none_or(|wait| wait <= MAX_RETRY_AFTER), "{}", text);
+                }
+            }
+        }
+    }
+}

@@ -12,10 +12,10 @@ use std::{
 use everturn_proto::{
     ids,
     limits::TOOL_ATTEMPTS,
-    turn::{RunToolRequest, RunToolResult},
+    turn::{RunToolRequest, RunToolResult, ToolCall},
     words::failure,
 };
-use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail, files, save,
-    tools::{Progress, ToolContext, ToolError, ToolEvents},
+    tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents},
 };
 
 /// What the model is told of a tool whose worker was lost at every attempt.
@@ -56,7 +56,7 @@ pub(crate) async fn run_tool(
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, depth } => {
+        ToolClaim::Run { record, caller } => {
             let missing = activities.lacks_tool(&record.call);
             if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
                 attempt
@@ -64,7 +64,7 @@ pub(crate) async fn run_tool(
                     .await?;
                 return Err(elsewhere);
             }
-            run(activities, attempt, &key, record, depth).await?
+            run(activities, attempt, &key, record, caller).await?
         }
     };
     at("tool.before_record").await;
@@ -84,7 +84,7 @@ async fn run(
     attempt: &Attempt<'_>,
     key: &ToolKey,
     record: ToolRecord,
-    depth: u32,
+    caller: ToolCaller,
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if !record.call.names_a_tool() {
@@ -98,10 +98,13 @@ async fn run(
     // Whatever the tool left running outside its future learns that the attempt is over.
     let _ends_with_attempt = cancellation.clone().drop_guard();
     let context = ToolContext {
+        tenant_id: caller.tenant_id,
+        owner_id: caller.owner_id,
+        agent: caller.agent,
         conversation_id: key.conversation_id.clone(),
         message_id: key.message_id.clone(),
         agent_execution_id: key.agent_execution_id.clone(),
-        depth,
+        depth: caller.depth,
         execution_id: key.execution_id.clone(),
         call_id: record.call.call_id.clone(),
         idempotency_key: ids::idempotency_key(
@@ -117,7 +120,8 @@ async fn run(
     let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
     let ran = async {
-        let found = activities.tools.find(tool_name).await?;
+        let found = activities.tools.find(tool_name, context.asker()).await?;
+        agreed(&found, &record.call).map_err(ToolError::Failed)?;
         found.validate(&input).map_err(ToolError::Failed)?;
         activities
             .tool_threads
@@ -171,6 +175,26 @@ fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     } else {
         ToolEnd::unknown(&message, duration_ms)
     }
+}
+
+/// Checks that the tool is still the one that the call was made for, or that a person has approved. The error is for the
+/// model.
+pub(crate) fn agreed(tool: &CheckedTool, call: &ToolCall) -> Result<(), String> {
+    let name = &call.tool_name;
+    if call.rule().refused {
+        return Err(format!(
+            "Tool `{name}` has another definition than when it was used before in this conversation. It was not run, and \
+             is not to be used here any more."
+        ));
+    }
+    let agreed_on = &call.definition_hash;
+    if agreed_on.is_empty() || *agreed_on == tool.spec().definition_hash() {
+        return Ok(());
+    }
+    Err(format!(
+        "The definition of tool `{name}` has changed since this call was made. It was not run. Look at what the tool is \
+         now; if it is still needed, call it again."
+    ))
 }
 
 pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {

@@ -36,6 +36,9 @@ class Call:
     idempotency_key: str
     effect: str
     run_id: str
+    tenant_id: str = ""
+    owner_id: str = ""
+    agent: str = ""
     attempt: int = 1
     tool_input: dict[str, Any] = field(default_factory=dict)
 
@@ -78,7 +81,7 @@ async def transfer(call: Call) -> dict[str, Any]:
     except asyncio.CancelledError:
         write(f"{call.execution_id} {-amount}")
         raise
-    return {"booked": amount, "key": call.idempotency_key, "tool_call_id": call.tool_call_id}
+    return {"booked": amount, "key": call.idempotency_key, "tool_call_id": call.tool_call_id, "tenant_id": call.tenant_id}
 
 
 @activity.defn

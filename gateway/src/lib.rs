@@ -33,7 +33,7 @@ mod schema;
 mod server;
 pub mod turns;
 
-pub use config::{AuthConfig, GatewayConfig, TenantLimits};
+pub use config::{AuthConfig, GatewayConfig, OwnerLimits, RequestRate, TenantLimits};
 pub use deliveries::{DeliveredEvent, Deliveries};
 pub use http::{
     auth, problem,

@@ -6,7 +6,7 @@ use everturn_store::{
     AgentExecutions, BlobFiles, Conversations, EventReader, Keys, OutsideTools, TenantUsage,
     ToolResults,
 };
-use everturn_stream::StreamReader;
+use everturn_stream::{SharedCounts, StreamReader};
 
 use crate::{deliveries::Deliveries, turns::TurnStarter};
 
@@ -31,6 +31,8 @@ pub struct Ports {
     pub keys: Arc<dyn Keys>,
     /// The texts that models are writing now.
     pub stream: Arc<dyn StreamReader>,
+    /// What this gateway shares its counts by, so that limits hold at all gateways together; `None` where it is alone.
+    pub counts: Option<Arc<dyn SharedCounts>>,
     /// Who is told of what readers were shown; `None` without traces.
     pub deliveries: Option<Arc<dyn Deliveries>>,
     /// The engine.

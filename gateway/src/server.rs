@@ -52,9 +52,20 @@ pub async fn serve(
         closing.cancel();
         tokio::time::sleep(grace).await;
     };
+    let share = state.limits.share();
+    let sharing = async {
+        match &share {
+            Some(share) => share.run().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = server.run(listener, last_stream) => {}
+        () = sharing => {}
         () = stop => tracing::warn!("the gateway stops with connections still open"),
+    }
+    if let Some(share) = &share {
+        share.end().await;
     }
     Ok(())
 }

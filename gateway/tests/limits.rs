@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_gateway::{GatewayConfig, TenantLimits};
+use everturn_gateway::{GatewayConfig, RequestRate, TenantLimits};
 use serde_json::json;
 
 use crate::support::{Answer, Sse, TestGateway};
@@ -21,8 +21,10 @@ async fn with_limits(tenant: TenantLimits) -> TestGateway {
 #[tokio::test]
 async fn requests_over_the_rate_are_refused_and_health_is_not() {
     let slow = TenantLimits {
-        requests_per_second: NonZeroU32::new(1),
-        request_burst: NonZeroU32::new(3).unwrap(),
+        requests: RequestRate {
+            per_second: NonZeroU32::new(1),
+            burst: NonZeroU32::new(3).unwrap(),
+        },
         ..TenantLimits::default()
     };
     let gateway = with_limits(slow).await;

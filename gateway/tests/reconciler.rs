@@ -66,11 +66,13 @@ impl World {
             message_id: id.to_owned(),
             client_message_id: None,
             content: "Hello.".to_owned(),
+            sent_by: None,
             attachments: Vec::new(),
             max_attached_bytes: 0,
             on_busy,
             max_queued: 100,
             max_turns: None,
+            max_turns_of_owner: None,
         };
         let access = Access::tenant("t");
         self.store.queue_message(&access, new).await.unwrap();

@@ -27,8 +27,8 @@ impl ResolveApproval {
             .is_some_and(|input| !is_usable(input))
         {
             return Some(
-                "`tool_input` is an object of at most 64 KiB (numbers written out), with no NUL and no number of more \
-                 than 500 digits in it",
+                "`tool_input` is an object of at most 64 KiB (numbers written out) and 100 levels, with no NUL and no \
+                 number of more than 500 digits in it",
             );
         }
         if !is_short(self.reason()) {
@@ -50,6 +50,7 @@ fn is_short(text: &str) -> bool {
 /// is exactly what was approved.
 fn is_usable(input: &Json) -> bool {
     input.stored_len() <= MAX_APPROVED_INPUT_BYTES
+        && !input.is_too_deep()
         && input.made_storable().is_none()
         && input.decode::<BTreeMap<String, Box<RawValue>>>().is_ok()
 }
@@ -57,6 +58,7 @@ fn is_usable(input: &Json) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_JSON_LEVELS;
 
     #[test]
     fn only_what_can_be_stored_and_run_is_taken() {
@@ -126,6 +128,20 @@ mod tests {
             ),
         ] {
             assert_eq!(answer.flaw().is_none(), is_fine, "{:?}", answer.flaw());
+        }
+    }
+
+    /// An input travels through the engine. A workflow whose worker cannot read it would stand still.
+    #[test]
+    fn an_input_that_is_too_deep_is_not_taken() {
+        for (levels, is_fine) in [(MAX_JSON_LEVELS, true), (MAX_JSON_LEVELS + 1, false)] {
+            let (open, close) = ("[".repeat(levels - 1), "]".repeat(levels - 1));
+            let answer = ResolveApproval {
+                decision: "approve".to_owned(),
+                tool_input: Json::parse(format!(r#"{{"a":{open}{close}}}"#)).ok(),
+                ..ResolveApproval::default()
+            };
+            assert_eq!(answer.flaw().is_none(), is_fine, "{levels}");
         }
     }
 }

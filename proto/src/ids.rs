@@ -4,7 +4,7 @@
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use crate::{limits::MAX_ID_BYTES, turn::ResolveApproval};
+use crate::{Json, limits::MAX_ID_BYTES, turn::ResolveApproval, words::Effect};
 
 /// The most bytes of a fairness key (docs/engine.md, tenants share workers).
 const MAX_FAIRNESS_KEY_BYTES: usize = 64;
@@ -92,16 +92,34 @@ pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &s
     format!("{conversation_id}/{message_id}/{execution_id}")
 }
 
-/// Returns the hash that binds an approval to the tool and the input that a person was shown.
-pub fn input_hash(tool_name: &str, tool_input: &str) -> String {
-    hash(&["input", tool_name, tool_input], 16)
+/// Returns the hash that binds an approval to what a person was shown: the tool's name, the input in its canonical form
+/// ([`Json::canonical`]), and the definition that the tool had ([`tool_definition_hash`]). It is the first 32 hex digits
+/// of the SHA-256 of `approval`, these three, each ended by a NUL.
+pub fn approval_hash(tool_name: &str, tool_input: &Json, definition_hash: &str) -> String {
+    let input = tool_input.canonical();
+    hash(&["approval", tool_name, &input, definition_hash], 32)
 }
 
-/// Returns the id of the update that carries an answer to an approval. The same answer of the same person has the same
-/// id, so the engine takes it once.
+/// Returns the hash of a tool's definition: the first 32 hex digits of the SHA-256 of `definition`, its name (which names
+/// the source of a tool of an MCP server), its description, its schema in canonical form, and its effect, each ended by a
+/// NUL.
+pub fn tool_definition_hash(
+    name: &str,
+    description: &str,
+    schema: &Json,
+    effect: &Effect,
+) -> String {
+    let schema = schema.canonical();
+    let parts = ["definition", name, description, &schema, effect.as_str()];
+    hash(&parts, 32)
+}
+
+/// Returns the id of an answer to an approval: that of the update which carries it, and that under which a gateway notes
+/// who gave it. The same answer of the same person has the same id, so the engine takes it once. Any other answer has
+/// another one, so nobody can give an answer in the name of somebody who has not given it.
 pub fn answer_id(answer: &ResolveApproval) -> String {
     let digest = Sha256::digest(answer.encode_to_vec());
-    format!("{}/{}", answer.execution_id, hex(&digest, 16))
+    format!("{}/{}", answer.execution_id, hex(&digest, 32))
 }
 
 /// Returns the key by which the engine shares out the work of workers among tenants: the tenant, or a hash of one that is
@@ -181,6 +199,38 @@ mod tests {
         assert!(approval.starts_with("exec_1/"), "{approval}");
         assert_eq!(approval, answer_id(&answer("approve")));
         assert_ne!(approval, answer_id(&answer("deny")));
+    }
+
+    #[test]
+    fn an_approval_is_bound_to_tool_input_and_definition() {
+        let json = |text: &str| Json::parse(text).unwrap();
+        let definition = |description: &str, schema: &str, effect: &Effect| {
+            tool_definition_hash("pay", description, &json(schema), effect)
+        };
+        let shown = definition("Pays.", r#"{"type":"object","a":1}"#, &Effect::Once);
+        assert_eq!(
+            shown,
+            definition("Pays.", r#"{ "a": 1, "type": "object" }"#, &Effect::Once)
+        );
+        let others = [
+            definition("Pays!", r#"{"type":"object","a":1}"#, &Effect::Once),
+            definition("Pays.", r#"{"type":"object","a":2}"#, &Effect::Once),
+            definition("Pays.", r#"{"type":"object","a":1}"#, &Effect::Read),
+        ];
+        assert!(others.iter().all(|other| *other != shown));
+        let hash = approval_hash("pay", &json(r#"{"to":"Ada","n":1.0}"#), &shown);
+        assert_eq!(
+            hash,
+            approval_hash("pay", &json(r#"{"n": 1.0, "to": "\u0041da"}"#), &shown)
+        );
+        for other in [
+            approval_hash("give", &json(r#"{"to":"Ada","n":1.0}"#), &shown),
+            approval_hash("pay", &json(r#"{"to":"Ada","n":1}"#), &shown),
+            approval_hash("pay", &json(r#"{"to":"Ada","n":1.0}"#), &others[0]),
+        ] {
+            assert_ne!(hash, other);
+        }
+        assert_eq!(hash.len(), 32);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A JSON value that is kept exactly as it was written.
 
+use std::collections::BTreeMap;
+
 use prost::Message;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::Error as _,
 };
 use serde_json::value::RawValue;
 
-use crate::storable;
+use crate::{limits::MAX_JSON_LEVELS, storable};
 
 /// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of
 /// tools are such values. The empty text, protobuf's default, stands for `null`.
@@ -58,9 +60,83 @@ impl Json {
         storable::stored_len(self.as_str())
     }
 
+    /// True when more arrays and objects lie in one another than many readers can follow ([`MAX_JSON_LEVELS`]).
+    pub fn is_too_deep(&self) -> bool {
+        levels(self.as_str()) > MAX_JSON_LEVELS
+    }
+
+    /// Returns the value in a form that does not depend on how it was written: without spaces, with the keys of objects in
+    /// the order of their bytes, and with each string escaped as little as possible. Numbers stay as they were written.
+    pub fn canonical(&self) -> String {
+        let mut text = String::with_capacity(self.as_str().len());
+        write_canonical(self.as_str(), &mut text);
+        text
+    }
+
     /// Returns the value as a tree. Numbers beyond 64 bits become floats in it, while the text keeps them.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
+    }
+}
+
+/// Counts how many arrays and objects of a JSON text lie in one another at the most. It takes no room on the stack.
+fn levels(json: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    let (mut is_in_string, mut is_escaped) = (false, false);
+    for byte in json.bytes() {
+        if is_in_string {
+            is_in_string = is_escaped || byte != b'"';
+            is_escaped = !is_escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => is_in_string = true,
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// Appends the canonical form of one JSON value. A level of nesting is read again for each level that it is in: the
+/// parser allows 128 of them.
+fn write_canonical(json: &str, text: &mut String) {
+    let json = json.trim();
+    let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
+    match json.as_bytes().first() {
+        Some(b'{') => {
+            let fields: BTreeMap<String, &RawValue> =
+                serde_json::from_str(json).unwrap_or_default();
+            text.push('{');
+            for (index, (key, value)) in fields.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&quoted(&key));
+                text.push(':');
+                write_canonical(value.get(), text);
+            }
+            text.push('}');
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+            text.push('[');
+            for (index, item) in items.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_canonical(item.get(), text);
+            }
+            text.push(']');
+        }
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(value) => text.push_str(&quoted(&value)),
+            // A lone surrogate has no other form.
+            Err(_) => text.push_str(json),
+        },
+        _ => text.push_str(json),
     }
 }
 
@@ -83,13 +159,29 @@ impl<'de> Deserialize<'de> for Json {
 
 #[cfg(test)]
 mod tests {
-    use super::Json;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::{Json, levels};
+    use crate::limits::MAX_JSON_LEVELS;
 
     #[test]
     fn keeps_large_numbers_and_key_order() {
         let text = r#"{"z":9007199254740993,"a":123456789012345678901234567890,"pi":3.10}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
+    }
+
+    #[test]
+    fn the_canonical_form_does_not_depend_on_how_it_was_written() {
+        let canonical = |text: &str| Json::parse(text).unwrap().canonical();
+        let written =
+            "{ \"b\" : [1.50, {\"y\":null,\"x\":\"\\u00e4\\/\"} ],\n\"a\":9007199254740993 }";
+        let expected = r#"{"a":9007199254740993,"b":[1.50,{"x":"ä/","y":null}]}"#;
+        assert_eq!(canonical(written), expected);
+        assert_eq!(canonical(expected), expected);
+        let deep = "[".repeat(120) + &"]".repeat(120);
+        assert_eq!(canonical(&deep), deep);
     }
 
     #[test]
@@ -101,5 +193,68 @@ mod tests {
     fn refuses_what_is_not_json() {
         assert!(Json::parse("{").is_err());
         assert!(Json::parse("1 2").is_err());
+    }
+
+    #[test]
+    fn what_is_deep_is_known_without_a_tree() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        for (levels, is_too_deep) in [
+            (0, false),
+            (MAX_JSON_LEVELS, false),
+            (MAX_JSON_LEVELS + 1, true),
+            (200_000, true),
+        ] {
+            let json = Json::parse(nested(levels)).unwrap();
+            assert_eq!(json.is_too_deep(), is_too_deep, "{levels}");
+        }
+        // A payload of the engine holds the value a few levels down, and its reader gives up at 128.
+        let wrapped = format!("{{\"a\":{{\"b\":{}}}}}", nested(MAX_JSON_LEVELS));
+        assert!(serde_json::from_str::<Value>(&wrapped).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_kept_to_the_letter_and_its_levels_are_those_of_its_tree(value in values()) {
+            let text = value.to_string();
+            let json = Json::parse(text.as_str()).unwrap();
+            prop_assert_eq!(serde_json::to_string(&json).unwrap(), text.as_str());
+            prop_assert_eq!(json.to_value(), value.clone());
+            prop_assert_eq!(levels(&text), levels_of(&value), "{}", text);
+        }
+
+        #[test]
+        fn any_text_is_a_value_or_is_refused(text in "\\PC{0,60}", json in "[\\[\\]{}\"\\\\:,0-9eE.tn -]{0,60}") {
+            for text in [text, json] {
+                let is_read = Json::parse(text.as_str()).map(|json| (json.is_too_deep(), json.to_value()));
+                prop_assert_eq!(is_read.is_ok(), serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+            }
+        }
+    }
+
+    fn levels_of(value: &Value) -> usize {
+        match value {
+            Value::Array(values) => 1 + values.iter().map(levels_of).max().unwrap_or(0),
+            Value::Object(fields) => 1 + fields.values().map(levels_of).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Any value, with brackets and escapes in its strings and names.
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+            r#"[\[\]{}"\\]{0,8}"#.prop_map(Into::into),
+        ];
+        leaf.prop_recursive(6, 40, 4, |inner| {
+            let name = r#"[a"\\{\[]{0,3}"#;
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(name, inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
     }
 }

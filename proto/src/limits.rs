@@ -81,3 +81,8 @@ pub const MAX_SUMMARY_BYTES: usize = 64 * 1024;
 /// The longest text of a model (an answer or a thought), in bytes. With a longer one the call ends as an invalid
 /// response.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
+
+/// How many arrays and objects of a JSON value may lie in one another. Readers in many languages give up at 128 or more, the
+/// SDK of the engine among them, and values travel inside of messages that have a few levels of their own. A workflow whose
+/// payload its worker cannot read would stand still.
+pub const MAX_JSON_LEVELS: usize = 100;

@@ -5,12 +5,13 @@ use crate::{
     event::Event,
     ids,
     turn::{
-        AgentDefinition, AgentTool, LlmCompleteState, LoadedTurn, PlannedCall, ResolveApproval,
-        RunToolResult, SaveApproval, SaveEnd, SaveResult, ThinkResult, ToolCall, TurnOutput,
+        AgentDefinition, AgentTool, ApprovalPolicy, CallRule, LlmCompleteState, LoadedTurn,
+        PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveResult,
+        ThinkResult, ToolCall, TurnOutput,
     },
     words::{
-        AgentExecutionStatus, ApprovalState, Decision, Effect, EventType, FinishReason, OnCutReply,
-        OnFullContext, ToolKind, ToolStatus,
+        AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, Decision, Effect, EventType,
+        FinishReason, OnCutReply, OnDefinitionChange, OnFullContext, ToolKind, ToolStatus,
     },
 };
 
@@ -31,6 +32,9 @@ typed! {
     ThinkResult.finish: FinishReason, "Why the call of the model ended.";
     LlmCompleteState.finish: FinishReason, "Why the call of the model ended.";
     PlannedCall.kind: ToolKind, "Who runs the tool.";
+    PlannedCall.answers_from: AnswersFrom, "Which answers to its approval are taken.";
+    CallRule.by: ApprovalBy, "Who may approve the call.";
+    CallRule.answers_from: AnswersFrom, "Which answers to its approval are taken.";
     AgentTool.kind: ToolKind, "Who runs the tool.";
     ToolCall.kind: ToolKind, "Who runs the tool.";
     RunToolResult.status: ToolStatus, "How the tool execution ended.";
@@ -65,6 +69,23 @@ impl AgentDefinition {
     }
 }
 
+impl ApprovalPolicy {
+    /// Returns who may approve.
+    pub fn approvers(&self) -> ApprovalBy {
+        self.by
+            .as_deref()
+            .map_or(ApprovalBy::Anyone, ApprovalBy::from)
+    }
+}
+
+impl AgentTool {
+    /// Returns what becomes of a call when the tool has changed since the conversation used it before.
+    pub fn policy_on_definition_change(&self) -> OnDefinitionChange {
+        let word = self.on_definition_change.as_deref();
+        word.map_or(OnDefinitionChange::Run, OnDefinitionChange::from)
+    }
+}
+
 impl LoadedTurn {
     /// The number of the first step that the turn may not have. The step in which an agent's hooks are planned is none of its
     /// `max_steps`.
@@ -91,6 +112,11 @@ impl ToolCall {
     /// True when the model did not ask for the call: it is a hook of its agent.
     pub fn is_of_hook(&self) -> bool {
         self.hook.is_some()
+    }
+
+    /// Returns who may answer its approval, and what is known of its definition.
+    pub fn rule(&self) -> CallRule {
+        self.rule.clone().unwrap_or_default()
     }
 
     /// Returns what a retry of the tool may do; `None` when the model asked for a tool that its agent does not have.

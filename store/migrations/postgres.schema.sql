@@ -54,6 +54,13 @@ CREATE TABLE public.api_keys (
     revoked_at timestamp with time zone,
     last_used_at timestamp with time zone
 );
+CREATE TABLE public.approval_answers (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    execution_id text NOT NULL COLLATE pg_catalog."C",
+    answer_id text NOT NULL COLLATE pg_catalog."C",
+    answered_by text NOT NULL COLLATE pg_catalog."C",
+    answered_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.blobs (
     id text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -157,6 +164,7 @@ CREATE TABLE public.messages (
     thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     on_busy text DEFAULT ''::text NOT NULL,
     attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
+    sent_by text COLLATE pg_catalog."C",
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.reconciler (
@@ -199,12 +207,15 @@ CREATE TABLE public.tool_execution_records (
     approval text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     input_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     expires_at timestamp with time zone,
-    claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+    claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    definition_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    approval_rule jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 CREATE TABLE public.tool_grants (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     tool_name text NOT NULL COLLATE pg_catalog."C",
-    granted_at timestamp with time zone NOT NULL
+    granted_at timestamp with time zone NOT NULL,
+    definition_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.trace_contexts (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -263,6 +274,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.approval_answers
+    ADD CONSTRAINT approval_answers_pkey PRIMARY KEY (conversation_id, execution_id, answer_id);
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.client_tool_claims
@@ -346,6 +359,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_root_execution_id_fkey FOREIGN KEY (root_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
+ALTER TABLE ONLY public.approval_answers
+    ADD CONSTRAINT approval_answers_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.client_tool_claims

@@ -37,13 +37,15 @@ pub enum StoreError {
         /// The limit.
         limit: u32,
     },
-    /// The tenant already has as many conversations with a turn that runs or waits as it may.
+    /// The tenant, or the conversation's owner, already has as many conversations with a turn that runs or waits as it may.
     #[error(
-        "{limit} conversations of the tenant already have a turn that runs or waits; wait for one to end"
+        "{limit} conversations of the {of} already have a turn that runs or waits; wait for one to end"
     )]
     TooManyTurns {
         /// The limit.
         limit: u32,
+        /// Whose limit it is.
+        of: TurnsOf,
     },
     /// The client's id of a message belongs to a message with another text or other attachments, or its key of an upload
     /// to another file.
@@ -134,3 +136,21 @@ impl StoreError {
 
 /// Result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Whose turns are limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnsOf {
+    /// All of the tenant.
+    Tenant,
+    /// Those in conversations of one owner.
+    Owner,
+}
+
+impl std::fmt::Display for TurnsOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tenant => "tenant",
+            Self::Owner => "owner",
+        })
+    }
+}

@@ -36,7 +36,7 @@ pub use blob_files::{
     UploadError,
 };
 pub use connect::{Store, StoreOptions, check_url, connect, migrate};
-pub use error::{Missing, StoreError};
+pub use error::{Missing, StoreError, TurnsOf};
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 

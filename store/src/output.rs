@@ -173,12 +173,17 @@ impl ToolResult {
 }
 
 /// A result past the inline limit is cut, with a note that says so; the whole is the second part. A short result with
-/// numbers that would be long when they are written out becomes a string, in which they stay as they are.
+/// numbers that would be long when they are written out becomes a string, in which they stay as they are; and so does one
+/// that is too deep for the readers of its event.
 fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
     let text = result.as_str();
     if text.len() <= TOOL_RESULT_INLINE_BYTES {
         let is_short = result.stored_len() <= TOOL_RESULT_INLINE_BYTES;
-        let shown = if is_short { result } else { Json::of(&text) };
+        let shown = if is_short && !result.is_too_deep() {
+            result
+        } else {
+            Json::of(&text)
+        };
         return (shown, None);
     }
     // A string is shown as text, anything else as its JSON.

@@ -97,6 +97,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "agent_execution_events",
         "agent_executions",
         "api_keys",
+        "approval_answers",
         "blobs",
         "client_tool_claims",
         "context_cuts",
@@ -321,7 +322,7 @@ async fn fill(connection: &mut SqliteConnection) {
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
             INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at)
             SELECT 'c' || n, 't', 'a', '', 50, '2026', '2026' || n FROM n;
-        INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]'
+        INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]', NULL
             FROM conversations;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
             status, started_at) SELECT 'e' || id, id, 'm', 'e' || id, 0, 'a', 'h', 'completed', '2026'

@@ -4,6 +4,7 @@
 //!   workers hear at once of a cancel
 //! - [`in_process`]: the back end of a single process
 //! - [`redis`]: the back end of many processes
+//! - [`shared_counts`]: the trait [`SharedCounts`], by which gateways keep limits together
 //! - [`text_writer`]: joins a model's pieces into few publications
 //!
 //! What is here may be lost at any time without harm: the store has everything, and a reader that missed something asks
@@ -12,9 +13,11 @@
 pub mod api;
 pub mod in_process;
 pub mod redis;
+pub mod shared_counts;
 pub mod text_writer;
 
 pub use self::redis::{RedisStream, RedisStreamOptions};
 pub use api::*;
 pub use in_process::{InProcessStream, StreamOptions};
+pub use shared_counts::{Counted, Exceeded, Held, Holder, SharedCounts, Spent};
 pub use text_writer::TextWriter;

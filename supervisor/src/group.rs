@@ -14,6 +14,8 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::launch::inherited;
+
 const WATCHER: &str = include_str!("watcher.sh");
 
 /// The pause between two checks whether a process has ended. It is polled, so that any tokio runtime can wait for it:
@@ -66,6 +68,9 @@ impl ProcessGroup {
             .args(["-c", WATCHER, "everturn-watcher", signal_name(end.signal)])
             .arg((end.grace.as_millis() / 100).to_string())
             .arg(end.scratch.as_deref().unwrap_or("".as_ref()))
+            // A program that has our user may be able to read the watcher's environment, so no key may be in it.
+            .env_clear()
+            .envs(inherited(&["PATH"]))
             // The watcher could not remove the scratch directory if it were its own working directory.
             .current_dir("/")
             .process_group(0)

@@ -4,11 +4,12 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::Parser;
 use everturn_activities::tools::{Tool, TypedTool, typed};
+use everturn_supervisor::launch::launched;
 
 use crate::{
     chat,
     cli::{Cli, Command, ConfigCommand},
-    dev, logging, roles, tail, waterfall,
+    dev, environment, logging, roles, tail, waterfall,
 };
 
 /// The binary `everturn`, with tools of one's own: every role of it, read from the command line and the environment.
@@ -55,7 +56,14 @@ impl App {
     }
 
     /// Reads the command line and runs one role to its end. What went wrong is on standard error.
+    ///
+    /// Call it before you start a program or a thread: it also is what a program of a tool begins with
+    /// ([`launch`](everturn_supervisor::launch)), and it keeps other processes from looking into this one.
     pub async fn run(self) -> ExitCode {
+        if let Some(failed) = launched() {
+            return failed;
+        }
+        environment::shut();
         end_when_nobody_reads();
         // Installs one TLS backend for everything. Without it, HTTP clients panic at their first request.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();

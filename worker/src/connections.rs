@@ -11,7 +11,8 @@ use anyhow::{Context, anyhow, bail};
 use everturn_gateway::turns::RegisterError;
 use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
-    CancelNews, InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
+    CancelNews, InProcessStream, RedisStream, RedisStreamOptions, SharedCounts, StreamReader,
+    StreamWriter,
 };
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, GrpcCompression,
@@ -41,6 +42,8 @@ pub struct Stream {
     pub cancels: Arc<dyn CancelNews>,
     /// Used by gateways.
     pub reader: Arc<dyn StreamReader>,
+    /// What gateways share their counts by; `None` when there is one gateway alone.
+    pub counts: Option<Arc<dyn SharedCounts>>,
     /// Whether announcements of workers in other processes arrive.
     pub is_shared: bool,
 }
@@ -54,18 +57,35 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
             writer: stream.clone(),
             cancels: stream.clone(),
             reader: stream,
+            counts: None,
             is_shared: false,
         });
     };
-    let stream = RedisStream::connect(url, RedisStreamOptions::default())
+    let options = RedisStreamOptions {
+        installation: installation(common),
+        ..RedisStreamOptions::default()
+    };
+    let stream = RedisStream::connect(url, options)
         .with_context(|| format!("`{}` is not the URL of a Redis", without_password(url)))?;
     let stream = Arc::new(stream);
     Ok(Stream {
         writer: stream.clone(),
         cancels: stream.clone(),
-        reader: stream,
+        reader: stream.clone(),
+        counts: Some(stream),
         is_shared: true,
     })
+}
+
+/// What the gateways of one installation have in common, and others that use the same Redis have not: the task queue, and
+/// the name of the database. The rest of its address may differ from process to process.
+fn installation(common: &Common) -> String {
+    let database = common.database();
+    let name = match database.parse::<url::Url>() {
+        Ok(url) => url.path().to_owned(),
+        Err(_) => database,
+    };
+    format!("{} {name}", common.task_queue)
 }
 
 /// What a worker and a gateway are connected to.

@@ -6,6 +6,7 @@
 //! - [`logging`]: what is written to standard error
 //! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: Temporal and the store, waited for with back-off
+//! - [`environment`]: the secrets of the environment, kept from other processes
 //! - [`roles`]: what a process can be: worker, gateway, and the commands of operators
 //! - [`telemetry`]: health and metrics of a process
 //! - [`version`]: the version of this build
@@ -23,6 +24,7 @@ pub mod config;
 pub mod connections;
 pub mod demo;
 pub mod dev;
+pub mod environment;
 pub mod frames;
 pub mod logging;
 pub mod roles;

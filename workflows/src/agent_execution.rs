@@ -23,7 +23,7 @@ use crate::{
     AgentExecution, after_turn,
     calls::CallError,
     inbox::Message,
-    outside::Refusal,
+    outside::{Refusal, Through},
     state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id, show_waiting},
     turn::{Outcome, Turn, TurnEnd},
 };
@@ -153,17 +153,35 @@ impl AgentExecution {
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let Ok(answer) = answer.0 else { return Ok(()) };
         let id = answer.execution_id.clone();
-        let taken = ctx.state_mut(|state| state.outside.resolve(answer));
+        let taken = ctx.state_mut(|state| state.outside.resolve(answer, Through::Update));
         if !ctx.patched(ANSWERS_ARE_STORED) {
             return Ok(());
         }
-        let is_settled = |state: &Self| state.outside.is_settled(&id);
+        // The store may refuse this answer, or the one that was taken before it. Then the call waits on.
+        let number = taken.as_ref().ok().copied();
+        let comes_second = taken == Err(Refusal::BeingStored);
+        let is_open_again =
+            |state: &Self| state.outside.needs_approval(&id) && state.outside.answer(&id).is_none();
+        let is_settled = |state: &Self| {
+            state.outside.is_settled(&id)
+                || number.is_some_and(|number| state.outside.refusal_of(number).is_some())
+                || (comes_second && is_open_again(state))
+        };
         // It fails when the run is cancelled. Then the end of the turn observes the call.
         let _ = ctx.wait_condition(is_settled).await;
+        let refused = ctx.state(|state| {
+            let why = number.and_then(|number| state.outside.refusal_of(number));
+            why.map(str::to_owned)
+        });
+        if let Some(why) = refused {
+            return Err(why.into());
+        }
         // This answer may have been checked before another one was taken (docs/libraries.md, Temporal SDK: updates are
         // checked before any of them is handled).
-        taken.map_err(|refusal| match refusal {
-            Refusal::BeingStored => Refusal::Answered.to_string().into(),
+        taken.map(drop).map_err(|refusal| match refusal {
+            Refusal::BeingStored if !ctx.state(is_open_again) => {
+                Refusal::Answered.to_string().into()
+            }
             other => other.to_string().into(),
         })
     }
@@ -179,12 +197,12 @@ impl AgentExecution {
             .as_ref()
             .map_err(|error| format!("{}: {error}", refusal::INVALID))?;
         self.outside
-            .check(answer)
+            .check(answer, Through::Update)
             .map_err(|refusal| refusal.to_string().into())
     }
 
     /// Takes the answer to an approval from the command line (`temporal workflow signal`). One that does not fit is
-    /// ignored: a signal has no answer.
+    /// ignored, and query `status` says why: a signal has no answer.
     #[signal(name = "resolve_approval")]
     pub fn resolve_by_signal(
         &mut self,
@@ -192,7 +210,7 @@ impl AgentExecution {
         answer: Lenient<ResolveApproval>,
     ) {
         if let Ok(answer) = answer.0 {
-            let _ = self.outside.resolve(answer);
+            let _ = self.outside.resolve(answer, Through::Signal);
         }
     }
 

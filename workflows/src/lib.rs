@@ -8,6 +8,7 @@
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
 //! - `outside`: pure; approvals and client results that are waited for
+//! - `approval`: the wait for a person's approval
 //! - `step_calls`: pure; how many calls of a step may begin, and which only wait
 //! - `after_turn`: the workflow `after-turn`, which runs the hooks of an agent after its turn
 //! - `remote`: tools that other workers run
@@ -20,7 +21,10 @@
 
 mod after_turn;
 mod agent_execution;
+mod approval;
 mod calls;
+#[cfg(test)]
+mod hostile_tests;
 mod inbox;
 mod outside;
 mod remote;

@@ -169,7 +169,8 @@ impl AgentExecution {
             None if content.trim().is_empty() => return None,
             None => {
                 let number = self.anonymous_messages;
-                self.anonymous_messages += 1;
+                // Somebody may have typed the largest number. An overflow would have the task fail for ever.
+                self.anonymous_messages = number.wrapping_add(1);
                 ids::anonymous_message_id(first_execution_run_id, number)
             }
         };
@@ -205,6 +206,8 @@ impl AgentExecution {
                 .clone_from(&current.agent_execution_id);
             status.step = current.step;
             status.waiting_for = self.outside.waiting();
+            status.approvals = self.outside.waiting_approvals();
+            status.refused_answers = self.outside.refused_answers();
             if let Phase::RunningTools(tools) = &current.phase {
                 status.running_tools.clone_from(tools);
             }

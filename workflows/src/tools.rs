@@ -3,7 +3,7 @@
 //!
 //! Before it runs, a call may wait for a person's approval. A worker's own tool is an activity; a client tool runs at the
 //! client, and the turn waits for its result; a remote tool runs at another worker (`remote.rs`); `delegate` runs a
-//! sub-agent (`sub_agent.rs`).
+//! sub-agent (`sub_agent.rs`). How an approval is waited for is in `approval.rs`.
 //!
 //! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
 
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use everturn_proto::{
     turn::{
-        Delegation, PlannedCall, ResolveApproval, RunToolRequest, RunToolResult, SaveApproval,
-        SaveObserve, SaveResult, TurnInput, save_request::Batch,
+        Delegation, PlannedCall, RunToolRequest, RunToolResult, SaveObserve, SaveResult, TurnInput,
+        save_request::Batch,
     },
-    words::{ApprovalState, Decision, ToolKind, failure},
+    words::{ToolKind, failure},
 };
 use futures::FutureExt;
 use temporalio_workflow::{TimerOptions, join_all, select};
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// How a wait ended.
-enum Waited {
+pub(crate) enum Waited {
     /// What was waited for is there.
     Done,
     /// The time is over.
@@ -286,52 +286,6 @@ impl Turn<'_> {
         ran.map(|()| Ran::Recorded)
     }
 
-    /// Waits for the approval, for days if need be, and saves the answer. Returns false when the call must not run:
-    /// then the answer has observed it, or the end of the turn will.
-    async fn is_approved(
-        &self,
-        call: &PlannedCall,
-        left: Option<Duration>,
-    ) -> Result<bool, CallError> {
-        let id = call.execution_id.as_str();
-        let asked_for = call.approval_timeout_s.unwrap_or_default();
-        let timeout = left.unwrap_or(Duration::from_secs(u64::from(asked_for)));
-        let waited = self
-            .wait(timeout, Rest::Approval, call, |state| {
-                state.outside.answer(id).is_some()
-            })
-            .await;
-        let (decision, answer) = match waited {
-            Waited::Cancelled => return Ok(false),
-            Waited::Expired => {
-                self.ctx.state_mut(|state| state.outside.expire(id));
-                (ApprovalState::Expired, ResolveApproval::default())
-            }
-            Waited::Done => {
-                let answer = self
-                    .ctx
-                    .state(|state| state.outside.answer(id).cloned())
-                    .unwrap_or_default();
-                let decision = match answer.decision() {
-                    Decision::Approve => ApprovalState::Approved,
-                    Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
-                };
-                (decision, answer)
-            }
-        };
-        let save = SaveApproval {
-            execution_id: id.to_owned(),
-            decision: (&decision).into(),
-            tool_input: answer.tool_input,
-            reason: answer.reason,
-            remember: answer.remember,
-            resolved_by: answer.resolved_by,
-        };
-        let ended = self.save(Batch::Approval(save)).await?;
-        self.ctx.state_mut(|state| state.outside.answer_stored(id));
-        Ok(decision == ApprovalState::Approved && ended.is_none())
-    }
-
     /// Waits for the client's result. Whoever received the result has stored it, and the observe reads it from the
     /// store.
     async fn await_client(
@@ -358,7 +312,7 @@ impl Turn<'_> {
     }
 
     /// Waits until `is_there`, for `timeout` at the most, or until the turn is cancelled. No worker is held meanwhile.
-    async fn wait(
+    pub(crate) async fn wait(
         &self,
         timeout: Duration,
         what: Rest,

@@ -252,7 +252,7 @@ impl<'a> Turn<'a> {
         };
         // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3, idempotent saves).
         if thought.finish() == FinishReason::Stop {
-            let has_step_left = self.step + 1 < loaded.step_limit();
+            let has_step_left = self.step.saturating_add(1) < loaded.step_limit();
             if thought.goes_on && has_step_left && !self.cancellation.is_cancelled() {
                 return self.save_and_go_on(Batch::CutReply(SaveCutReply {})).await;
             }
@@ -295,7 +295,7 @@ impl<'a> Turn<'a> {
 
     /// Goes to the next step. When the history is long, a new run begins with it (invariant 4, linear history).
     fn next_step(&mut self) -> Next {
-        self.step += 1;
+        self.step = self.step.saturating_add(1);
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
         if is_long {
             Next::NewRun(NextRun {
@@ -385,7 +385,7 @@ impl<'a> Turn<'a> {
         };
         Ok(TurnEnd {
             status: stored,
-            steps: self.step + 1,
+            steps: self.step.saturating_add(1),
             failure,
         })
     }
@@ -395,7 +395,7 @@ impl<'a> Turn<'a> {
         Ok(self.ended(&self.save_batch(batch).await?))
     }
 
-    async fn save_batch(&self, batch: Batch) -> Result<SaveResult, CallError> {
+    pub(crate) async fn save_batch(&self, batch: Batch) -> Result<SaveResult, CallError> {
         let request = SaveRequest {
             conversation_id: self.conversation_id.clone(),
             message_id: self.message.id.clone(),
@@ -407,11 +407,11 @@ impl<'a> Turn<'a> {
         calls::save(self.ctx, request).await
     }
 
-    fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
+    pub(crate) fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
         let status = saved.status();
         (status != AgentExecutionStatus::Running).then(|| TurnEnd {
             status,
-            steps: self.step + 1,
+            steps: self.step.saturating_add(1),
             failure: None,
         })
     }

@@ -3,7 +3,7 @@
 use std::{
     error::Error as StdError,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use reqwest::{
@@ -13,7 +13,7 @@ use reqwest::{
     redirect, retry,
 };
 
-use super::{EgressPolicy, Refused, Route};
+use super::{EgressPolicy, Refused, Route, signature::Signer};
 
 /// Redirects of one request: a service that needs more is misconfigured.
 const MAX_REDIRECTS: usize = 3;
@@ -43,6 +43,8 @@ pub struct Outgoing {
     pub url: Url,
     /// Headers, secrets among them. A redirect to another origin leaves all of them behind.
     pub headers: HeaderMap,
+    /// Says for whom the request is, and proves it. A redirect to another origin leaves it behind, too.
+    pub signer: Option<Signer>,
     /// JSON.
     pub body: Option<String>,
     /// For everything, redirects and the body of the answer included.
@@ -139,9 +141,20 @@ impl Egress {
             Route::Allowed => &self.allowed,
             Route::Checked => &self.checked,
         };
+        let mut headers = request.headers.clone();
+        if let Some(signer) = &request.signer {
+            let body = request.body.as_deref();
+            signer.sign(
+                &mut headers,
+                &request.method,
+                &request.url,
+                body,
+                SystemTime::now(),
+            );
+        }
         let mut sending = client
             .request(request.method.clone(), request.url.clone())
-            .headers(request.headers.clone())
+            .headers(headers)
             .timeout(deadline.saturating_duration_since(Instant::now()));
         if let Some(body) = &request.body {
             sending = sending
@@ -207,6 +220,7 @@ fn redirected(request: Outgoing, status: StatusCode, target: Url) -> Result<Outg
             return Err(EgressError::Redirect(message));
         }
         next.headers.clear();
+        next.signer = None;
     }
     Ok(next)
 }

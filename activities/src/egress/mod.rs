@@ -7,9 +7,11 @@
 //!
 //! - `addresses`: which addresses are public, and networks as an operator writes them
 //! - `client`: the HTTP client that obeys
+//! - `signature`: for whom a request is made, and the proof of it
 
 mod addresses;
 mod client;
+mod signature;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +22,7 @@ use reqwest::Url;
 use url::Host;
 
 pub use client::{Egress, EgressError, Incoming, Outgoing};
+pub use signature::{Signer, SigningKey};
 
 /// Where requests may go besides the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

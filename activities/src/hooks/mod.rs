@@ -23,8 +23,12 @@ use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
 use crate::{
-    AgentActivities, attempt::Attempt, failure as fail, model::ModelToolCall, think,
-    tools::ToolSpec,
+    AgentActivities,
+    attempt::Attempt,
+    failure as fail,
+    model::ModelToolCall,
+    think,
+    tools::{Asker, ToolSpec},
 };
 
 /// How long the source of a tool may take to say what the tool is: an MCP server may have to start. It is less than the time in
@@ -39,7 +43,12 @@ pub(crate) async fn plan(
     around: &Around<'_>,
     execution_id: impl Fn(usize) -> String,
 ) -> Vec<ToolCall> {
-    let specs = join_all(hooks.iter().map(|planned| spec(activities, planned))).await;
+    let specs = join_all(
+        hooks
+            .iter()
+            .map(|planned| spec(activities, planned, around)),
+    )
+    .await;
     let planned = hooks.iter().zip(specs).enumerate();
     planned
         .map(|(index, (planned, spec))| {
@@ -62,9 +71,17 @@ pub(crate) async fn plan(
 }
 
 /// What the tool of a hook is. `None` when it is not there: then it fails when it runs, and says so.
-async fn spec(activities: &AgentActivities, hook: &AgentHook) -> Option<ToolSpec> {
+async fn spec(
+    activities: &AgentActivities,
+    hook: &AgentHook,
+    around: &Around<'_>,
+) -> Option<ToolSpec> {
+    let asker = Asker {
+        tenant_id: &around.owner.tenant_id,
+        agent: around.agent,
+    };
     let name = hook.tool.as_ref().map_or("", |tool| tool.name.as_str());
-    let found = timeout(FIND_LIMIT, activities.tools.find(name)).await;
+    let found = timeout(FIND_LIMIT, activities.tools.find(name, asker)).await;
     Some(found.ok()?.ok()?.spec().clone())
 }
 

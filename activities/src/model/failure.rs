@@ -273,3 +273,62 @@ fn root(error: &dyn StdError) -> String {
     }
     inner.to_string().chars().take(MAX_DETAIL_CHARS).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use everturn_proto::words::failure;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Bodies of errors with what providers put there, and with anything else.
+    fn bodies() -> impl Strategy<Value = Value> {
+        const WORDS: [&str; 8] = [
+            "insufficient_quota",
+            "content_filter",
+            "context_length_exceeded",
+            "overloaded_error",
+            "tokens",
+            "429",
+            "1e9s",
+            "-3s",
+        ];
+        let leaf = prop_oneof![
+            4 => prop::sample::select(&WORDS[..]).prop_map(Value::from),
+            1 => any::<String>().prop_map(Value::from),
+            1 => any::<u64>().prop_map(Value::from),
+            1 => Just(Value::Null),
+        ];
+        leaf.prop_recursive(4, 20, 4, |inner| {
+            let name = "error|message|type|code|status|details|retryDelay|reason|violations|quotaId|innererror";
+            prop_oneof![
+                1 => prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                3 => prop::collection::hash_map(name, inner, 0..4).prop_map(|fields| json!(fields)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_of_a_provider_is_an_error_with_a_code(
+            body in bodies(), text in "\\PC{0,2000}", status in 300_u16..600,
+        ) {
+            let call = Call { provider: "p", model: "m" };
+            let status = StatusCode::from_u16(status).unwrap();
+            let headers = HeaderMap::new();
+            let errors = [
+                from_body(call, &body),
+                from_status(call, status, &body.to_string(), &headers),
+                from_status(call, status, &text, &headers),
+                content_policy("p", &text),
+            ];
+            for error in errors {
+                prop_assert!(failure::ALL.contains(&error.code), "{}", error.code);
+                prop_assert!(error.message.chars().count() <= MAX_DETAIL_CHARS + 300, "{}", error.message);
+                let wait = error.retry_after.unwrap_or_default();
+                prop_assert!(wait <= Duration::from_mins(10), "{:?}", wait);
+            }
+        }
+    }
+}

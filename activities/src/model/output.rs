@@ -1,6 +1,6 @@
 //! What an agent's answers have to be: JSON values that fit a schema (`[agents.NAME.output]`).
 
-use everturn_proto::{Json, turn::AgentDefinition, words::MessageRole};
+use everturn_proto::{Json, limits::MAX_JSON_LEVELS, turn::AgentDefinition, words::MessageRole};
 use everturn_store::ContextMessage;
 use serde_json::Value;
 
@@ -53,6 +53,11 @@ impl OutputFormat {
         }
         let value =
             Json::parse(text).map_err(|error| format!("The answer is not JSON: {error}."))?;
+        if value.is_too_deep() {
+            return Err(format!(
+                "The answer has more than {MAX_JSON_LEVELS} arrays and objects in one another."
+            ));
+        }
         // The configuration was checked. A schema that a later version refuses binds nobody.
         let Ok(validator) = compile_schema(&self.schema) else {
             return Ok(value);

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     failure as fail,
     model::{ModelError, ModelReply, ModelRequest, OutputFormat, Parameters},
-    tools::{ToolSpec, builtin::read_result, delegate},
+    tools::{Asker, ToolSpec, builtin::read_result, delegate},
 };
 
 /// Why a call has no reply.
@@ -165,18 +165,20 @@ impl ModelCall<'_> {
             .tools
             .iter()
             .partition(|tool| tool.kind() == ToolKind::Delegate);
+        let asker = Asker {
+            tenant_id: self.tenant_id,
+            agent: &agent.name,
+        };
         let tools = self
             .activities
             .tools
-            .specs(registered.iter().map(|tool| tool.name.as_str()))
+            .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
             .await;
         let mut tools =
             tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
-        tools.extend(
-            delegate
-                .into_iter()
-                .map(|tool| delegate::spec(tool, self.activities.agents.by_name())),
-        );
+        tools.extend(delegate.into_iter().filter_map(|tool| {
+            delegate::spec(tool, self.activities.agents.by_name(), self.tenant_id)
+        }));
         let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
         let mut results = messages.iter().flat_map(|message| &message.tool_results);
         // What is offered once is offered on, because a request that begins otherwise is not in the provider's cache.

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, checkpoint::without_nul};
+use super::{ModelCall, checkpoint::without_nul, definitions::bind};
 use crate::{
     approval,
     model::ModelToolCall,
@@ -52,7 +52,11 @@ impl ModelCall<'_> {
                 offered,
             ));
         }
-        self.drop_granted(&mut planned).await?;
+        self.look_at_definitions(agent, offered, &mut planned)
+            .await?;
+        for call in &mut planned {
+            bind(call, &self.activities.approval_answers);
+        }
         Ok(planned)
     }
 
@@ -66,33 +70,14 @@ impl ModelCall<'_> {
             .cloned()
             .unwrap_or_else(|| ids::call_id(execution_id))
     }
-
-    /// Asks for no approval of the tools for which a person has said "do not ask again" in this conversation.
-    async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
-        let asking = planned
-            .iter()
-            .filter(|call| call.approval_timeout_s.is_some());
-        let names: Vec<_> = asking.map(|call| call.tool_name.clone()).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let conversation = &self.step.conversation_id;
-        let granted = self
-            .attempt
-            .insist(|| self.activities.turns.granted_tools(conversation, &names))
-            .await?;
-        for call in planned
-            .iter_mut()
-            .filter(|call| granted.contains(&call.tool_name))
-        {
-            call.approval_timeout_s = None;
-        }
-        Ok(())
-    }
 }
 
 /// The agent's settings of a tool; `None` when it has no such tool.
-fn settings(agent: &AgentDefinition, offered: &[ToolSpec], name: &str) -> Option<AgentTool> {
+pub(super) fn settings(
+    agent: &AgentDefinition,
+    offered: &[ToolSpec],
+    name: &str,
+) -> Option<AgentTool> {
     let listed = names::listed(&agent.tools, name).cloned();
     let is_offered = || offered.iter().any(|spec| spec.name == name);
     listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
@@ -119,7 +104,10 @@ pub(crate) fn planned_call(
         call_id,
         kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
         approval_timeout_s: approval::timeout_s(tool, &tool_input),
-        input_hash: ids::input_hash(&tool_name, tool_input.as_str()),
+        // What an approval is bound to is known once it is known which calls need one.
+        input_hash: String::new(),
+        definition_hash: String::new(),
+        rule: None,
         tool_name,
         tool_input: Some(tool_input),
         timeout_ms: if inline {
@@ -144,11 +132,11 @@ pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
     }
 }
 
-/// The arguments as the store can hold them. When their numbers would be long written out, they become a string: no tool
-/// takes that, and the model is told so.
+/// The arguments as the store can hold them and every reader can follow. When their numbers would be long written out, or
+/// they are too deep, they become a string: no tool takes that, and the model is told so.
 fn storable(arguments: Json) -> Json {
     let arguments = arguments.made_storable().unwrap_or(arguments);
-    if is_long_written_out(&arguments) {
+    if is_long_written_out(&arguments) || arguments.is_too_deep() {
         return Json::of(&arguments.as_str());
     }
     arguments
@@ -204,6 +192,11 @@ pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
         has_large_input: input.is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
         inline: call.inline,
         remote: call.remote.clone(),
+        answers_from: if call.approval_timeout_s.is_some() {
+            call.rule().answers_from
+        } else {
+            String::new()
+        },
     }
 }
 
@@ -217,6 +210,8 @@ fn bounded_name(name: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use everturn_proto::limits::MAX_JSON_LEVELS;
+
     use super::*;
 
     #[test]
@@ -228,6 +223,24 @@ mod tests {
         assert_eq!(shown.decode::<String>().unwrap(), too_long);
         let digits = storable(Json::parse(r#"{"n":1e131071}"#).unwrap());
         assert_eq!(digits.as_str(), r#"{"n":"1e131071"}"#);
+    }
+
+    /// The arguments of a remote tool travel through the workflow. If its worker could not read them, the turn would stand
+    /// still.
+    #[test]
+    fn arguments_that_are_too_deep_become_a_string() {
+        let nested = |levels: usize| {
+            format!(
+                r#"{{"a":{}{}}}"#,
+                "[".repeat(levels - 1),
+                "]".repeat(levels - 1)
+            )
+        };
+        let kept = nested(MAX_JSON_LEVELS);
+        assert_eq!(storable(Json::parse(kept.as_str()).unwrap()).as_str(), kept);
+        let too_deep = nested(MAX_JSON_LEVELS + 1);
+        let shown = storable(Json::parse(too_deep.as_str()).unwrap());
+        assert_eq!(shown.decode::<String>().unwrap(), too_deep);
     }
 
     #[test]

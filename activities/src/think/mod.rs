@@ -5,7 +5,7 @@
 //! the step compacts it instead, and the model thinks in the next one.
 //!
 //! - [`ask`]: what a call asks of its model; [`checkpoint`]: what is stored of the reply
-//! - [`calls`]: the tool calls of a reply
+//! - [`calls`]: the tool calls of a reply; [`definitions`]: what the definitions of their tools mean
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
 //! - [`known_contexts`]: the context, and what was read of it before
 //! - [`sent_files`]: the files that the context names
@@ -26,6 +26,7 @@ mod chain;
 mod checkpoint;
 mod circuits;
 mod compaction;
+mod definitions;
 mod hook_step;
 mod known_contexts;
 mod measures;
@@ -78,17 +79,20 @@ pub(crate) async fn think(
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
     let claimed = claim(activities, attempt, &step).await?;
-    let (log_id, generation, calls, has_budget, background, chain) = match claimed {
+    let (log_id, tenant_id, generation, calls, has_budget, background, chain) = match claimed {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
             log_id,
+            tenant_id,
             generation,
             calls,
             is_ahead: _,
             has_budget,
             background,
             chain,
-        } => (log_id, generation, calls, has_budget, background, chain),
+        } => (
+            log_id, tenant_id, generation, calls, has_budget, background, chain,
+        ),
     };
     let call = ModelCall {
         activities,
@@ -96,6 +100,7 @@ pub(crate) async fn think(
         step: &step,
         agent_hash: &request.agent_hash,
         log_id: &log_id,
+        tenant_id: &tenant_id,
         generation,
         has_budget,
         at_step_limit: request.at_step_limit,
@@ -149,6 +154,8 @@ struct ModelCall<'a> {
     step: &'a StepKey,
     agent_hash: &'a str,
     log_id: &'a LogId,
+    /// The conversation's tenant.
+    tenant_id: &'a str,
     generation: u32,
     /// The turn has a budget, of which the call reserves a part.
     has_budget: bool,

@@ -71,6 +71,14 @@ impl CheckedTool {
         &self.tool
     }
 
+    /// The same tool within another one, which has its spec.
+    pub(super) fn with(&self, wrap: impl FnOnce(Arc<dyn Tool>) -> Arc<dyn Tool>) -> Self {
+        Self {
+            tool: wrap(Arc::clone(&self.tool)),
+            validator: Arc::clone(&self.validator),
+        }
+    }
+
     /// What the model is told about it.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()

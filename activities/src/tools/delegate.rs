@@ -10,13 +10,22 @@ use serde_json::json;
 
 use super::{Effect, ToolSpec};
 
-/// The tool of an agent that may delegate. Agents that are not configured any more are not offered.
-pub fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> ToolSpec {
+/// The tool of an agent that may delegate. Agents that are not configured any more, or not for this tenant, are not offered; `None` when no agent is
+/// left.
+pub fn spec(
+    tool: &AgentTool,
+    agents: &BTreeMap<String, AgentDefinition>,
+    tenant_id: &str,
+) -> Option<ToolSpec> {
     let offered: Vec<_> = tool
         .delegates
         .iter()
         .filter_map(|name| agents.get(name))
+        .filter(|agent| agent.serves(tenant_id))
         .collect();
+    if offered.is_empty() {
+        return None;
+    }
     let mut description = "Gives a task to another agent and returns its answer. It knows nothing of this \
                            conversation: put all it needs into the task. Ask for several at once when their tasks do \
                            not depend on each other. The agents:"
@@ -31,7 +40,7 @@ pub fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> Too
         let _ = write!(description, "\n- {}: {purpose}", agent.name);
     }
     let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
-    ToolSpec {
+    Some(ToolSpec {
         name: DELEGATE_TOOL.to_owned(),
         description,
         parameters: json!({
@@ -45,7 +54,7 @@ pub fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> Too
         // Asked again it goes on with the sub-agent that it started.
         effect: Effect::Idempotent,
         is_inline: false,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -65,19 +74,21 @@ mod tests {
                 },
             )
         };
+        let mut others = agent("others", "for other tenants");
+        others.1.tenants = vec!["globex".to_owned()];
         let agents = BTreeMap::from([
+            others,
             agent("a", "knows a"),
             agent("b", ""),
             agent("c", "not for this one"),
         ]);
-        let delegates = ["a", "b", "gone"].map(str::to_owned).to_vec();
-        let spec = spec(
-            &AgentTool {
-                delegates,
-                ..AgentTool::default()
-            },
-            &agents,
-        );
+        let tool = |delegates: &[&str]| AgentTool {
+            delegates: delegates.iter().map(|name| (*name).to_owned()).collect(),
+            ..AgentTool::default()
+        };
+        assert_eq!(spec(&tool(&["gone", "others"]), &agents, "acme"), None);
+        assert!(spec(&tool(&["others"]), &agents, "globex").is_some());
+        let spec = spec(&tool(&["a", "b", "gone", "others"]), &agents, "acme").unwrap();
         assert_eq!(
             spec.parameters["properties"]["agent"]["enum"],
             json!(["a", "b"])

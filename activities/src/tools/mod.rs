@@ -3,6 +3,7 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources of tools that may change
+//! - `caller`: for whom a tool runs, in the words of each kind
 //! - `progress`: how far a call is; `events`: what it adds to the turn
 //! - [`builtin`]: the tools every worker has
 //! - `described`: tools that the client or other workers run
@@ -14,6 +15,7 @@
 //! - [`content`], [`process`]: for tools that give bytes or run programs; `excerpt`: for long texts
 
 pub mod builtin;
+mod caller;
 mod checked;
 pub mod content;
 pub mod delegate;
@@ -32,7 +34,7 @@ mod typed;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, ids, words::DEFAULT_TENANT};
 use tokio_util::sync::CancellationToken;
 
 pub use everturn_proto::words::Effect;
@@ -77,6 +79,15 @@ pub struct ToolSpec {
     pub is_inline: bool,
 }
 
+impl ToolSpec {
+    /// Returns the hash of the definition: of all that the model and a person who approves a call go by, and of what a
+    /// retry may do.
+    pub fn definition_hash(&self) -> String {
+        let (name, description) = (&self.name, &self.description);
+        ids::tool_definition_hash(name, description, &Json::of(&self.parameters), &self.effect)
+    }
+}
+
 /// Where a tool comes from. Who runs it is another question, which `everturn_proto::words::ToolKind` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolOrigin {
@@ -102,9 +113,25 @@ impl ToolOrigin {
     }
 }
 
-/// What a tool is told about its call.
+/// Who asks for tools. What a source has for one may not be what it has for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asker<'a> {
+    /// The tenant of the conversation, as the store knows it.
+    pub tenant_id: &'a str,
+    /// The name of the agent that is offered the tools, or calls one.
+    pub agent: &'a str,
+}
+
+/// What a tool is told about its call. For whom it runs (tenant, owner, agent) is what the store says, whatever a model or a
+/// message claims.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
+    /// The tenant of the conversation.
+    pub tenant_id: String,
+    /// The owner of the conversation, when it has one.
+    pub owner_id: Option<String>,
+    /// The name of the agent that calls.
+    pub agent: String,
     /// The conversation.
     pub conversation_id: String,
     /// The message whose turn it is.
@@ -130,11 +157,22 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// Who calls.
+    pub fn asker(&self) -> Asker<'_> {
+        Asker {
+            tenant_id: &self.tenant_id,
+            agent: &self.agent,
+        }
+    }
+
     /// The context of a call that belongs to no turn: for tests of tools, and for tools that a person calls by hand.
     pub fn by_hand() -> Self {
         const NO_TURN: &str = "by-hand";
         let unique = uuid::Uuid::new_v4().simple().to_string();
         Self {
+            tenant_id: DEFAULT_TENANT.to_owned(),
+            owner_id: None,
+            agent: NO_TURN.to_owned(),
             conversation_id: NO_TURN.to_owned(),
             message_id: NO_TURN.to_owned(),
             agent_execution_id: NO_TURN.to_owned(),

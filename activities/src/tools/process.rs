@@ -1,22 +1,28 @@
 //! Runs programs for tools. Each program has a process group of its own, which is killed when the program has ended,
 //! when the tool's future is dropped, and when the worker dies, also of kill -9. Only a process that leaves the group
-//! (with setsid) goes on.
+//! (with setsid) goes on. What a program may do says `[processes]` of everturn.toml (docs/operate/isolation.md).
 
 use std::{
     ffi::OsStr,
     io,
     process::{ExitStatus, Stdio},
+    sync::OnceLock,
     time::Duration,
 };
 
-use everturn_supervisor::{GroupEnd, ProcessGroup};
+use everturn_supervisor::{
+    GroupEnd, ProcessGroup,
+    launch::{self, Launch},
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,
 };
 
-/// The PATH of programs when the worker has none.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+use super::ToolContext;
+
+/// How the programs of all tools are started. It holds for the process, so that no tool can leave it out.
+static LAUNCH: OnceLock<Launch> = OnceLock::new();
 /// How long the output is read after the program has ended. A process that left the group may hold it open for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -33,6 +39,12 @@ pub struct Finished {
     pub is_cut: bool,
 }
 
+/// Says how the programs of all tools are started from now on. The first time counts. In a process where nobody says so,
+/// programs have the rights of the process.
+pub fn start_with(launch: Launch) {
+    let _first_counts = LAUNCH.set(launch);
+}
+
 /// Runs a program to its end, with no standard input, and with PATH as its only variable, because the worker's
 /// environment holds secrets. At most `max_bytes` of each output are kept. When the future is dropped, the program and
 /// what it started are killed.
@@ -41,14 +53,32 @@ pub async fn run<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     max_bytes: usize,
 ) -> io::Result<Finished> {
+    run_with(program, arguments, max_bytes, Vec::new()).await
+}
+
+/// Runs a program as [`run`] does, and tells it for whom: `EVERTURN_TENANT_ID`, `EVERTURN_OWNER_ID`,
+/// `EVERTURN_CONVERSATION_ID`, `EVERTURN_AGENT`, `EVERTURN_AGENT_EXECUTION_ID` and `EVERTURN_EXECUTION_ID`. A conversation
+/// without an owner has no variable for it. A value with a NUL in it is an error.
+pub async fn run_for<S: AsRef<OsStr>>(
+    context: &ToolContext,
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    max_bytes: usize,
+) -> io::Result<Finished> {
+    run_with(program, arguments, max_bytes, context.variables()?).await
+}
+
+async fn run_with<S: AsRef<OsStr>>(
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    max_bytes: usize,
+    variables: Vec<(String, String)>,
+) -> io::Result<Finished> {
     let group = ProcessGroup::start(&GroupEnd::KILL)?;
-    let mut child = Command::new(program)
+    let launch = LAUNCH.get_or_init(Launch::unconfined);
+    let mut child = Command::from(launch.command(program, &[])?)
         .args(arguments)
-        .env_clear()
-        .env(
-            "PATH",
-            std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
-        )
+        .envs(variables)
         .process_group(group.id())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -79,6 +109,9 @@ pub async fn run<S: AsRef<OsStr>>(
         }
         status
     };
+    if let Some(error) = launch::failure(status.code(), &output.1.bytes) {
+        return Err(error);
+    }
     let is_cut = output.0.is_cut || output.1.is_cut;
     Ok(Finished {
         status,
@@ -134,6 +167,24 @@ mod tests {
         let text = String::from_utf8(finished.stdout).unwrap();
         assert!(text.lines().all(|line| line.starts_with("PATH=")), "{text}");
         assert_eq!(sh("cat").await.stdout, b"");
+    }
+
+    #[tokio::test]
+    async fn a_program_knows_for_whom_it_runs() {
+        let context = ToolContext {
+            tenant_id: "acme".into(),
+            owner_id: Some("ann; rm -rf / \n".into()),
+            ..crate::tools::testing::context()
+        };
+        let script = [
+            "-c",
+            "printf %s \"$EVERTURN_TENANT_ID/$EVERTURN_OWNER_ID/$EVERTURN_EXECUTION_ID\"",
+        ];
+        let finished = run_for(&context, "sh", script, 1000).await.unwrap();
+        assert_eq!(
+            String::from_utf8(finished.stdout).unwrap(),
+            "acme/ann; rm -rf / \n/exec_0123456789ab"
+        );
     }
 
     #[tokio::test]

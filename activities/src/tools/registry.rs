@@ -14,7 +14,7 @@ use everturn_proto::words::DELEGATE_TOOL;
 use futures::future::join_all;
 
 use super::{
-    CheckedTool, RegisterError, Tool, ToolError, ToolSpec,
+    Asker, CheckedTool, RegisterError, Tool, ToolError, ToolSpec,
     checked::cut,
     names::{self, MAX_NAME_BYTES},
 };
@@ -29,12 +29,13 @@ pub type ToolSet = BTreeMap<String, CheckedTool>;
 /// (`names::qualified`).
 #[async_trait]
 pub trait ToolSource: Send + Sync {
-    /// The tools that are known now. May wait some seconds for a first answer of the source; empty while there is none.
-    async fn tools(&self) -> Arc<ToolSet>;
+    /// The tools that are known now and that these may use. May wait some seconds for a first answer of the source; empty while
+    /// there is none.
+    async fn tools(&self, asker: Asker<'_>) -> Arc<ToolSet>;
 
     /// Returns one of its tools. A tool that is not known is asked for at the source. The error says, for the model,
     /// why there is none.
-    async fn find(&self, name: &str) -> Result<CheckedTool, ToolError>;
+    async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError>;
 
     /// Closes what it keeps open. It is not used afterwards.
     async fn close(&self) {}
@@ -110,12 +111,12 @@ impl ToolRegistry {
     }
 
     /// The tool of this name; the error is for the model. May take as long as its source needs to start.
-    pub async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
+    pub async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError> {
         if let Some(tool) = self.tools.get(name) {
             return Ok(tool.clone());
         }
         match self.source(name) {
-            Some(source) => source.find(name).await,
+            Some(source) => source.find(name, asker).await,
             None => Err(ToolError::Failed(sentence(&self.unknown(name).to_string()))),
         }
     }
@@ -136,13 +137,13 @@ impl ToolRegistry {
     }
 
     /// What a model is told about the tools an agent lists. See [`Self::offered`].
-    pub async fn specs<I>(&self, listed: I) -> Result<Vec<ToolSpec>, UnknownTool>
+    pub async fn specs<I>(&self, listed: I, asker: Asker<'_>) -> Result<Vec<ToolSpec>, UnknownTool>
     where
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
         Ok(self
-            .offered(listed)
+            .offered(listed, asker)
             .await?
             .iter()
             .map(CheckedTool::spec)
@@ -152,7 +153,11 @@ impl ToolRegistry {
 
     /// The tools an agent lists, in that order and each once. Sources that do not answer, and tools they do not have
     /// (any more), are left out; an unknown tool of the worker's own is an error.
-    pub async fn offered<I>(&self, listed: I) -> Result<Vec<CheckedTool>, UnknownTool>
+    pub async fn offered<I>(
+        &self,
+        listed: I,
+        asker: Asker<'_>,
+    ) -> Result<Vec<CheckedTool>, UnknownTool>
     where
         I: IntoIterator,
         I::Item: AsRef<str>,
@@ -161,7 +166,7 @@ impl ToolRegistry {
             .into_iter()
             .map(|name| name.as_ref().to_owned())
             .collect();
-        let of_sources = self.known_of_sources(&listed).await;
+        let of_sources = self.known_of_sources(&listed, asker).await;
         let mut tools = Vec::new();
         let mut offered = BTreeSet::new();
         for listed in &listed {
@@ -190,7 +195,11 @@ impl ToolRegistry {
     }
 
     /// The tools of all sources that are listed, asked at once.
-    async fn known_of_sources(&self, listed: &[String]) -> BTreeMap<&str, Arc<ToolSet>> {
+    async fn known_of_sources(
+        &self,
+        listed: &[String],
+        asker: Asker<'_>,
+    ) -> BTreeMap<&str, Arc<ToolSet>> {
         let named: BTreeSet<&str> = listed
             .iter()
             .filter_map(|name| names::source_of(name))
@@ -199,7 +208,7 @@ impl ToolRegistry {
             .sources
             .iter()
             .filter(|(name, _)| named.contains(name.as_str()));
-        join_all(asked.map(|(name, source)| async { (name.as_str(), source.tools().await) }))
+        join_all(asked.map(|(name, source)| async { (name.as_str(), source.tools(asker).await) }))
             .await
             .into_iter()
             .collect()
@@ -240,16 +249,21 @@ mod tests {
     use super::*;
     use crate::tools::testing::fake;
 
+    const ASKER: Asker<'_> = Asker {
+        tenant_id: "acme",
+        agent: "default",
+    };
+
     /// A source with these tools.
     struct Server(Arc<ToolSet>);
 
     #[async_trait]
     impl ToolSource for Server {
-        async fn tools(&self) -> Arc<ToolSet> {
+        async fn tools(&self, _: Asker<'_>) -> Arc<ToolSet> {
             Arc::clone(&self.0)
         }
 
-        async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
+        async fn find(&self, name: &str, _: Asker<'_>) -> Result<CheckedTool, ToolError> {
             self.0
                 .get(name)
                 .cloned()
@@ -276,7 +290,7 @@ mod tests {
 
     async fn offered(listed: &[&str]) -> Vec<String> {
         registry()
-            .specs(listed)
+            .specs(listed, ASKER)
             .await
             .unwrap()
             .into_iter()
@@ -304,7 +318,10 @@ mod tests {
     #[tokio::test]
     async fn specs_come_in_the_order_asked_for() {
         assert_eq!(offered(&["weather", "alarm"]).await, ["weather", "alarm"]);
-        let error = registry().specs(["weather", "rain"]).await.unwrap_err();
+        let error = registry()
+            .specs(["weather", "rain"], ASKER)
+            .await
+            .unwrap_err();
         assert_eq!(
             error.to_string(),
             "there is no tool `rain`; the tools are: alarm, weather"
@@ -334,25 +351,42 @@ mod tests {
     #[tokio::test]
     async fn a_tool_is_found_or_the_model_is_told() {
         assert_eq!(
-            registry().find("weather").await.ok().unwrap().spec().name,
+            registry()
+                .find("weather", ASKER)
+                .await
+                .ok()
+                .unwrap()
+                .spec()
+                .name,
             "weather"
         );
         assert_eq!(
-            registry().find("fs__read").await.ok().unwrap().spec().name,
+            registry()
+                .find("fs__read", ASKER)
+                .await
+                .ok()
+                .unwrap()
+                .spec()
+                .name,
             "fs__read"
         );
         assert_eq!(
-            registry().find("fs__gone").await.err(),
+            registry().find("fs__gone", ASKER).await.err(),
             Some(ToolError::Failed("gone".into()))
         );
-        let message = registry().find("rain").await.err().unwrap().to_string();
+        let message = registry()
+            .find("rain", ASKER)
+            .await
+            .err()
+            .unwrap()
+            .to_string();
         assert_eq!(
             message,
             "There is no tool `rain`; the tools are: alarm, weather."
         );
         assert!(
             registry()
-                .find(&"n".repeat(100_000))
+                .find(&"n".repeat(100_000), ASKER)
                 .await
                 .err()
                 .unwrap()

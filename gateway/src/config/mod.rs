@@ -8,7 +8,7 @@ mod scope;
 mod temporal_ui;
 mod tenant;
 
-use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
@@ -24,7 +24,7 @@ pub use self::{
     reconciler::{LostTurns, ReconcilerConfig},
     scope::{Scope, Scopes},
     temporal_ui::{NoTemporalUi, TemporalUi},
-    tenant::TenantLimits,
+    tenant::{OwnerLimits, RequestRate, TenantLimits},
 };
 
 /// The `poll_interval` of a gateway to which workers announce what they save, as over Redis. Only an event whose
@@ -36,6 +36,8 @@ pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 pub struct GatewayConfig {
     /// Agents a conversation may be created with. Default: only `default`.
     pub agents: Vec<String>,
+    /// The tenants of those agents that not all tenants may use, by the agents' names. Default: there are none.
+    pub agent_tenants: BTreeMap<String, Vec<String>>,
     /// Agent of a conversation that names none. Default `default`.
     pub default_agent: String,
     /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
@@ -45,6 +47,8 @@ pub struct GatewayConfig {
     pub body_bytes: Option<NonZeroUsize>,
     /// Limits of each tenant.
     pub tenant: TenantLimits,
+    /// Limits of each owner.
+    pub owner: OwnerLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
     /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
@@ -101,10 +105,12 @@ impl Default for GatewayConfig {
     fn default() -> Self {
         Self {
             agents: vec![DEFAULT_AGENT.to_owned()],
+            agent_tenants: BTreeMap::new(),
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
             body_bytes: None,
             tenant: TenantLimits::default(),
+            owner: OwnerLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
             default_page: 1000,
@@ -130,6 +136,19 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
+    /// The agents that a conversation of this tenant may be created with.
+    pub(crate) fn agents_of(&self, tenant_id: &str) -> Vec<&str> {
+        let may_use = |agent: &&String| {
+            let tenants = self.agent_tenants.get(*agent);
+            tenants.is_none_or(|tenants| tenants.iter().any(|tenant| tenant == tenant_id))
+        };
+        self.agents
+            .iter()
+            .filter(may_use)
+            .map(String::as_str)
+            .collect()
+    }
+
     /// Bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
         let needed = self

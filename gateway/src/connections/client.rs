@@ -54,6 +54,8 @@ pub(crate) fn counted(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -90,5 +92,25 @@ mod tests {
         assert_eq!(count("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(count("::ffff:192.0.2.1"), "192.0.2.1");
         assert_eq!(count("192.0.2.1"), "192.0.2.1");
+    }
+
+    proptest! {
+        #[test]
+        fn any_forwarded_address_is_one_that_a_trusted_proxy_told(
+            lines in prop::collection::vec("[ -~]{0,20}|[0-9.]{1,15}(, ?[0-9a-f:.]{1,20}){0,20}", 0..4),
+        ) {
+            let trusted: [IpNet; 1] = ["10.0.0.0/8".parse().unwrap()];
+            let mut headers = HeaderMap::new();
+            for line in &lines {
+                headers.append(FORWARDED_FOR, line.parse().unwrap());
+            }
+            let stranger = Peer("203.0.113.9".parse().unwrap());
+            prop_assert_eq!(address(stranger, &headers, &trusted), stranger.0);
+            let proxy = Peer("10.0.0.1".parse().unwrap());
+            let told = address(proxy, &headers, &trusted);
+            let is_told = lines.iter().flat_map(|line| line.split(',')).filter_map(|hop| hop.trim().parse::<IpAddr>().ok());
+            prop_assert!(told == proxy.0 || is_told.map(|hop| hop.to_canonical()).any(|hop| hop == told), "{}", told);
+            let _ = counted(told);
+        }
     }
 }

@@ -199,7 +199,30 @@ pub fn checked_id(what: &str, id: String) -> Result<String, Problem> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use axum::http::header;
+    use everturn_proto::Json as RawJson;
+    use futures::FutureExt;
+    use proptest::prelude::*;
+
     use super::*;
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Fields {
+        _text: String,
+        _count: u32,
+        value: RawJson,
+    }
+
+    fn request(body: impl Into<RequestBody>) -> Request {
+        let request = Request::builder().header(header::CONTENT_TYPE, "application/json");
+        request.body(body.into()).unwrap()
+    }
+
+    fn read(body: &[u8]) -> Result<JsonBody<Fields>, Problem> {
+        let read = JsonBody::<Fields>::from_request(request(body.to_vec()), &());
+        read.now_or_never().unwrap()
+    }
 
     #[derive(Debug, PartialEq, Deserialize)]
     struct Part {
@@ -233,6 +256,43 @@ mod tests {
             r#"{"number": "1"}"#,
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_as_deep_as_it_likes_and_takes_no_room_on_the_stack() {
+        let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
+        let body = format!(r#"{{"value":{deep}}}"#);
+        assert!(read(body.as_bytes()).unwrap().0.value.is_too_deep());
+        for body in [format!(r#"{{"_text":{deep}}}"#), deep] {
+            assert_eq!(read(body.as_bytes()).unwrap_err().code(), Code::InvalidBody);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_read_or_is_refused_with_a_code(
+            bytes in prop::collection::vec(any::<u8>(), 0..60),
+            json in r#"\{("(_text|_count|value|x)":("[a-z\\]{0,4}"|[0-9eE.-]{1,8}|[\[\]{},]{1,6}|null),?){0,4}\}"#,
+        ) {
+            for body in [bytes.as_slice(), json.as_bytes()] {
+                match read(body) {
+                    Ok(JsonBody(fields)) => prop_assert!(RawJson::parse(fields.value.as_str()).is_ok()),
+                    Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidBody),
+                }
+                let optional = OptionalJsonBody::<Fields>::from_request(request(body.to_vec()), &());
+                if let Err(problem) = optional.now_or_never().unwrap() {
+                    prop_assert_eq!(problem.code(), Code::InvalidBody);
+                }
+            }
+        }
+
+        #[test]
+        fn any_id_is_one_of_a_path_or_is_refused(id in "\\PC{0,120}") {
+            match checked_id("thing", id.clone()) {
+                Ok(checked) => prop_assert!(checked == id && id.len() <= MAX_ID_BYTES && !id.contains(['/', ' '])),
+                Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidId),
+            }
         }
     }
 }

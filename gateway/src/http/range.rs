@@ -52,6 +52,8 @@ fn number(text: &str) -> Option<usize> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// What is asked of ten bytes.
@@ -101,6 +103,24 @@ mod tests {
         assert_eq!(of_ten("bytes=2-5", Some("\"tag\"")), Asked::Part(2..6));
         for other in ["\"other\"", "W/\"tag\"", "Sat, 21 Nov 2026 12:00:00 GMT"] {
             assert_eq!(of_ten("bytes=2-5", Some(other)), Asked::Whole, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_range_is_a_part_of_the_body_or_none(
+            range in "(bytes=)?[0-9, -]{0,30}", any in "[ -~]{0,30}", known in "[ -~]{0,10}", length in 0_usize..50,
+        ) {
+            for text in [range, any] {
+                let mut headers = HeaderMap::new();
+                headers.insert(header::RANGE, text.parse().unwrap());
+                headers.insert(header::IF_RANGE, known.parse().unwrap());
+                prop_assert!(known == "tag" || asked(&headers, "tag", length) == Asked::Whole);
+                headers.remove(header::IF_RANGE);
+                if let Asked::Part(part) = asked(&headers, "tag", length) {
+                    prop_assert!(part.start < part.end && part.end <= length, "{}: {:?}", text, part);
+                }
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         extract::{Caller, ExecutionPath},
         problem::{Code, Problem},
     },
-    limits::{StreamPermit, TenantUsage},
+    limits::{Limiter, StreamPermit},
     live::{
         Cursor, Feed, LiveHub,
         lists::{ListFeed, ListHub},
@@ -37,7 +37,7 @@ pub struct GatewayState {
     pub(crate) shutdown: CancellationToken,
     /// Cancelled some time after `shutdown`; open streams then end.
     pub(crate) closing: CancellationToken,
-    pub(crate) limits: TenantUsage,
+    pub(crate) limits: Limiter,
     /// How many files may be in memory at once.
     pub(crate) files_in_memory: Arc<Semaphore>,
     hub: LiveHub,
@@ -51,7 +51,7 @@ const FILES_IN_MEMORY: usize = 16;
 impl GatewayState {
     /// Makes the state of a gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
-        let limits = TenantUsage::new(&config);
+        let limits = Limiter::new(&config, ports.counts.clone());
         let hub = LiveHub::telling(
             Arc::clone(&ports.events),
             Arc::clone(&ports.stream),
@@ -155,13 +155,13 @@ impl GatewayState {
 
     /// Opens a stream of the conversation after `cursor`, which ends when the caller's credential does. Whether the
     /// caller may see the conversation must have been checked.
-    pub fn feed(
+    pub async fn feed(
         &self,
         caller: &Caller,
         conversation: &Conversation,
         cursor: Cursor,
     ) -> Result<Feed, Problem> {
-        let permit = self.stream_permit(caller)?;
+        let permit = self.stream_permit(caller).await?;
         telemetry::connected(conversation.last_sequence.saturating_sub(cursor.sequence));
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
         let replay = sse::replay(
@@ -180,8 +180,8 @@ impl GatewayState {
     }
 
     /// Opens a stream of the caller's list, which ends when the caller's credential does.
-    pub fn list_feed(&self, caller: &Caller) -> Result<ListFeed, Problem> {
-        let permit = self.stream_permit(caller)?;
+    pub async fn list_feed(&self, caller: &Caller) -> Result<ListFeed, Problem> {
+        let permit = self.stream_permit(caller).await?;
         Ok(ListFeed::new(
             self.lists.open(&caller.access),
             Arc::clone(&self.config),
@@ -192,7 +192,7 @@ impl GatewayState {
     }
 
     /// Counts one more stream of the caller, unless there are too many, or the gateway stops.
-    fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
+    async fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(Problem::new(
                 Code::ShuttingDown,
@@ -200,7 +200,7 @@ impl GatewayState {
             )
             .retry_after_s(1));
         }
-        Ok(self.limits.open_stream(&caller.access)?)
+        Ok(self.limits.open_stream(&caller.access).await?)
     }
 
     /// Records how many streams are open now, and how many conversations are read.

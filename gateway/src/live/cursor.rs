@@ -71,6 +71,10 @@ impl FromStr for Cursor {
             Some((sequence, saved)) => (sequence, Some(saved)),
             None => (text, None),
         };
+        // Numbers have no sign, although Rust reads one. No database knows the times that a negative one leads to.
+        if text.starts_with('+') || saved.is_some_and(|saved| saved.starts_with(['+', '-'])) {
+            return Err(wrong());
+        }
         let saved_ms = saved.map(|saved| i64::from_str_radix(saved, 16));
         Ok(Self {
             sequence: sequence.parse().map_err(|_| wrong())?,
@@ -90,6 +94,8 @@ impl TryFrom<String> for Cursor {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -126,6 +132,9 @@ mod tests {
             "4294967296",
             "7-1-1",
             "7 ",
+            "+7",
+            "7-+1",
+            "7--1cdda4faccd0000",
         ] {
             assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
         }
@@ -134,5 +143,17 @@ mod tests {
         }
         let extreme: Cursor = "1-7fffffffffffffff".parse().unwrap();
         assert_eq!(extreme.saved_by(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_cursor_or_is_refused(text in "\\PC{0,30}", like in "[0-9a-fA-F+-]{0,24}") {
+            for text in [text, like] {
+                let Ok(cursor) = text.parse::<Cursor>() else { continue };
+                prop_assert_eq!(cursor.to_string().parse::<Cursor>(), Ok(cursor), "{}", text);
+                let saved_by = cursor.saved_by();
+                prop_assert!(saved_by.is_none_or(|at| at >= DateTime::UNIX_EPOCH), "{}: {:?}", text, saved_by);
+            }
+        }
     }
 }

@@ -149,3 +149,100 @@ impl OpenTexts {
         frames
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use everturn_stream::Part;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Received {
+        Start(OpenText),
+        Piece(Piece),
+        Generation(String, u32),
+        Doubt,
+    }
+
+    /// What may come from Redis, whoever wrote it there. Some of it fits together.
+    fn received() -> impl Strategy<Value = Received> {
+        let number = prop_oneof![4 => 0..3_u32, 1 => any::<u32>()];
+        let offset = prop_oneof![4 => 0..6_usize, 1 => any::<usize>()];
+        let part = prop_oneof![Just(Part::Text), Just(Part::Reasoning)];
+        let texts = (
+            ("[ab]", number.clone(), part, number, offset),
+            ("[aé]{0,3}", any::<bool>(), 0..5_u8),
+        );
+        texts.prop_map(
+            |((agent, step, part, generation, offset), (text, is_end, kind))| {
+                let key = TextKey {
+                    agent_execution_id: agent.clone(),
+                    step,
+                    part,
+                };
+                let message_id = "m".to_owned();
+                match kind {
+                    0 => Received::Start(OpenText {
+                        message_id,
+                        key,
+                        generation,
+                        text,
+                        is_ended: is_end,
+                    }),
+                    1 => Received::Generation(agent, generation),
+                    2 => Received::Doubt,
+                    _ => Received::Piece(Piece {
+                        message_id,
+                        key,
+                        generation,
+                        offset,
+                        text,
+                        is_end,
+                        continues: false,
+                    }),
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn any_pieces_are_shown_as_the_text_that_they_make(all in prop::collection::vec(received(), 0..60)) {
+            let mut open = OpenTexts::default();
+            let mut shown: BTreeMap<TextKey, (u32, String)> = BTreeMap::new();
+            for received in all {
+                let frames = match received {
+                    Received::Start(text) => open.start(text),
+                    Received::Piece(piece) => open.append(piece).unwrap_or_default(),
+                    Received::Generation(agent, generation) => {
+                        open.note_generations(&BTreeMap::from([(agent, generation)]));
+                        Vec::new()
+                    }
+                    Received::Doubt => {
+                        open.doubt();
+                        Vec::new()
+                    }
+                };
+                for frame in frames {
+                    match frame {
+                        LiveFrame::TextStart(text) => {
+                            let newest = shown.insert(text.key, (text.generation, text.text));
+                            prop_assert!(newest.is_none_or(|(newest, _)| newest <= text.generation));
+                        }
+                        LiveFrame::TextDelta(piece) => {
+                            let (generation, text) = shown.get_mut(&piece.key).expect("a start came before");
+                            prop_assert_eq!((*generation, text.len()), (piece.generation, piece.offset));
+                            text.push_str(&piece.text);
+                        }
+                        _ => {}
+                    }
+                }
+                for ShownText { text, .. } in &open.texts {
+                    prop_assert_eq!(shown.get(&text.key), Some(&(text.generation, text.text.clone())));
+                }
+                prop_assert!(open.frames("c").len() <= 2 * MAX_TEXTS);
+            }
+        }
+    }
+}

@@ -4,8 +4,8 @@ use chrono::{TimeDelta, Utc};
 use everturn_gateway::turns::ApprovalOutcome;
 use everturn_proto::{
     Json,
-    turn::ToolCall,
-    words::{ApprovalState, ToolKind, ToolStatus, refusal},
+    turn::{CallRule, ToolCall},
+    words::{ApprovalBy, ApprovalState, ToolKind, ToolStatus, refusal},
 };
 use everturn_store::{OutsideTool, StoreError, ToolRecord};
 use serde_json::{Value, json};
@@ -131,6 +131,21 @@ async fn an_answer_goes_to_the_turn() {
 }
 
 #[tokio::test]
+async fn whoever_may_not_approve_may_deny() {
+    let mut call = waiting("exec_1");
+    call.record.call.rule = Some(CallRule {
+        by: ApprovalBy::Other.into(),
+        ..CallRule::default()
+    });
+    let gateway = gateway(vec![call]).await;
+    let path = format!("{APPROVALS}/exec_1");
+    let refused = gateway.post(&path, &answer("approve")).await;
+    refused.assert_problem(403, "approval_needs_other");
+    assert_eq!(gateway.turns.take(), [""; 0], "the turn is not asked");
+    assert_eq!(gateway.post(&path, &answer("deny")).await.status, 200);
+}
+
+#[tokio::test]
 async fn what_the_turn_says_becomes_a_problem() {
     let gateway = gateway(vec![waiting("exec_1")]).await;
     let refused = |word: &str| ApprovalOutcome::Refused(word.to_owned());
@@ -138,6 +153,7 @@ async fn what_the_turn_says_becomes_a_problem() {
         (refused(refusal::ANSWERED), 409, "approval_answered"),
         (refused(refusal::MISMATCH), 409, "approval_mismatch"),
         (refused(refusal::INVALID), 400, "invalid_body"),
+        (refused(refusal::NEEDS_OTHER), 403, "approval_needs_other"),
         (refused(refusal::UNKNOWN), 503, "turn_unavailable"),
         (refused(refusal::BEING_STORED), 503, "turn_unavailable"),
         (refused("of a later version"), 503, "turn_unavailable"),

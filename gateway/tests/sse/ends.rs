@@ -153,6 +153,7 @@ async fn a_deletion_ends_streams_at_once_and_purges_the_texts() {
 async fn feed_of(store: &MemoryStore) -> Feed {
     let keys = everturn_store::SqliteStore::open_in_memory().await.unwrap();
     let ports = Ports {
+        counts: None,
         deliveries: None,
         events: Arc::new(store.clone()),
         conversations: Arc::new(store.clone()),
@@ -171,9 +172,10 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         scopes: Scopes::all(),
         credential: Credential::Anonymous,
         expires_at: None,
+        principal: None,
     };
     let conversation = state.conversation(&caller, "c").await.unwrap();
-    let feed = state.feed(&caller, &conversation, Cursor::default());
+    let feed = state.feed(&caller, &conversation, Cursor::default()).await;
     feed.unwrap()
 }
 

@@ -277,6 +277,7 @@ impl TestGateway {
         let turns = Arc::new(RecordingTurns::default());
         let keys = SqliteStore::open_in_memory().await.unwrap();
         let ports = Ports {
+            counts: None,
             deliveries: None,
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),

@@ -49,6 +49,45 @@ words! {
     }
 }
 
+words! {
+    /// Who may approve a call.
+    pub enum ApprovalBy {
+        /// Whoever may answer approvals.
+        Anyone = "",
+        /// Nobody who sent a message of the turn.
+        Other = "other",
+    }
+}
+
+words! {
+    /// Which answers to an approval are taken.
+    pub enum AnswersFrom {
+        /// Those to calls of releases that bound no answer by hand: the hash may be absent.
+        Unbound = "",
+        /// Those of a gateway, and those of an operator through the engine. All of them name the hash.
+        Engine = "engine",
+        /// Only those that a gateway has noted in the store.
+        Gateway = "gateway",
+    }
+}
+
+words! {
+    /// What becomes of a call of a tool that has another definition than the one that its conversation has used before.
+    pub enum OnDefinitionChange {
+        /// It runs, unless a person has approved it with the other definition.
+        Run = "run",
+        /// A person is asked.
+        Ask = "ask",
+        /// It does not run.
+        Refuse = "refuse",
+    }
+}
+
+/// Who answered when the answer came through the engine, and no gateway has authenticated anybody.
+pub const OPERATOR: &str = "operator";
+/// Through what such an answer came.
+pub const THROUGH_ENGINE: &str = "engine";
+
 /// Why a turn refuses an answer to an approval. Each is the first word of the message with which the update
 /// `resolve_approval` is refused.
 pub mod refusal {
@@ -62,4 +101,8 @@ pub mod refusal {
     pub const MISMATCH: &str = "approval_mismatch";
     /// The answer itself is wrong.
     pub const INVALID: &str = "approval_invalid";
+    /// Whoever answers has sent a message of the turn, or is not known, and somebody else has to approve.
+    pub const NEEDS_OTHER: &str = "approval_needs_other";
+    /// No gateway has noted the answer, and only those of gateways are taken.
+    pub const NOT_THROUGH_GATEWAY: &str = "approval_not_through_gateway";
 }

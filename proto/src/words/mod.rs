@@ -15,7 +15,10 @@ mod tools;
 mod turns;
 
 pub use self::{
-    approvals::{ApprovalState, Decision, refusal},
+    approvals::{
+        AnswersFrom, ApprovalBy, ApprovalState, Decision, OPERATOR, OnDefinitionChange,
+        THROUGH_ENGINE, refusal,
+    },
     event_types::EventType,
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},

@@ -53,7 +53,7 @@ pub trait Conversations: Send + Sync {
     /// Stores a message as `queued` (invariant 9, accepted means durable). When the conversation already has a message
     /// with this `client_message_id`, that one is returned and nothing is written. It gives
     /// [`StoreError::OtherContent`] when that one has another text, [`StoreError::QueueFull`] when `max_queued` messages
-    /// wait, [`StoreError::TooManyTurns`] when the tenant has `max_turns`, and [`StoreError::NotFound`] when there is
+    /// wait, [`StoreError::TooManyTurns`] when the tenant has `max_turns` or the owner `max_turns_of_owner`, and [`StoreError::NotFound`] when there is
     /// no such conversation.
     ///
     /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
@@ -105,6 +105,8 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
+    /// Who sends it, as the gateway has authenticated them; `None` when nobody is known. Policies of approvals ask for it.
+    pub sent_by: Option<String>,
     /// The ids of the blobs that it names, each once. Accepting the message gives them to the conversation. The message
     /// is refused when the caller may not see one of them, or when it belongs to another conversation.
     pub attachments: Vec<String>,
@@ -117,6 +119,8 @@ pub struct NewMessage {
     /// Refuse when turns run or messages wait in this many other conversations of the tenant; `None`: never. Messages
     /// that arrive at the same instant in several conversations may pass it together: no lock is worth that.
     pub max_turns: Option<NonZeroU32>,
+    /// The same limit for the other conversations of the conversation's owner. One without an owner has none.
+    pub max_turns_of_owner: Option<NonZeroU32>,
 }
 
 /// What became of a message.

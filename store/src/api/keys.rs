@@ -113,6 +113,8 @@ pub struct ApiKey {
     /// Key or session.
     #[sqlx(try_from = "String")]
     pub kind: KeyKind,
+    /// The key that a session was opened with.
+    pub parent_id: Option<String>,
     /// SHA-256 of the secret.
     pub secret_hash: Vec<u8>,
     /// Whose conversations its bearer sees.

@@ -66,14 +66,16 @@ pub use self::{
         Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,
         MAX_SCANNED,
     },
-    outside::{ClientToolClaim, OutsideTool, OutsideTools, ResultSender},
+    outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
-    tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
+    tools::{
+        DefinedTool, StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult,
+    },
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
         AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext,

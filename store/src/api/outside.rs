@@ -41,6 +41,16 @@ pub trait OutsideTools: Send + Sync {
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>>;
 
+    /// Notes who gives an answer to an approval, before it goes through the engine: the store takes the name from here when
+    /// the answer is saved. The same answer may be noted again.
+    async fn note_answer(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        answer: NewAnswer<'_>,
+    ) -> Result<NotedAnswer>;
+
     /// Has one client run a call that waits for a client: until `until` no other one gets the claim. The claimant may claim
     /// again before and after that, which moves the time. `None` when the conversation has no such call, or the call
     /// waits no more.
@@ -52,6 +62,28 @@ pub trait OutsideTools: Send + Sync {
         claimant: &str,
         until: DateTime<Utc>,
     ) -> Result<Option<ClientToolClaim>>;
+}
+
+/// An answer to an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewAnswer<'a> {
+    /// Its id (`ids::answer_id`), which follows from all that it says.
+    pub id: &'a str,
+    /// Who gives it, as the gateway has authenticated them; empty when nobody is known.
+    pub answered_by: &'a str,
+    /// True when it lets the call run.
+    pub approves: bool,
+}
+
+/// What became of a note of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotedAnswer {
+    /// It is noted.
+    Noted,
+    /// It is not: somebody has to approve who is known and has sent no message of the turn.
+    NeedsOther,
+    /// It is not: there is no such call, or there are as many answers to it as may be.
+    TooMany,
 }
 
 /// Answer to a claim of a client tool.

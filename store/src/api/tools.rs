@@ -59,13 +59,27 @@ pub enum ToolClaim {
     Run {
         /// The record as it is from now on.
         record: ToolRecord,
-        /// How deep the agent execution is that asked: 0 for the turn's own agent.
-        depth: u32,
+        /// For whom it runs.
+        caller: ToolCaller,
     },
     /// It ended before; use the record.
     Ended(ToolRecord),
     /// An earlier attempt began and left nothing, and the tool may not run twice.
     OutcomeUnknown(ToolRecord),
+}
+
+/// For whom a tool runs, as the store knows it. Nothing of it comes from a model, from a message or from the run that asks.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct ToolCaller {
+    /// The tenant of the conversation.
+    pub tenant_id: String,
+    /// The owner of the conversation, when it has one.
+    pub owner_id: Option<String>,
+    /// The name of the agent that calls.
+    pub agent: String,
+    /// How deep its agent execution is: 0 for the turn's own agent, 1 for a sub-agent of it, and so on.
+    #[sqlx(try_from = "i64")]
+    pub depth: u32,
 }
 
 /// How a tool ended.
@@ -120,6 +134,15 @@ impl ToolRecord {
         });
         self.call.encoded_len() + ends.sum::<usize>()
     }
+}
+
+/// A tool, with the definition that a person has approved, or that a conversation has used.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct DefinedTool {
+    /// Its name.
+    pub tool_name: String,
+    /// The hash of the definition; empty when it is not known.
+    pub definition_hash: String,
 }
 
 /// The result of one tool call as the model sees it.

@@ -14,7 +14,7 @@ use everturn_proto::{
 use super::{
     Access, BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure,
     PageLimit, Reservation, Result, WorkerId,
-    tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
+    tools::{DefinedTool, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
 /// What a worker needs to run turns. The claims keep a call of the model from being paid twice (invariant 5, paid once)
@@ -84,12 +84,21 @@ pub trait TurnStore: Send + Sync {
         read: Option<ReadBefore>,
     ) -> Result<ModelContext>;
 
-    /// Returns those of these tools that need no more approvals in the conversation.
+    /// Returns those of these tools that need no more approvals in the conversation, with the definitions that a person has
+    /// approved.
     async fn granted_tools(
         &self,
         conversation_id: &str,
         tool_names: &[String],
-    ) -> Result<Vec<String>>;
+    ) -> Result<Vec<DefinedTool>>;
+
+    /// Returns the definitions with which the conversation has used these tools last. A tool that it has not used, or
+    /// whose definition no call was bound to, is left out.
+    async fn used_definitions(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<DefinedTool>>;
 
     /// Claims the LLM call of a step: gives the stored `llm_complete`, or a new generation (invariant 5, paid once).
     /// `worker` is the process that makes the call; `None` when it has no lease.
@@ -271,6 +280,8 @@ pub enum StepClaim {
     Call {
         /// The log that the step will be saved in: the deltas are published for its readers.
         log_id: LogId,
+        /// The conversation's tenant.
+        tenant_id: String,
         /// Larger than any that was given for this agent execution before.
         generation: u32,
         /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.

@@ -1,7 +1,10 @@
 //! Begins a turn: in one transaction the message is taken, the agent pinned and the agent execution inserted.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::words::{AgentExecutionStatus, failure};
+use everturn_proto::{
+    turn::AgentDefinition,
+    words::{AgentExecutionStatus, failure},
+};
 
 use super::{
     Connection,
@@ -32,8 +35,15 @@ use crate::{
 /// The longest title that is made from a message, in characters.
 const TITLE_CHARS: usize = 80;
 
-pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<TurnStart> {
+pub(super) async fn begin_turn(
+    connection: &mut Connection,
+    mut begin: BeginTurn,
+) -> Result<TurnStart> {
     let conversation = lock_or_create(connection, &begin).await?;
+    // An agent of other tenants is one that nobody knows. The conversation says whose it is, whatever the run was told.
+    if !begin.agent.serves(&conversation.tenant_id) {
+        begin.agent = AgentDefinition::only_a_name(begin.agent.name);
+    }
     let mut begun = begun_turns(connection, &begin).await?;
     let own = begun
         .iter()

@@ -55,6 +55,7 @@ struct ClaimRow {
     step_calls: u32,
     is_ahead: bool,
     log_id: String,
+    tenant_id: String,
     has_budget: bool,
     was_cut: bool,
     background_response: Option<Column<OfStep<BackgroundResponse>>>,
@@ -72,6 +73,7 @@ impl ClaimRow {
             cut_before: is_cut.then_some(row.generation),
             claim: StepClaim::Call {
                 log_id: row.log_id.into(),
+                tenant_id: row.tenant_id,
                 generation: row.generation,
                 calls: row.step_calls,
                 is_ahead: row.is_ahead,

@@ -54,14 +54,14 @@ pub(super) async fn claim_tool(
             .bind(CheckpointType::ToolStart.as_str());
     }
     let mut started: Vec<StartedRow> = start.fetch_all(&mut *connection).await?;
-    let Some(StartedRow { columns, depth }) = started.pop() else {
+    let Some(StartedRow { columns, caller }) = started.pop() else {
         return not_started(connection, key).await;
     };
     let record = ToolRecord::from(columns);
     if !WRITES_IN_PARTS {
         note_start(connection, &step, &record).await?;
     }
-    Ok(ToolClaim::Run { record, depth })
+    Ok(ToolClaim::Run { record, caller })
 }
 
 /// Stores the checkpoint `tool_start`.

@@ -14,6 +14,7 @@ use crate::{
 pub(super) struct LockedConversation {
     #[sqlx(try_from = "String")]
     pub(super) log_id: LogId,
+    pub(super) tenant_id: String,
     /// Its largest sequence number.
     #[sqlx(try_from = "i64")]
     pub(super) last_sequence: u32,

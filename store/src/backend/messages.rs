@@ -1,5 +1,7 @@
 //! The messages that a conversation accepts. Both transactions lock the conversation first.
 
+use std::num::NonZeroU32;
+
 use everturn_proto::{event::Attachment, words::OnBusy};
 use sqlx::types::Json as Column;
 
@@ -10,13 +12,13 @@ use super::{
     missing,
     sql::{
         blobs::{ATTACH, DETACH},
-        messages::{self, COUNT_QUEUED, QUEUED_MESSAGE, WITHDRAW_MESSAGE},
+        messages::{self, COUNT_QUEUED, COUNT_TURNS_OF_OWNER, QUEUED_MESSAGE, WITHDRAW_MESSAGE},
     },
 };
 use crate::{
     api::{Access, Blob, NewMessage, QueuedMessage, Result},
     columns::now,
-    error::{Missing, StoreError},
+    error::{Missing, StoreError, TurnsOf},
     rows::conversations::QueuedRow,
 };
 
@@ -48,7 +50,7 @@ pub(super) async fn queue(
         .fetch_optional(&mut *connection)
         .await?;
     let Some(stored) = stored else {
-        return Err(refusal(connection, new).await?);
+        return Err(refusal(connection, access, new).await?);
     };
     if !stored.has_this_content {
         // The client used one id twice by mistake: the second message must not vanish in silence.
@@ -64,16 +66,32 @@ pub(super) async fn queue(
 }
 
 /// Returns the error for a message that was not stored, which names the limit that the message has met.
-async fn refusal(connection: &mut Connection, new: &NewMessage) -> Result<StoreError> {
+async fn refusal(
+    connection: &mut Connection,
+    access: &Access,
+    new: &NewMessage,
+) -> Result<StoreError> {
+    let too_many = |of, limit: NonZeroU32| StoreError::TooManyTurns {
+        limit: limit.get(),
+        of,
+    };
     let count = sqlx::query_scalar(COUNT_QUEUED).bind(&new.conversation_id);
-    let queued: i64 = count.fetch_one(connection).await?;
-    Ok(match new.max_turns {
-        Some(limit) if queued < i64::from(new.max_queued) => {
-            StoreError::TooManyTurns { limit: limit.get() }
+    let queued: i64 = count.fetch_one(&mut *connection).await?;
+    if queued < i64::from(new.max_queued) {
+        if let Some(limit) = new.max_turns_of_owner {
+            let count = sqlx::query_scalar(COUNT_TURNS_OF_OWNER);
+            let count = count.bind(&new.conversation_id).bind(&access.tenant_id);
+            let turns: i64 = count.fetch_one(connection).await?;
+            if turns >= i64::from(limit.get()) {
+                return Ok(too_many(TurnsOf::Owner, limit));
+            }
         }
-        _ => StoreError::QueueFull {
-            limit: new.max_queued,
-        },
+        if let Some(limit) = new.max_turns {
+            return Ok(too_many(TurnsOf::Tenant, limit));
+        }
+    }
+    Ok(StoreError::QueueFull {
+        limit: new.max_queued,
     })
 }
 

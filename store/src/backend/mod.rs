@@ -77,21 +77,22 @@
 //! | `save`: thought and acts, observe, cut reply, end of a turn that has completed | 1; at a worker that has not begun the turn: 2 |
 //! | `save`: steer | 6 |
 //! | `save`: any other end | about 10 |
-//! | `save`: approval | 7 |
+//! | `save`: approval | 9 |
 //! | `save`, repeated | 6 |
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 · `fail_turn`: as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions` | 1 |
 //! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
-//! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
+//! | `waiting_tools`, `outside_tool`, `granted_tools`, `used_definitions`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |
 //! | `add_blob` | 3; of an object: 4 · `add_blob_of`: the same · `remove_unattached`: 3 or 5 |
-//! | `store_result` | 2 |
+//! | `store_result`, `note_answer` | 2 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
 mod after_turn;
 mod agent_executions;
 mod append;
+mod approvals;
 pub(crate) mod begin;
 mod blobs;
 pub(crate) mod budgets;

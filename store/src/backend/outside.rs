@@ -5,19 +5,23 @@ use chrono::{DateTime, SubsecRound, Utc};
 use everturn_proto::words::{ToolKind, ToolStatus};
 
 use super::{
-    Database,
+    Database, approvals,
     dialect::{list, words},
     key_of_caller, runnable_approvals,
     sql::{self, outside, tools},
 };
 use crate::{
     api::{
-        Access, ClientToolClaim, OutsideTool, OutsideTools, PageLimit, Result, ResultSender,
-        ToolEnd,
+        Access, ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
+        Result, ResultSender, ToolEnd,
     },
     columns::now,
     rows::measured::MeasuredRow,
 };
+
+/// The most answers to one call that are noted. The turn takes the first that fits, so only those that come before it
+/// is stored are more than one.
+const MAX_ANSWERS: i64 = 32;
 
 #[async_trait]
 impl OutsideTools for Database {
@@ -77,6 +81,38 @@ impl OutsideTools for Database {
             .await?;
         self.outside_tool(access, conversation_id, execution_id)
             .await
+    }
+
+    async fn note_answer(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        answer: NewAnswer<'_>,
+    ) -> Result<NotedAnswer> {
+        if answer.approves {
+            let may = self.in_time(async {
+                let connection = &mut *self.single().await?;
+                let who = answer.answered_by;
+                approvals::may_approve(connection, conversation_id, execution_id, who).await
+            });
+            if !may.await? {
+                return Ok(NotedAnswer::NeedsOther);
+            }
+        }
+        let query = sql::for_caller(outside::NOTE_ANSWER, access, conversation_id)
+            .bind(execution_id)
+            .bind(answer.id)
+            .bind(answer.answered_by)
+            .bind(now())
+            .bind(MAX_ANSWERS);
+        let call =
+            self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) });
+        let noted: Option<(String,)> = call.await?;
+        Ok(match noted {
+            Some(_) => NotedAnswer::Noted,
+            None => NotedAnswer::TooMany,
+        })
     }
 
     async fn claim_client_tool(

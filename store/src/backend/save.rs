@@ -8,6 +8,7 @@ use everturn_proto::{
 use super::{
     Connection,
     append::{Appended, append, find_state},
+    approvals,
     lock::{LockedConversation, lock_known},
     runs,
     sql::outside::ASKED_TOOLS,
@@ -21,7 +22,7 @@ use crate::{
 };
 
 pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> Result<Saved> {
-    let request = BatchRequest::try_from(request)?;
+    let mut request = BatchRequest::try_from(request)?;
     let StepKey {
         conversation_id,
         message_id,
@@ -61,7 +62,10 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
             ended: None,
         });
     }
-    if !is_running {
+    if is_running {
+        as_stored.approval_refused = refused(connection, &mut request).await?;
+    }
+    if !is_running || as_stored.approval_refused.is_some() {
         return Ok(Saved {
             log_id,
             result: as_stored,
@@ -80,6 +84,22 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         sealed,
         ended,
     })
+}
+
+/// Returns why the answer to an approval is not saved; `None` when it is, and for all other batches. The answer then says
+/// who has given it.
+async fn refused(
+    connection: &mut Connection,
+    request: &mut BatchRequest,
+) -> Result<Option<String>> {
+    let id = &request.step.conversation_id;
+    match &mut request.save {
+        Save::Approval(answer) if answer.may_be_refused => {
+            let refused = approvals::authenticate(connection, id, answer).await?;
+            Ok(refused.map(str::to_owned))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Notes what a run that saves a thought again (it was reset or resumed) need not wait for.

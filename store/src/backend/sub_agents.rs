@@ -58,7 +58,8 @@ pub(super) async fn begin_sub_agent(
         }
     };
     let delegator = find_delegator(connection, call).await?;
-    match batch::task(&record.call, &delegator.delegator(), agents) {
+    let tenant_id = &conversation.tenant_id;
+    match batch::task(&record.call, &delegator.delegator(), agents, tenant_id) {
         Ok(task) => start(connection, call, &record, &delegator, task, conversation).await,
         // The claim is rolled back with the transaction.
         Err(Refusal::UnknownAgent(name)) if on_unknown == OnUnknownAgent::Refuse => {

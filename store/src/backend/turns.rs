@@ -16,22 +16,22 @@ use super::{
     budgets::{self, Freed},
     chain, checkpoints, claims,
     dialect::{list, words},
-    save,
+    runnable_approvals, save,
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
         context::CONTEXT,
         conversations::{AGENT_OF, OWNER_OF},
         messages::MESSAGE_TEXTS,
-        outside::GRANTED_TOOLS,
+        outside::{GRANTED_TOOLS, USED_DEFINITIONS},
     },
     sub_agents,
 };
 use crate::{
     api::{
-        Access, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
-        FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
-        Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
-        TurnStore, WorkerId,
+        Access, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage,
+        DefinedTool, Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit,
+        ReadBefore, Reservation, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey,
+        ToolRecord, TurnStart, TurnStore, WorkerId,
     },
     rows::measured::MeasuredRow,
 };
@@ -135,10 +135,23 @@ impl TurnStore for Database {
         &self,
         conversation_id: &str,
         tool_names: &[String],
-    ) -> Result<Vec<String>> {
-        let query = sqlx::query_scalar(words(GRANTED_TOOLS))
+    ) -> Result<Vec<DefinedTool>> {
+        let query = sqlx::query_as(words(GRANTED_TOOLS))
             .bind(conversation_id)
             .bind(list(tool_names));
+        self.read(query.fetch_all(self.reader())).await
+    }
+
+    async fn used_definitions(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<DefinedTool>> {
+        let runnable = runnable_approvals();
+        let query = sqlx::query_as(words(USED_DEFINITIONS))
+            .bind(conversation_id)
+            .bind(list(tool_names))
+            .bind(list(&runnable));
         self.read(query.fetch_all(self.reader())).await
     }
 

@@ -48,7 +48,7 @@ struct Arguments {
 pub enum Refusal {
     /// The call is wrong, or a limit is reached.
     Call(String),
-    /// The agent may be asked, and is not known here.
+    /// The agent may be asked, and is not known here, or not one of this tenant.
     UnknownAgent(String),
 }
 
@@ -69,9 +69,10 @@ pub fn task(
     call: &ToolCall,
     delegator: &Delegator,
     agents: &BTreeMap<String, AgentDefinition>,
+    tenant_id: &str,
 ) -> Result<Task, Refusal> {
     let Arguments { agent, task } = allowed(call, delegator).map_err(Refusal::Call)?;
-    match agents.get(&agent) {
+    match agents.get(&agent).filter(|agent| agent.serves(tenant_id)) {
         Some(agent) => Ok(Task {
             agent: agent.clone(),
             task,

@@ -3,14 +3,13 @@
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_proto::{
     event::{ApprovalRequested, ApprovalResolved, ClientToolRequested},
-    ids,
     turn::SaveApproval,
-    words::{ApprovalState, EventType, ToolKind, ToolStatus},
+    words::{ApprovalBy, ApprovalState, EventType, THROUGH_ENGINE, ToolKind, ToolStatus},
 };
 
 use super::{ToolRow, builder::Builder, observe::Closing};
 use crate::{
-    api::Result,
+    api::{DefinedTool, Result},
     error::{Missing, StoreError},
 };
 
@@ -30,6 +29,7 @@ impl Builder<'_> {
     fn request_approval(&mut self, tool: &mut ToolRow, timeout_s: u32) {
         let call = &tool.record.call;
         let expires_at = self.snapshot.now + TimeDelta::seconds(i64::from(timeout_s));
+        let rule = call.rule();
         let request = ApprovalRequested {
             execution_id: call.execution_id.clone(),
             tool_name: call.tool_name.clone(),
@@ -39,6 +39,8 @@ impl Builder<'_> {
             expires_at: time(expires_at),
             agent_execution_id: self.agent_execution_id(),
             step: self.step().step,
+            approval_by: (rule.by() != ApprovalBy::Anyone).then_some(rule.by),
+            definition_changed: rule.definition_changed.then_some(true),
         };
         self.event(EventType::ApprovalRequested, &request);
         tool.record.approval = ApprovalState::Pending;
@@ -116,12 +118,16 @@ impl Builder<'_> {
         self.approval_resolved(&tool, answer, edited.is_some());
         if let Some(input) = edited {
             let call = &mut tool.record.call;
-            call.input_hash = ids::input_hash(&call.tool_name, input.as_str());
+            // The hash stays that of what the person was shown.
             call.tool_input = Some(input.clone());
             self.edit_calls(&tool);
         }
         if answer.remember {
-            self.batch.granted_tool = Some(tool.record.call.tool_name.clone());
+            let call = &tool.record.call;
+            self.batch.granted_tool = Some(DefinedTool {
+                tool_name: call.tool_name.clone(),
+                definition_hash: call.definition_hash.clone(),
+            });
         }
         tool.expires_at = None;
         tool.record.approval = ApprovalState::Approved;
@@ -162,6 +168,7 @@ impl Builder<'_> {
             resolved_by: answer.resolved_by().to_owned(),
             agent_execution_id: self.agent_execution_id(),
             step: tool.step,
+            resolved_through: (answer.is_through_engine).then(|| THROUGH_ENGINE.to_owned()),
         };
         self.event(EventType::ApprovalResolved, &resolved);
     }

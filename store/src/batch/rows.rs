@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 
 use super::{AssistantRow, ToolRow};
-use crate::api::{AgentEnd, StepKey, ToolEnd};
+use crate::api::{AgentEnd, DefinedTool, StepKey, ToolEnd};
 
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Batch {
     /// The id of an assistant row, and its calls as the model will see them: one has the input that a person gave.
     pub edited_calls: Option<(String, Vec<ToolCall>)>,
     /// The tool that the conversation asks no more approvals for.
-    pub granted_tool: Option<String>,
+    pub granted_tool: Option<DefinedTool>,
     /// Tool records that have ended and are observed now. Those that are missing are inserted.
     pub observed_tools: Vec<ObservedTool>,
     /// The steps of these records.

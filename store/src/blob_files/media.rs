@@ -90,6 +90,8 @@ fn is(media_type: &str, bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -127,5 +129,22 @@ mod tests {
             of("text/plain", &large),
             Err(RefusedBlob::TooLarge { .. })
         ));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_what_their_type_says_or_are_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..20), begin in 0_usize..7, media_type in "\\PC{0,20}",
+        ) {
+            let begins: [&[u8]; 7] = [b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF", b"%PDF-", b"RIFF\0\0\0\0WEBP"];
+            let bytes = [begins[begin], &bytes].concat();
+            let rules = BlobRules::default();
+            prop_assert!(check(&essence(&media_type), &bytes, &rules).is_err() || rules.types.contains(&essence(&media_type)));
+            let images = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+            let fitting = images.into_iter().filter(|media_type| check(media_type, &bytes, &rules).is_ok());
+            prop_assert!(fitting.count() <= 1, "a file is of one type");
+            let is_text = check("text/plain", &bytes, &rules).is_ok();
+            prop_assert_eq!(is_text, !bytes.is_empty() && !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok());
+        }
     }
 }

@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     Json,
     event::{WorkPlan, WorkPlanStep},
-    turn::ToolCall,
+    turn::{CallRule, ToolCall},
     words::{ApprovalState, EventType, ToolKind, ToolStatus},
 };
 use sqlx::{FromRow, types::Json as Column};
 
-use crate::api::{ResultRange, ResultSlice, ToolEnd, ToolRecord};
+use crate::api::{ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
 
 /// The columns of `tool_execution_records` that make a [`ToolRecord`].
 #[derive(FromRow)]
@@ -31,6 +31,9 @@ pub(crate) struct ToolColumns {
     #[sqlx(try_from = "String")]
     approval: ApprovalState,
     input_hash: String,
+    definition_hash: String,
+    #[sqlx(json)]
+    approval_rule: CallRule,
     #[sqlx(json)]
     signatures: Vec<String>,
     #[sqlx(json)]
@@ -47,8 +50,8 @@ pub(crate) struct ToolColumns {
 pub(crate) struct StartedRow {
     #[sqlx(flatten)]
     pub(crate) columns: ToolColumns,
-    #[sqlx(try_from = "i64")]
-    pub(crate) depth: u32,
+    #[sqlx(flatten)]
+    pub(crate) caller: ToolCaller,
 }
 
 impl From<ToolColumns> for ToolRecord {
@@ -73,6 +76,8 @@ impl From<ToolColumns> for ToolRecord {
                 kind: columns.kind,
                 approval_timeout_s: None,
                 input_hash: columns.input_hash,
+                definition_hash: columns.definition_hash,
+                rule: Some(columns.approval_rule).filter(|rule| *rule != CallRule::default()),
                 // Only the plan says who runs it, and the plan is read from the checkpoint.
                 inline: false,
                 remote: None,

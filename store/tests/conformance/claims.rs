@@ -19,6 +19,7 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let log_id = turn.conversation().await.log_id;
     let call = |generation, calls, is_ahead| StepClaim::Call {
         log_id: log_id.clone(),
+        tenant_id: "tenant".to_owned(),
         generation,
         calls,
         is_ahead,
@@ -169,13 +170,19 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
                 .await
                 .unwrap()
         };
-        let ToolClaim::Run { record, depth } = claim("a").await else {
+        let ToolClaim::Run { record, caller } = claim("a").await else {
             panic!("{effect}: the first attempt runs")
         };
         assert_eq!(
-            (record.status.clone(), record.attempt, depth),
+            (record.status.clone(), record.attempt, caller.depth),
             (ToolStatus::Running, 1, 0)
         );
+        let told = (
+            caller.tenant_id.as_str(),
+            caller.owner_id,
+            caller.agent.as_str(),
+        );
+        assert_eq!(told, ("tenant", None, "default"));
         assert_eq!(record.call, turn.call(0, index, effect.clone()));
         match claim("b").await {
             ToolClaim::Run { record: again, .. } => {

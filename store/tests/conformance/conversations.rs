@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 
 use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{Access, Conversations, Missing, NewConversation, NewMessage, StoreError};
+use everturn_store::{
+    Access, Conversations, Missing, NewConversation, NewMessage, StoreError, TurnsOf,
+};
 
 use super::{
     Backend,
@@ -214,7 +216,10 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
         async |conversation: &str, message: &str| match post(&tenant(), conversation, message, 2)
             .await
         {
-            Err(StoreError::TooManyTurns { limit: 2 }) => true,
+            Err(StoreError::TooManyTurns {
+                limit: 2,
+                of: TurnsOf::Tenant,
+            }) => true,
             Err(other) => panic!("{other}"),
             Ok(_) => false,
         };
@@ -244,6 +249,58 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     assert!(is_refused("d", "m1").await);
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     assert!(!is_refused("d", "m1").await);
+}
+
+pub async fn turns_of_an_owner_are_limited(backend: &impl Backend) {
+    let store = backend.open().await;
+    let [ann, bob] = ["ann", "bob"].map(|owner| Access::owner("acme", owner));
+    let nobody = Access::tenant("acme");
+    for (id, access) in [
+        ("a", &ann),
+        ("b", &ann),
+        ("c", &ann),
+        ("x", &bob),
+        ("y", &nobody),
+        ("z", &nobody),
+    ] {
+        let new = NewConversation {
+            access: access.clone(),
+            ..new_conversation(id, "")
+        };
+        store.create_conversation(new).await.unwrap();
+    }
+    let post = async |access: &Access, conversation: &str, turns: u32| {
+        let message = format!("m{turns}");
+        let new = NewMessage {
+            max_turns: NonZeroU32::new(turns),
+            max_turns_of_owner: NonZeroU32::new(2),
+            ..new_message(conversation, &message, None)
+        };
+        match store.queue_message(access, new).await {
+            Ok(_) => None,
+            Err(StoreError::TooManyTurns { of, .. }) => Some(of),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(post(&ann, "a", 100).await, None);
+    assert_eq!(post(&ann, "b", 100).await, None);
+    assert_eq!(post(&ann, "c", 100).await, Some(TurnsOf::Owner));
+    assert_eq!(
+        post(&nobody, "c", 101).await,
+        Some(TurnsOf::Owner),
+        "whoever writes"
+    );
+    assert_eq!(
+        post(&ann, "a", 101).await,
+        None,
+        "no more turns at once by this"
+    );
+    assert_eq!(post(&bob, "x", 100).await, None, "another owner");
+    assert_eq!(post(&nobody, "y", 100).await, None, "without an owner");
+    assert_eq!(post(&nobody, "z", 100).await, None, "without an owner");
+    assert_eq!(post(&bob, "x", 3).await, Some(TurnsOf::Tenant));
+    assert!(store.delete_conversation(&nobody, "a").await.unwrap());
+    assert_eq!(post(&ann, "c", 100).await, None, "one has gone");
 }
 
 pub async fn a_conversation_is_renamed(backend: &impl Backend) {

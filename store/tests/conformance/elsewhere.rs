@@ -7,13 +7,14 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolStatus},
 };
 use everturn_store::{
-    BeginTurn, Missing, OnUnknownAgent, StepClaim, StoreError, ToolClaim, TurnStart, TurnStore,
+    BeginTurn, Conversations, Missing, NewConversation, OnUnknownAgent, StepClaim, StoreError,
+    ToolClaim, TurnStart, TurnStore,
 };
 
 use super::{
     Backend,
     delegation::{self, agents},
-    fixture::{EFFECTS, Turn},
+    fixture::{EFFECTS, Turn, agent, new_message, tenant},
 };
 
 pub async fn a_call_that_was_not_made_does_not_count(backend: &impl Backend) {
@@ -111,6 +112,71 @@ pub async fn a_sub_agent_of_an_unknown_agent_is_left_to_others(backend: &impl Ba
     assert_eq!(begun.status, AgentExecutionStatus::Running);
     let pinned = begin(&BTreeMap::new()).await.unwrap();
     assert_eq!(pinned.status, AgentExecutionStatus::Running);
+}
+
+pub async fn an_agent_of_other_tenants_is_unknown(backend: &impl Backend) {
+    let turn = Turn::new(backend.open().await, "c", "m");
+    let others = |tenants: &[&str], on_unknown_agent| BeginTurn {
+        agent: AgentDefinition {
+            tenants: tenants.iter().map(|tenant| (*tenant).to_owned()).collect(),
+            ..agent()
+        },
+        on_unknown_agent,
+        // Whoever starts a run may say so of a conversation that is there already.
+        tenant_id: "others".into(),
+        ..turn.begin("")
+    };
+    let new = NewConversation {
+        id: "c".into(),
+        access: tenant(),
+        agent: "default".into(),
+        title: None,
+    };
+    turn.store.create_conversation(new).await.unwrap();
+    let message = new_message("c", "m", None);
+    turn.store.queue_message(&tenant(), message).await.unwrap();
+    let refuse = others(&["others"], OnUnknownAgent::Refuse);
+    let refused = turn.store.begin_turn(refuse).await;
+    assert!(is_unknown(&refused), "{refused:?}");
+    let begin = others(&["others"], OnUnknownAgent::Begin);
+    let Ok(TurnStart::Begun(begun)) = turn.store.begin_turn(begin).await else {
+        panic!("it begins, so that its end can be told")
+    };
+    assert!(begun.agent.unwrap().definition.is_only_a_name());
+
+    let next = Turn::new(turn.store.clone(), "new", "m");
+    let begin = BeginTurn {
+        tenant_id: "tenant".into(),
+        ..others(&["others", "tenant"], OnUnknownAgent::Refuse)
+    };
+    let begin = BeginTurn {
+        content: Some("hello".into()),
+        agent: begin.agent,
+        ..next.begin("hello")
+    };
+    let begun = next.store.begin_turn(begin).await;
+    assert!(matches!(begun, Ok(TurnStart::Begun(_))), "{begun:?}");
+}
+
+pub async fn a_sub_agent_of_other_tenants_is_unknown(backend: &impl Backend) {
+    let turn = delegation::delegating(backend, 2).await;
+    let mut known = agents();
+    for agent in known.values_mut() {
+        agent.tenants = vec!["others".into()];
+    }
+    let begin = async |call: usize, agents: &BTreeMap<_, _>, on_unknown| {
+        let call = turn.tool(0, call);
+        turn.store.begin_sub_agent(&call, agents, on_unknown).await
+    };
+    let refused = begin(0, &known, OnUnknownAgent::Refuse).await;
+    assert!(is_unknown(&refused), "{refused:?}");
+    let ended = begin(0, &known, OnUnknownAgent::Begin).await.unwrap();
+    assert_eq!(
+        (ended.status, ended.agent),
+        (AgentExecutionStatus::Failed, None)
+    );
+    let begun = begin(1, &agents(), OnUnknownAgent::Refuse).await.unwrap();
+    assert_eq!(begun.status, AgentExecutionStatus::Running);
 }
 
 fn is_unknown<T>(answer: &Result<T, StoreError>) -> bool {

@@ -355,11 +355,13 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         message_id: message.into(),
         client_message_id: client.map(Into::into),
         content: format!("say {}", client.unwrap_or(message)),
+        sent_by: None,
         attachments: Vec::new(),
         max_attached_bytes: 1_000_000,
         on_busy: OnBusy::Queue,
         max_queued: 100,
         max_turns: None,
+        max_turns_of_owner: None,
     }
 }
 

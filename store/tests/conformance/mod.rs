@@ -9,6 +9,7 @@
 )]
 
 pub mod answers;
+pub mod approvals;
 pub mod background;
 pub mod blobs;
 pub mod budgets;
@@ -197,13 +198,22 @@ macro_rules! conformance_suite {
             elsewhere::a_tool_that_was_not_run_is_pending_again,
             elsewhere::a_turn_of_an_unknown_agent_is_left_to_others,
             elsewhere::a_sub_agent_of_an_unknown_agent_is_left_to_others,
+            elsewhere::an_agent_of_other_tenants_is_unknown,
+            elsewhere::a_sub_agent_of_other_tenants_is_unknown,
             outside::what_waits_is_listed,
             outside::lists_say_what_goes_on,
             outside::what_waits_is_listed_up_to_a_number_of_bytes,
             outside::a_call_runs_only_when_it_is_approved,
             outside::a_thought_that_is_saved_again_says_what_was_answered,
             outside::a_denied_call_never_runs,
-            outside::an_approval_may_be_remembered,
+            approvals::an_approval_may_be_remembered,
+            approvals::who_answered_is_what_a_gateway_has_noted,
+            approvals::an_answer_that_no_gateway_has_noted_is_an_operators,
+            approvals::only_gateways_answer_when_it_is_so_configured,
+            approvals::whoever_asked_may_not_approve,
+            approvals::whoever_asked_may_deny,
+            approvals::the_answers_to_a_call_are_bounded,
+            approvals::a_conversation_knows_with_which_definitions_it_has_used_tools,
             outside::the_clients_first_result_is_kept,
             outside::one_client_claims_a_call,
             outside::only_a_call_that_waits_is_claimed,
@@ -231,6 +241,7 @@ macro_rules! conformance_suite {
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
             conversations::a_tenant_has_a_limit_of_turns,
+            conversations::turns_of_an_owner_are_limited,
             conversations::a_conversation_is_renamed,
             visibility::a_caller_reads_only_what_is_theirs,
             visibility::a_caller_writes_only_what_is_theirs,

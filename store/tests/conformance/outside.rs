@@ -278,32 +278,6 @@ pub async fn a_denied_call_never_runs(backend: &impl Backend) {
     );
 }
 
-pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
-    let turn = asking(backend).await;
-    let names = ["search".to_owned(), "other".to_owned()];
-    assert_eq!(
-        turn.store.granted_tools("c", &names).await.unwrap(),
-        [""; 0]
-    );
-    let remember = SaveApproval {
-        remember: true,
-        ..answer(&turn.execution_id(0, 0), ApprovalState::Approved)
-    };
-    turn.store
-        .save(&turn.request(0, Batch::Approval(remember)))
-        .await
-        .unwrap();
-    assert_eq!(
-        turn.store.granted_tools("c", &names).await.unwrap(),
-        ["search"]
-    );
-    assert_eq!(
-        turn.store.granted_tools("d", &names).await.unwrap(),
-        [""; 0],
-        "in this conversation only"
-    );
-}
-
 /// Claims a call that waits for a client, until so many milliseconds from now.
 async fn claimed<S: OutsideTools>(
     store: &S,

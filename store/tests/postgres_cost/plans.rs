@@ -182,8 +182,8 @@ fn of_turns() -> Vec<Query> {
             hot::CLAIM_STEP,
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
-            // The checkpoint and the log, the epoch of the conversation's run, and the budget.
-            4,
+            // The checkpoint, the log and the tenant, the epoch of the conversation's run, and the budget.
+            5,
         ),
         query(
             "claim of a stored step",
@@ -313,8 +313,8 @@ fn of_tools() -> Vec<Query> {
             "text, text, text, timestamptz, text, text[], text[], text, text, bigint, text, text, bigint, text",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
              'pending', 'running', 0, 'start', 'm1', 0, 'tool_start'",
-            // The rows are the record, its agent execution for the depth, and the conversation for the epoch.
-            3,
+            // The rows are the record, its agent execution, and the conversation for the epoch and for whom the tool runs.
+            4,
         ),
         query(
             "calls that wait for someone",
@@ -375,8 +375,8 @@ fn of_messages() -> Vec<Query> {
         query(
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]'",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL",
             20,
         ),
     ]

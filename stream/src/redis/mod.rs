@@ -5,6 +5,7 @@
 //! - [`outage`]: whether Redis is away, and who finds out whether it is back
 //! - [`hub`]: one subscriber connection, which serves all followers of this process
 //! - [`cancels`]: a worker's subscriber connection, over which it hears of cancels
+//! - [`counts`]: requests and streams of each tenant, which gateways count together
 //! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
 //! - [`wire`] and [`names`]: messages, keys and channels
 //!
@@ -16,6 +17,7 @@
 
 mod cancels;
 mod commands;
+mod counts;
 mod error;
 mod hub;
 mod known;
@@ -81,7 +83,7 @@ impl RedisStream {
     /// something to do, so that a process can start while Redis is away. Must be called within a tokio runtime.
     pub fn connect(url: &str, options: RedisStreamOptions) -> Result<Self, StreamError> {
         let client = client(url)?;
-        let names = Names::new(&options.prefix);
+        let names = Names::new(&options.prefix, &options.installation);
         let known = Arc::new(Known::new(options.max_known_executions));
         let outage = Arc::new(Outage::new(&options));
         let hub = Hub::new(

@@ -2,9 +2,14 @@
 //! conversation that was removed can read the texts of the next one with its id. The log is in braces, so that all keys
 //! of a conversation are in one hash slot of a cluster.
 
+use std::fmt::Write;
+
 use everturn_proto::LogId;
 
-use crate::api::{Part, TextKey};
+use crate::{
+    api::{Part, TextKey},
+    shared_counts::Counted,
+};
 
 /// Version of what is stored and sent. A release that changes either of them raises it. During an upgrade, old and new
 /// processes then do not see each other's texts, but they see every event.
@@ -14,6 +19,8 @@ const FORMAT: u32 = 2;
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     before: String,
+    /// The beginning of counts.
+    counts: String,
     /// The channel on which cancels are announced, of all conversations.
     pub cancels: String,
 }
@@ -26,9 +33,10 @@ pub(super) struct ConversationNames {
 }
 
 impl Names {
-    pub(super) fn new(prefix: &str) -> Self {
+    pub(super) fn new(prefix: &str, installation: &str) -> Self {
         Self {
             before: format!("{prefix}:{FORMAT}:{{"),
+            counts: format!("{prefix}:{FORMAT}:{}:{{", hexadecimal(installation)),
             cancels: format!("{prefix}:{FORMAT}:cancels"),
         }
     }
@@ -37,6 +45,25 @@ impl Names {
         ConversationNames {
             channel: format!("{}{log}}}", self.before),
         }
+    }
+
+    /// String: when a limit of requests has everything back.
+    pub(super) fn requests(&self, of: &Counted) -> String {
+        self.count("requests", of)
+    }
+
+    /// Hash: the streams that each gateway has open.
+    pub(super) fn streams(&self, of: &Counted) -> String {
+        self.count("streams", of)
+    }
+
+    /// The key of a count. Those of a tenant are in one hash slot. Ids are written in hexadecimal, so that no id ends the
+    /// braces or looks like a log.
+    fn count(&self, what: &str, of: &Counted) -> String {
+        let tenant = hexadecimal(&of.tenant_id);
+        let owner = of.owner_id.as_deref().map(hexadecimal);
+        let owner = owner.map_or_else(String::new, |owner| format!(":{owner}"));
+        format!("{}{tenant}}}:{what}{owner}", self.counts)
     }
 
     /// The log of a channel.
@@ -66,6 +93,14 @@ impl ConversationNames {
     pub(super) fn text(&self, field: &str) -> String {
         format!("{}:text:{field}", self.channel)
     }
+}
+
+fn hexadecimal(id: &str) -> String {
+    id.bytes().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The name of a text in the hash of open texts.

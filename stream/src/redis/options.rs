@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct RedisStreamOptions {
     /// What every key and channel begins with, so that installations can share a Redis. Default `everturn`.
     pub prefix: String,
+    /// Whose counts are added up ([`SharedCounts`](crate::SharedCounts)): those of the gateways of one installation, which
+    /// have the same text here. Texts and announcements need none, because no two logs have the same id. Default empty.
+    pub installation: String,
     /// Open texts of one conversation; past it the one untouched longest is forgotten, and its writer publishes
     /// it again. Default 64: more sub-agents than a person can watch.
     pub max_open_texts: usize,
@@ -48,6 +51,7 @@ impl Default for RedisStreamOptions {
     fn default() -> Self {
         Self {
             prefix: "everturn".to_owned(),
+            installation: String::new(),
             max_open_texts: 64,
             follower_buffer: 1024,
             max_followers: 1024,

@@ -185,3 +185,29 @@ fn millis(duration: std::time::Duration) -> u64 {
         .unwrap_or(u64::MAX)
         .clamp(1, 1 << 50)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whoever can write to Redis can leave anything there.
+        #[test]
+        fn any_snapshot_is_read_or_refused(
+            name in "[0-9]{0,12}/[trx]?/?\\PC{0,8}", entry in "[0-9]{0,12}/?[01x]?/?\\PC{0,12}", text in any::<String>(),
+            answer in "accepted|refused|gap|behind|\\PC{0,8}",
+        ) {
+            let snapshot = Snapshot::try_from((1, 2, vec![(name.clone(), entry.clone(), text.clone())]));
+            if let Ok(snapshot) = snapshot {
+                let open = &snapshot.open[0];
+                let key = &open.key;
+                let number: u32 = name.split('/').next().unwrap_or_default().parse().unwrap_or_default();
+                prop_assert_eq!((key.step, &open.text), (number, &text), "{} {}", name, entry);
+                prop_assert_eq!(parse_field(&field(&key.agent_execution_id, key.step, key.part)), Some(key.clone()));
+            }
+            let _ = published(&answer);
+        }
+    }
+}

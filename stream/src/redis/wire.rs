@@ -34,7 +34,7 @@ impl Place {
         if next.epoch == self.epoch {
             match next.number {
                 number if number <= self.number => Order::Known,
-                number if number == self.number + 1 => Order::Next,
+                number if self.number.checked_add(1) == Some(number) => Order::Next,
                 _ => Order::Gap,
             }
         } else if next.epoch > self.epoch && next.number == 1 {
@@ -184,6 +184,8 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -260,5 +262,43 @@ mod tests {
         );
         assert_eq!(Place::default().order(at(6, 1)), Order::Next);
         assert_eq!(Place::default().order(at(6, 2)), Order::Gap);
+    }
+
+    #[test]
+    fn a_place_at_the_end_of_all_numbers_has_no_next_one() {
+        let last = Place {
+            epoch: 5,
+            number: u64::MAX,
+        };
+        for number in [0, 1, u64::MAX] {
+            let next = Place { epoch: 5, number };
+            assert_eq!(last.order(next), Order::Known, "{number}");
+        }
+    }
+
+    proptest! {
+        /// Whoever can write to Redis can send anything.
+        #[test]
+        fn any_message_is_received_or_left_out(
+            bytes in prop::collection::vec(any::<u8>(), 0..60),
+            numbers in prop::collection::vec(prop_oneof![any::<u64>(), Just(0), Just(u64::MAX)], 5),
+            kind in "piece|news|[a-z]{0,5}",
+            part in "text|reasoning|[a-z]{0,5}",
+            text in any::<String>(),
+        ) {
+            let _ = parse(&bytes);
+            let [epoch, number, generation, offset, step] = numbers[..] else { unreachable!() };
+            let header = serde_json::json!({
+                "kind": kind, "message_id": text, "agent_execution_id": text, "step": step, "part": part,
+                "generation": generation, "offset": offset, "is_end": true, "last_sequence": step, "sealed": [[text, step]],
+            });
+            let sent = format!("{epoch} {number} {header}\n{text}");
+            if let Some(message) = parse(sent.as_bytes()) {
+                prop_assert_eq!(message.place, Place { epoch, number });
+                let known = Place { epoch: generation, number: offset };
+                let orders = (known.order(message.place), message.place.order(known));
+                prop_assert!(orders != (Order::Next, Order::Next), "{:?}", message.place);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("proto", &[]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
@@ -39,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("own-tool", &["worker"]),
+    ("signed-tool", &[]),
     ("test-servers", &["supervisor"]),
     (
         "tests",

@@ -6,6 +6,7 @@
 //! - `facts`: the facts and invariants that comments cite by name
 //! - `commands`: the commands and variables of the documents exist
 //! - `documents`: what the documents must not leave out
+//! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
 //! - `rooms`: which module of a crate may name which; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
@@ -17,6 +18,7 @@ mod commands;
 mod crates;
 mod documents;
 mod facts;
+mod harnesses;
 mod paths;
 mod releases;
 mod repository;

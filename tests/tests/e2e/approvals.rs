@@ -1,7 +1,7 @@
 //! Tool calls that a person must approve, answered through the gateway, the chat or the command line. A call that was
 //! approved runs as it was approved, at most once. Any other call never runs, and the model is told why.
 
-use everturn_proto::ids;
+use everturn_proto::{ids, limits::MAX_JSON_LEVELS};
 use everturn_tests::{
     events::{data, types},
     model::{Model, Reply, Request},
@@ -113,12 +113,14 @@ async fn approved_or_denied_by_a_signal() {
         let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
         let _running = stack.start().await;
         let (conversation, _) = stack.ask("do it").await;
-        let id = pending(&stack, &conversation, 1).await[0]["execution_id"].clone();
+        let call = pending(&stack, &conversation, 1).await.remove(0);
+        let (id, hash) = (&call["execution_id"], &call["input_hash"]);
         assert_eq!(stack.effects().len(), 0);
         for ignored in [
             json!({"execution_id": id, "decision": "approve", "input_hash": "of another input"}),
-            json!({"execution_id": id, "decision": "perhaps"}),
-            json!({"execution_id": "exec_0", "decision": "approve"}),
+            json!({"execution_id": id, "decision": "approve"}),
+            json!({"execution_id": id, "decision": "perhaps", "input_hash": hash}),
+            json!({"execution_id": "exec_0", "decision": "approve", "input_hash": hash}),
             json!([]),
         ] {
             signal(&stack, &conversation, &ignored).await;
@@ -126,7 +128,7 @@ async fn approved_or_denied_by_a_signal() {
         signal(
             &stack,
             &conversation,
-            &json!({"execution_id": id, "decision": decision}),
+            &json!({"execution_id": id, "decision": decision, "input_hash": hash}),
         )
         .await;
         let events = stack.ended(&conversation, 1).await;
@@ -221,6 +223,11 @@ async fn approved_with_another_input() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
+    // The worker's SDK cannot read a payload with such an input: the turn would stand still for ever.
+    let deep = (0..MAX_JSON_LEVELS).fold(json!(1), |inner, _| json!([inner]));
+    let deep = json!({"decision": "approve", "tool_input": {"effect": deep}});
+    let (status, problem) = try_answer(&stack, &conversation, &call, deep).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("invalid_body")));
     let edited = json!({"decision": "approve", "tool_input": {"effect": true}});
     assert_eq!(answer(&stack, &conversation, &call, edited).await.0, 200);
     let events = stack.ended(&conversation, 1).await;

@@ -139,11 +139,10 @@ async fn an_approval_is_found_and_answered_as_the_readme_says() {
     })
     .await;
     let signal = signal.replace("conversation-demo", &ids::workflow_id(&conversation));
-    run(
-        &stack,
-        &signal.replace("exec_0123456789ab", call["execution_id"].as_str().unwrap()),
-    )
-    .await;
+    let signal = signal.replace("exec_0123456789ab", call["execution_id"].as_str().unwrap());
+    let hash = call["input_hash"].as_str().unwrap();
+    let signal = signal.replace("0123456789abcdef0123456789abcdef", hash);
+    run(&stack, &signal).await;
     assert_eq!(
         types(&stack.ended(&conversation, 1).await),
         approvals::APPROVED_TURN

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agent_tenants;
 mod aimock;
 mod alerts;
 mod api;
@@ -13,10 +14,13 @@ mod background;
 mod backups;
 mod bad_input;
 mod blobs;
+mod bound_approvals;
 mod budgets;
+mod callers;
 mod canary;
 mod cancels;
 mod chaos;
+mod children;
 mod cli;
 mod client_tools;
 mod clocks;
@@ -65,6 +69,7 @@ mod restored;
 mod resume;
 mod reused_ids;
 mod rollout;
+mod shared_limits;
 mod skills;
 mod soak;
 mod step_summary;

@@ -156,9 +156,11 @@ async fn a_person_approves_a_python_tool_with_another_input() {
         .find(|event| event["event_type"] == "approval_requested")
         .unwrap();
     let execution_id = &asked["event_data"]["execution_id"];
+    let input_hash = &asked["event_data"]["input_hash"];
     let answer =
-        json!({"execution_id": execution_id, "decision": "approve", "tool_input": {"amount": 7}})
-            .to_string();
+        json!({"execution_id": execution_id, "decision": "approve", "input_hash": input_hash,
+        "tool_input": {"amount": 7}})
+        .to_string();
     let id = ids::workflow_id(&conversation);
     let signal = [
         "workflow",

@@ -7,6 +7,7 @@
 
 mod record;
 mod record_answers;
+mod record_approvals;
 mod record_compaction;
 mod record_hooks;
 mod record_observed;
@@ -93,6 +94,7 @@ async fn stored_histories_replay() {
         "approval",
         "approval-cancelled",
         "stored-answers",
+        "refused-answer",
         "client-tool",
         "remote-tools",
         "delegating",

@@ -299,6 +299,8 @@ fn floor(text: &str, at: usize) -> usize {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     fn press(editor: &mut Editor, codes: &[KeyCode]) {
@@ -384,5 +386,55 @@ mod tests {
         assert_eq!(editor.text().len(), MAX_BYTES);
         press(&mut editor, &[KeyCode::Char('x')]);
         assert_eq!(editor.text().len(), MAX_BYTES);
+    }
+
+    /// Keys and pastes, in any order.
+    fn keys() -> impl Strategy<Value = Result<KeyEvent, String>> {
+        use KeyCode::{Backspace, Char, Delete, Down, End, Enter, Home, Left, Right, Up};
+        let codes = [
+            Enter,
+            Backspace,
+            Delete,
+            Left,
+            Right,
+            Home,
+            End,
+            Up,
+            Down,
+            Char('你'),
+            Char('\u{301}'),
+        ];
+        let code = prop_oneof![1 => prop::sample::select(codes.to_vec()), 2 => any::<char>().prop_map(Char), 2 => "[abdefhjknpuw]".prop_map(|c| Char(c.chars().next().unwrap_or('a')))];
+        let modifiers = prop_oneof![
+            Just(KeyModifiers::NONE),
+            Just(KeyModifiers::CONTROL),
+            Just(KeyModifiers::ALT)
+        ];
+        prop_oneof![
+            6 => (code, modifiers).prop_map(|(code, modifiers)| Ok(KeyEvent::new(code, modifiers))),
+            1 => any::<String>().prop_map(Err),
+            1 => "[a\r\n\t\u{1b} 你👩]{0,20}".prop_map(Err),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_keys_and_pastes_leave_a_line_that_can_be_shown(keys in prop::collection::vec(keys(), 0..40), width in 4_usize..20, height in 0_usize..4) {
+            let mut editor = Editor::new(None);
+            for key in keys {
+                match key {
+                    Ok(key) => {
+                        if let Edited::Ready(line) = editor.key(key) {
+                            editor.remember(&line);
+                        }
+                    }
+                    Err(pasted) => editor.paste(&pasted),
+                }
+                let (rows, (row, _)) = editor.rows(&Line::of("> ", Style::Plain), width, height);
+                prop_assert!(rows.len() <= height.max(1) && row < rows.len());
+                let is_steered = rows.iter().any(|row| row.text().chars().any(char::is_control));
+                prop_assert!(!is_steered, "{:?}", editor.text());
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Options of `tools`.
 
 use clap::{Args, Subcommand};
-use everturn_proto::words::DEFAULT_AGENT;
+use everturn_proto::words::{DEFAULT_AGENT, DEFAULT_TENANT};
 
 use super::serve::TestTools;
 
@@ -39,6 +39,9 @@ pub struct ListTools {
     /// The agent.
     #[arg(long, default_value = DEFAULT_AGENT, value_name = "NAME")]
     pub agent: String,
+    /// The tenant for whom the tools are asked.
+    #[arg(long, default_value = DEFAULT_TENANT, value_name = "TENANT")]
+    pub tenant: String,
     /// Prints JSON, with the schemas.
     #[arg(long)]
     pub json: bool,
@@ -58,6 +61,9 @@ pub struct CallTool {
     /// Only when this agent has the tool, and with the agent's time-out.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// The tenant for whom the tool is called.
+    #[arg(long, default_value = DEFAULT_TENANT, value_name = "TENANT")]
+    pub tenant: String,
     /// Does not ask before a tool is run that must not run twice.
     #[arg(long)]
     pub yes: bool,

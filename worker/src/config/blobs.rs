@@ -1,6 +1,6 @@
 //! `[blobs]`: images and files: what is taken, and where it is kept.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use anyhow::Context;
 use everturn_store::{BlobFiles, BlobRules, Blobs, ObjectStore, S3Config, S3Store};
@@ -51,6 +51,32 @@ struct S3Place {
     bucket: String,
     prefix: String,
     is_path_style: bool,
+    keys: S3Keys,
+}
+
+/// The keys of the object store. They are taken with the configuration, because a process forgets its secrets afterwards.
+#[derive(Clone)]
+struct S3Keys {
+    id: Option<String>,
+    secret: Option<String>,
+    token: Option<String>,
+}
+
+impl S3Keys {
+    fn of_environment() -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self {
+            id: variable(KEY_ID),
+            secret: variable(SECRET),
+            token: variable(TOKEN),
+        }
+    }
+}
+
+impl fmt::Debug for S3Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("S3Keys")
+    }
 }
 
 impl BlobsTable {
@@ -157,12 +183,13 @@ impl BlobsTable {
                 .clone()
                 .unwrap_or_else(|| "everturn/".to_owned()),
             is_path_style: self.path_style.unwrap_or(self.endpoint.is_some()),
+            keys: S3Keys::of_environment(),
         })
     }
 }
 
 impl BlobsConfig {
-    /// Puts the rows and the object store together. The keys are read from the environment.
+    /// Puts the rows and the object store together.
     pub fn files(&self, rows: Arc<dyn Blobs>) -> anyhow::Result<BlobFiles> {
         let objects = match &self.s3 {
             Some(place) => Some(Arc::new(place.store()?) as Arc<dyn ObjectStore>),
@@ -174,9 +201,8 @@ impl BlobsConfig {
 
 impl S3Place {
     fn store(&self) -> anyhow::Result<S3Store> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let needed = |name: &str| {
-            variable(name).with_context(|| {
+        let needed = |name: &str, value: &Option<String>| {
+            value.clone().with_context(|| {
                 format!("[blobs] keeps files in S3, and the environment variable {name} is not set")
             })
         };
@@ -186,9 +212,9 @@ impl S3Place {
             bucket: self.bucket.clone(),
             prefix: self.prefix.clone(),
             is_path_style: self.is_path_style,
-            key_id: needed(KEY_ID)?,
-            secret: needed(SECRET)?,
-            token: variable(TOKEN),
+            key_id: needed(KEY_ID, &self.keys.id)?,
+            secret: needed(SECRET, &self.keys.secret)?,
+            token: self.keys.token.clone(),
         };
         S3Store::new(config).context("cannot set up the client of [blobs]")
     }

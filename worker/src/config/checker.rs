@@ -187,6 +187,11 @@ impl<'a> Checker<'a> {
         value
     }
 
+    /// True when a worker reads the file, on the machine where programs will run.
+    pub(super) fn is_of_worker(&self) -> bool {
+        matches!(self.read_by, ReadBy::Worker { .. })
+    }
+
     /// The value of a variable that need not be there.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         match self.read_by {

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     agents::{self, AgentTable},
+    approvals::ApprovalsTable,
     auth::AuthTable,
     blobs::BlobsTable,
     budgets::{self, TenantBudgetTable},
@@ -17,6 +18,7 @@ use super::{
     models::{ModelTable, Models},
     names::Names,
     postgres::PostgresTable,
+    processes::ProcessTable,
     providers::{self, ProviderTable},
     reconciler::ReconcilerTable,
     settings::Config,
@@ -37,12 +39,14 @@ pub(super) struct File {
     providers: BTreeMap<Spanned<String>, ProviderTable>,
     models: BTreeMap<Spanned<String>, ModelTable>,
     agents: BTreeMap<Spanned<String>, AgentTable>,
+    approvals: ApprovalsTable,
     tenant_budget: TenantBudgetTable,
     tools: BTreeMap<Spanned<String>, HttpToolTable>,
     client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
     remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
     egress: EgressTable,
     mcp: BTreeMap<Spanned<String>, McpTable>,
+    processes: ProcessTable,
     skills: SkillsTable,
     limits: LimitsTable,
     blobs: BlobsTable,
@@ -62,7 +66,8 @@ impl File {
         let mut described_tools = client::check(&self.client_tools, check, &mut names);
         described_tools.extend(remote::check(&self.remote_tools, check, &mut names));
         let egress = self.egress.check(check);
-        let mcp = mcp::check(self.mcp, check, &mut names);
+        let processes = self.processes.check(check);
+        let mcp = mcp::check(self.mcp, &processes, check, &mut names);
         if matches!(read_by, ReadBy::Worker { .. }) {
             names.skills = Some(self.skills.check(check));
         }
@@ -86,18 +91,25 @@ impl File {
         let gateway = self.limits.check(check, gateway);
         let gateway = GatewayConfig {
             agents: agents.iter().map(|agent| agent.name.clone()).collect(),
+            agent_tenants: agents
+                .iter()
+                .filter(|agent| !agent.tenants.is_empty())
+                .map(|agent| (agent.name.clone(), agent.tenants.clone()))
+                .collect(),
             auth: self.auth.check(check),
             reconciler: self.reconciler.check(check),
             ..gateway
         };
         Config {
             agents,
+            approval_answers: self.approvals.answers_from(),
             tenant_budgets,
             providers,
             http_tools,
             described_tools,
             egress,
             mcp,
+            processes: processes.policy(),
             skills: names.skills.unwrap_or_default(),
             blobs: self.blobs.check(check),
             worker: self.worker.check(check),

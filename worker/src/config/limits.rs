@@ -1,15 +1,15 @@
-//! `[limits]`: sizes of what a gateway takes, and what each tenant may use.
+//! `[limits]`: sizes of what a gateway takes, and what each tenant and each owner may use.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use everturn_gateway::{GatewayConfig, TenantLimits};
+use everturn_gateway::{GatewayConfig, OwnerLimits, RequestRate, TenantLimits};
 use everturn_proto::limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::checker::Checker;
 
-const MAX_TENANT_LIMIT: u32 = 1_000_000;
+const MAX_LIMIT: u32 = 1_000_000;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -21,12 +21,27 @@ pub(super) struct LimitsTable {
     request_burst: Option<Spanned<u32>>,
     open_streams: Option<Spanned<u32>>,
     concurrent_turns: Option<Spanned<u32>>,
+    owner: OwnerTable,
+}
+
+/// `[limits.owner]`: the part of the tenant's limits that one owner may use.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct OwnerTable {
+    requests_per_second: Option<Spanned<u32>>,
+    request_burst: Option<Spanned<u32>>,
+    open_streams: Option<Spanned<u32>>,
+    concurrent_turns: Option<Spanned<u32>>,
 }
 
 impl LimitsTable {
     /// Sets the limits in the gateway's configuration.
     pub(super) fn check(&self, check: &mut Checker<'_>, gateway: GatewayConfig) -> GatewayConfig {
         let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
+        let rate = [
+            self.requests_per_second.as_ref(),
+            self.request_burst.as_ref(),
+        ];
         GatewayConfig {
             max_message_bytes: check.number(
                 "message_bytes",
@@ -44,38 +59,72 @@ impl LimitsTable {
                 Some(written) => NonZeroUsize::new(*written.get_ref()),
                 None => gateway.body_bytes,
             },
-            tenant: self.tenant(check, &gateway.tenant),
+            tenant: TenantLimits {
+                requests: request_rate(check, rate, gateway.tenant.requests),
+                open_streams: most(
+                    "open_streams",
+                    check,
+                    self.open_streams.as_ref(),
+                    gateway.tenant.open_streams,
+                ),
+                concurrent_turns: most(
+                    "concurrent_turns",
+                    check,
+                    self.concurrent_turns.as_ref(),
+                    gateway.tenant.concurrent_turns,
+                ),
+            },
+            owner: self.owner.check(check, &gateway.owner),
             ..gateway
         }
     }
+}
 
-    fn tenant(&self, check: &mut Checker<'_>, default: &TenantLimits) -> TenantLimits {
-        // A 0 in the file takes the limit away.
-        let mut limit = |key, value: &Option<Spanned<u32>>, default: Option<NonZeroU32>| {
-            let default = default.map_or(0, NonZeroU32::get);
-            NonZeroU32::new(check.number(key, value, default, 0..=MAX_TENANT_LIMIT))
-        };
-        TenantLimits {
-            requests_per_second: limit(
-                "requests_per_second",
-                &self.requests_per_second,
-                default.requests_per_second,
+impl OwnerTable {
+    fn check(&self, check: &mut Checker<'_>, default: &OwnerLimits) -> OwnerLimits {
+        let rate = [
+            self.requests_per_second.as_ref(),
+            self.request_burst.as_ref(),
+        ];
+        OwnerLimits {
+            requests: request_rate(check, rate, default.requests),
+            open_streams: most(
+                "open_streams",
+                check,
+                self.open_streams.as_ref(),
+                default.open_streams,
             ),
-            open_streams: limit("open_streams", &self.open_streams, default.open_streams),
-            concurrent_turns: limit(
+            concurrent_turns: most(
                 "concurrent_turns",
-                &self.concurrent_turns,
+                check,
+                self.concurrent_turns.as_ref(),
                 default.concurrent_turns,
             ),
-            request_burst: self.request_burst(check, default.request_burst),
         }
     }
+}
 
-    /// The burst, which is at least one request.
-    fn request_burst(&self, check: &mut Checker<'_>, default: NonZeroU32) -> NonZeroU32 {
-        let range = 1..=MAX_TENANT_LIMIT;
-        let written = check.number("request_burst", &self.request_burst, default.get(), range);
+/// Returns a limit. A 0 in the file takes it away.
+fn most(
+    key: &str,
+    check: &mut Checker<'_>,
+    written: Option<&Spanned<u32>>,
+    default: Option<NonZeroU32>,
+) -> Option<NonZeroU32> {
+    let default = default.map_or(0, NonZeroU32::get);
+    NonZeroU32::new(check.number(key, written, default, 0..=MAX_LIMIT))
+}
+
+/// Returns the rate, and its burst, which is at least one request.
+fn request_rate(
+    check: &mut Checker<'_>,
+    [per_second, burst]: [Option<&Spanned<u32>>; 2],
+    default: RequestRate,
+) -> RequestRate {
+    let written = check.number("request_burst", burst, default.burst.get(), 1..=MAX_LIMIT);
+    RequestRate {
+        per_second: most("requests_per_second", check, per_second, default.per_second),
         // What is not in the range is already reported as wrong.
-        NonZeroU32::new(written).unwrap_or(default)
+        burst: NonZeroU32::new(written).unwrap_or(default.burst),
     }
 }

@@ -2,19 +2,22 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`, `reconciler`
+//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`,
+//!   `reconciler`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
 //! They use
 //!
 //! - `checker`: reads single values, and collects everything that is wrong
 //! - `names`: what agents may name
+//! - `tenants`: for which tenants something is
 //! - `problem`: what is wrong, and where
 //!
 //! and `file` puts them together to `settings`. Secrets never stand in the file; it names the environment variables
 //! that hold them.
 
 mod agents;
+mod approvals;
 mod auth;
 mod blobs;
 mod budgets;
@@ -26,9 +29,11 @@ mod models;
 mod names;
 mod postgres;
 mod problem;
+mod processes;
 mod providers;
 mod reconciler;
 mod settings;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod tools;

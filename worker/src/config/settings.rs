@@ -9,8 +9,12 @@ use everturn_activities::{
     tools::{DescribedTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
 };
 use everturn_gateway::GatewayConfig;
-use everturn_proto::turn::AgentDefinition;
+use everturn_proto::{
+    turn::AgentDefinition,
+    words::{AnswersFrom, ApprovalBy},
+};
 use everturn_store::PostgresOptions;
+use everturn_supervisor::launch::Policy;
 
 use super::{blobs::BlobsConfig, worker::WorkerLimits};
 
@@ -22,6 +26,8 @@ pub const DEMO_PROVIDER: &str = "demo";
 pub struct Config {
     /// Agents, `default` always among them.
     pub agents: Vec<AgentDefinition>,
+    /// Which answers to approvals are taken.
+    pub approval_answers: AnswersFrom,
     /// What tenants may take of models on a day.
     pub tenant_budgets: TenantBudgets,
     /// Providers of models, without the demo model. A gateway's have no keys.
@@ -34,6 +40,8 @@ pub struct Config {
     pub egress: EgressPolicy,
     /// MCP servers, for workers.
     pub mcp: Vec<ServerOptions>,
+    /// What the programs of tools may do.
+    pub processes: Policy,
     /// Skills; none for a gateway.
     pub skills: Skills,
     /// Images and files.
@@ -57,6 +65,21 @@ impl Config {
             max_calls: Some(u32::try_from(slots).unwrap_or(u32::MAX)),
             ..self.postgres.clone()
         }
+    }
+
+    /// A tool whose calls somebody else than who asked has to approve, and its agent; `None` when there is none.
+    pub fn needs_other(&self) -> Option<(&str, &str)> {
+        let tools = self.agents.iter().flat_map(|agent| {
+            let tools = agent.tools.iter();
+            tools.map(|tool| (agent.name.as_str(), tool))
+        });
+        let mut asking = tools.filter(|(_, tool)| {
+            let policy = tool.approval.as_ref();
+            policy.is_some_and(|policy| policy.approvers() == ApprovalBy::Other)
+        });
+        asking
+            .next()
+            .map(|(agent, tool)| (agent, tool.name.as_str()))
     }
 
     /// True when an agent is to be answered by the demo model: no provider's key is configured.

@@ -251,7 +251,7 @@ async fn complete(
         model: "demo".into(),
         instructions: Some("Help.".into()),
         messages,
-        tools: tools.specs(TOOLS).await.unwrap(),
+        tools: tools.specs(TOOLS, tool_context().asker()).await.unwrap(),
         max_output_tokens: None,
         ..ModelRequest::default()
     };
@@ -288,7 +288,11 @@ async fn a_whole_turn_through_the_model_client() {
     let tools = ToolRegistry::of(builtin::all()).unwrap();
     let mut asked = message(MessageRole::Assistant, &reply.text);
     for (index, call) in reply.tool_calls.into_iter().enumerate() {
-        let found = tools.find(&call.tool_name).await.ok().unwrap();
+        let found = tools
+            .find(&call.tool_name, tool_context().asker())
+            .await
+            .ok()
+            .unwrap();
         assert_eq!(found.validate(&call.arguments), Ok(()));
         let result = found
             .tool()

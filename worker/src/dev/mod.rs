@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::{Common, DevOptions, TelemetryOptions},
     config::Config,
-    connections, roles, shutdown,
+    connections, environment, roles, shutdown,
     telemetry::Telemetry,
 };
 
@@ -123,6 +123,7 @@ async fn serve(
     let store = prepare::open_database(common, &config, &shutdown).await?;
     let (providers, _demo_model) = prepare::providers(&config).await?;
     let stream = connections::stream(common)?;
+    environment::forget_secrets();
     let url = format!("http://{}", reachable(listener.local_addr()?));
     let task_queue = common.task_queue.clone();
     let gateway = roles::gateway::serve(

@@ -9,7 +9,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use everturn_proto::words::search_attribute;
-use everturn_supervisor::{GroupEnd, Program, Signal};
+use everturn_supervisor::{
+    GroupEnd, Program, Signal,
+    launch::{COMMON_VARIABLES, inherited},
+};
 use tokio::net::TcpStream;
 
 /// How the server ends: by SIGTERM, and killed when it does not within the grace period.
@@ -83,6 +86,8 @@ impl TemporalServer {
         let log = File::create(&options.log)
             .with_context(|| format!("cannot write {}", options.log.display()))?;
         let mut command = Command::new(binary);
+        // It needs no key of ours, and what is in its environment can be read in /proc.
+        command.env_clear().envs(inherited(&COMMON_VARIABLES));
         command.args(["server", "start-dev", "--ip", "127.0.0.1"]);
         command
             .args(["--port", &options.port.to_string(), "--log-level", "warn"])

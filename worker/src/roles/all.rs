@@ -10,7 +10,7 @@ use super::{gateway, versions, worker};
 use crate::{
     cli::{AllOptions, Common},
     connections::{self, Connected},
-    shutdown,
+    environment, shutdown,
     telemetry::Telemetry,
 };
 
@@ -34,6 +34,7 @@ pub async fn run(
         store,
         stream,
     } = connected;
+    environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let of_gateway = gateway::Parts {
         client: client.clone(),

@@ -17,7 +17,7 @@ use crate::{
     cli::{Common, GatewayOptions, ListenOptions},
     config::Config,
     connections::{self, Connected, Stream},
-    shutdown,
+    environment, shutdown,
     telemetry::{NotReady, Telemetry},
 };
 
@@ -51,6 +51,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
         store,
         stream,
     } = connected;
+    environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let parts = Parts {
         client,
@@ -66,8 +67,23 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses to serve agents with a tool that somebody else has to approve, when nobody is known.
+fn check_approvers(config: &Config) -> anyhow::Result<()> {
+    let Some((agent, tool)) = config
+        .needs_other()
+        .filter(|_| !config.gateway.auth.required)
+    else {
+        return Ok(());
+    };
+    bail!(
+        "tool `{tool}` of agent `{agent}` needs the approval of somebody else (`by = \"other\"`), and this gateway knows \
+         nobody, because it asks for no credential. Set `required = true` in [auth], or take `by` away."
+    )
+}
+
 /// Refuses to listen on a public address without authentication, unless the options ask for it.
 pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
+    check_approvers(config)?;
     let listen = options.listen;
     if listen.ip().is_loopback() || config.gateway.auth.required || options.insecure_no_auth {
         return Ok(());
@@ -108,7 +124,6 @@ pub async fn serve(
         task_queue: parts.task_queue,
         ..TemporalTurnsOptions::default()
     };
-    let is_announced = parts.stream.is_shared;
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
     let mut config = parts.config.gateway;
     if !listener.local_addr()?.ip().is_loopback() {
@@ -133,11 +148,12 @@ pub async fn serve(
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         keys: parts.store.keys,
         stream: parts.stream.reader,
+        counts: parts.stream.counts,
         turns,
     };
     config.poll_interval = match parts.config.poll_interval {
         Some(interval) => interval,
-        None if is_announced => ANNOUNCED_POLL_INTERVAL,
+        None if parts.stream.is_shared => ANNOUNCED_POLL_INTERVAL,
         None => config.poll_interval,
     };
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());

@@ -195,6 +195,7 @@ mod tests {
         let key = ApiKey {
             id: "0011223344556677".to_owned(),
             kind: KeyKind::Key,
+            parent_id: None,
             secret_hash: Vec::new(),
             access: Access::owner("acme", "ann"),
             scopes: "read write".to_owned(),

@@ -3,6 +3,7 @@
 pub mod all;
 pub mod config;
 pub mod gateway;
+mod isolation;
 pub mod keys;
 mod lease;
 pub mod migrate;

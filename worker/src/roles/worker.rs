@@ -12,11 +12,12 @@ use everturn_activities::{
         builtin::{self, ReadResult},
         http::HttpTool,
         mcp::McpServer,
-        skills, typed,
+        process, skills, typed,
     },
 };
 use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::Store;
+use everturn_supervisor::launch::Launch;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;
@@ -27,6 +28,7 @@ use temporalio_sdk::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    isolation,
     lease::LeaseKeeper,
     sdk_workers::{self, ActivityCount},
     versions,
@@ -35,7 +37,7 @@ use crate::{
     cli::{Common, Work, WorkerOptions},
     config::{Config, WorkerLimits},
     connections::{self, Connected, Stream},
-    shutdown,
+    environment, shutdown,
     telemetry::{self, Telemetry},
 };
 
@@ -85,6 +87,7 @@ pub async fn run(
         store,
         stream,
     } = connected;
+    environment::forget_secrets();
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
     let parts = Parts {
@@ -131,6 +134,8 @@ pub fn configure(
     for definition in &config.http_tools {
         tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
+    process::start_with(Launch::confined(config.processes.clone()));
+    isolation::check(&config)?;
     // No server is started here. Each is started when it is first needed.
     for options in &config.mcp {
         tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
@@ -152,8 +157,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
-    let leases = telemetry.leases(parts.store.leases);
-    let lease = LeaseKeeper::begin(leases, limits.lease).await;
+    let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
         turns: telemetry.turns(parts.store.turns),
@@ -172,6 +176,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
         tenant_budgets: parts.config.tenant_budgets,
+        approval_answers: parts.config.approval_answers,
         wait_for_peer: limits.wait_for_peer,
         queues: queues(&parts.task_queue, parts.only),
         worker: lease.worker().clone(),

@@ -13,10 +13,10 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall, save_request::Batch},
 };
 use everturn_store::{
-    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate,
-    FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
-    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
-    TurnStore, WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, DefinedTool,
+    Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore,
+    Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
+    TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -157,8 +157,20 @@ impl TurnStore for MeasuredTurns {
         &self,
         conversation_id: &str,
         tool_names: &[String],
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<DefinedTool>, StoreError> {
         noted(self.store.granted_tools(conversation_id, tool_names).await)
+    }
+
+    async fn used_definitions(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<DefinedTool>, StoreError> {
+        noted(
+            self.store
+                .used_definitions(conversation_id, tool_names)
+                .await,
+        )
     }
 
     async fn claim_step(

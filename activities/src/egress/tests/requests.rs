@@ -27,6 +27,7 @@ fn get(url: &str) -> Outgoing {
     Outgoing {
         method: Method::GET,
         url: Url::parse(url).unwrap(),
+        signer: None,
         headers: HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer secret"))]),
         body: None,
         timeout: Duration::from_secs(30),

@@ -142,3 +142,50 @@ struct FunctionCall<'a> {
     #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_frames_are_read_within_the_limits(
+            any in "\\PC{0,60}",
+            args in prop::collection::vec("\\{\"a\":[1-9]{1,40}\\}|null|[\\[\\]{},]{1,5}|\"[a-z]{0,9}\"", 0..5),
+            tokens in "-?(0|[1-9][0-9]{0,19})|\"x\"",
+        ) {
+            let calls: Vec<_> = args.iter().map(|args| format!(r#"{{"functionCall":{{"name":"t","args":{args}}}}}"#)).collect();
+            let parts = calls.join(",");
+            let gemini = format!(r#"{{"candidates":[{{"content":{{"parts":[{parts}]}}}}]}}"#);
+            let anthropic = format!(r#"{{"usage":{{"output_tokens_details":{{"thinking_tokens":{tokens}}}}}}}"#);
+            for kind in [ProviderKind::Gemini, ProviderKind::Anthropic] {
+                let frames = Frames::of(kind).unwrap();
+                for data in [&any, &gemini, &anthropic] {
+                    frames.read_gemini(data);
+                    frames.read_anthropic(data);
+                }
+                let read: Option<u32> = tokens.parse().ok();
+                prop_assert_eq!(frames.thinking_tokens(), read.unwrap_or_default());
+                let whole = serde_json::from_str::<Value>(&gemini).is_ok();
+                let arguments = frames.arguments();
+                prop_assert_eq!(arguments.len(), if whole { args.len() } else { 0 }, "{}", gemini);
+                prop_assert!(!whole || arguments == args);
+            }
+        }
+
+        #[test]
+        fn what_is_kept_of_many_calls_is_bounded(calls in 0_usize..200, bytes in 0_usize..40_000) {
+            let call = format!(r#"{{"functionCall":{{"name":"t","args":"{}"}}}}"#, "x".repeat(bytes));
+            let frame = format!(r#"{{"candidates":[{{"content":{{"parts":[{call}]}}}}]}}"#);
+            let frames = Frames::of(ProviderKind::Gemini).unwrap();
+            for _ in 0..calls {
+                frames.read_gemini(&frame);
+            }
+            let kept = frames.arguments();
+            prop_assert!(kept.len() <= MAX_TOOL_CALLS + 1);
+            prop_assert!(kept.iter().map(String::len).sum::<usize>() <= MAX_TEXT_BYTES);
+        }
+    }
+}

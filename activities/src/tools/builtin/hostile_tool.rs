@@ -46,6 +46,8 @@ enum Act {
     Fork,
     /// Runs a program that starts another, and ends.
     Orphan,
+    /// Runs a program that writes the variables which say for whom it runs.
+    Caller,
 }
 
 pub(super) enum Output {
@@ -85,6 +87,15 @@ impl HostileTool {
     }
 }
 
+/// What a program is told of its caller.
+async fn variables(context: &ToolContext) -> Result<Value, ToolError> {
+    const SCRIPT: &str = "env | grep ^EVERTURN_ | sort";
+    let finished = process::run_for(context, "sh", ["-c", SCRIPT], TOOL_RESULT_MAX_BYTES / 2).await;
+    let finished =
+        finished.map_err(|error| ToolError::Failed(format!("The shell did not run: {error}.")))?;
+    Ok(content::from_bytes(finished.stdout, None))
+}
+
 impl TypedTool for HostileTool {
     type Input = Input;
     type Output = Output;
@@ -92,7 +103,7 @@ impl TypedTool for HostileTool {
     const DESCRIPTION: &'static str = "A tool for tests: misbehaves as told.";
     const EFFECT: Effect = Effect::Read;
 
-    async fn run(&self, _: ToolContext, input: Input) -> Result<Output, ToolError> {
+    async fn run(&self, context: ToolContext, input: Input) -> Result<Output, ToolError> {
         let value = match input.act {
             Act::Hang => future::pending().await,
             Act::Block => {
@@ -113,6 +124,7 @@ impl TypedTool for HostileTool {
                     .await?
             }
             Act::Orphan => self.shell("sleep 600 & echo $! >>$1").await?,
+            Act::Caller => variables(&context).await?,
         };
         Ok(Output::Value(value))
     }

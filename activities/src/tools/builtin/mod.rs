@@ -4,13 +4,14 @@
 //! - [`current_time`]: the time anywhere
 //! - [`read_result`]: the rest of a result that was cut
 //! - [`work_plan`]: a plan the agent makes and follows, shown to the user as events
-//! - [`test_tool`], `hostile_tool`: tools whose behaviour a test commands; registered only when asked for
+//! - [`test_tool`], `hostile_tool`, `program_tool`: tools whose behaviour a test commands; registered only when asked for
 //!
 //! Each is a [`TypedTool`](super::TypedTool), as one of a user's own is. To add one: a file here, and a line in [`all`].
 
 pub mod calculate;
 pub mod current_time;
 mod hostile_tool;
+mod program_tool;
 pub mod read_result;
 pub mod test_tool;
 pub mod work_plan;
@@ -20,6 +21,7 @@ use std::{path::PathBuf, sync::Arc};
 pub use calculate::Calculate;
 pub use current_time::CurrentTime;
 use hostile_tool::HostileTool;
+use program_tool::ProgramTool;
 pub use read_result::ReadResult;
 pub use test_tool::TestTool;
 pub use work_plan::WorkPlan;
@@ -36,7 +38,8 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
 }
 
 /// Tools for tests, one for each effect: `test_read`, `test_idempotent` and `test_once`, and `test_inline`, which runs once
-/// and inline. Their effects are lines in `effect_file`. And `test_hostile`, which does what a tool must not do.
+/// and inline. Their effects are lines in `effect_file`. And `test_hostile`, which does what a tool must not do, and
+/// `test_program`, which runs a program.
 pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
     let effect_file = effect_file.into();
     let tool = |name, effect| TestTool::new(name, effect, Some(effect_file.clone()));
@@ -46,6 +49,7 @@ pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
         Arc::new(tool("test_once", Effect::Once)),
         Arc::new(tool("test_inline", Effect::Once).inline()),
         typed(HostileTool::new(effect_file.clone())),
+        typed(ProgramTool),
     ]
 }
 
@@ -66,6 +70,7 @@ mod tests {
                 "test_idempotent",
                 "test_inline",
                 "test_once",
+                "test_program",
                 "test_read",
                 "work_plan"
             ]

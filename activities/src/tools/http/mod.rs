@@ -21,9 +21,10 @@ use reqwest::{
 };
 
 pub use template::UrlTemplate;
+pub(super) use template::encode;
 
 use super::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
-use crate::egress::{Egress, EgressError, Outgoing};
+use crate::egress::{Egress, EgressError, Outgoing, Signer, SigningKey};
 
 /// An endpoint as a tool.
 #[derive(Debug, Clone)]
@@ -38,6 +39,9 @@ pub struct HttpToolDefinition {
     pub headers: HeaderMap,
     /// Headers whose values must not be seen: marked as sensitive, and cut out of answers that repeat them.
     pub secrets: HeaderMap,
+    /// The key with which requests are signed. Without one the service is not told for whom it is asked: it could not tell
+    /// whether that is true.
+    pub signing: Option<SigningKey>,
     /// Header of the idempotency key; sent unless the effect is `read`.
     pub idempotency_header: HeaderName,
     /// For one call, redirects included.
@@ -86,10 +90,12 @@ impl HttpTool {
                 headers.insert(name, value);
             }
         }
+        let signing = tool.signing.clone();
         Ok(Outgoing {
             method: tool.method.clone(),
             url: tool.url.fill(&values).map_err(ToolError::Failed)?,
             headers,
+            signer: signing.map(|key| Signer::new(key, context.headers())),
             body: has_body.then(|| Json::of(&inputs).as_str().to_owned()),
             timeout: tool.timeout,
             max_response_bytes: tool.max_response_bytes,

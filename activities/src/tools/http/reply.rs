@@ -144,3 +144,30 @@ fn secret(value: &HeaderValue) -> &[u8] {
         .strip_prefix(b"Bearer ")
         .unwrap_or(value.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever a service answers is a result or an error for the model, and holds no secret of the tool.
+        #[test]
+        fn any_body_is_read_without_the_secrets(
+            before in prop::collection::vec(any::<u8>(), 0..20), repeats in 0_usize..4, media_type in "application/json|text/plain|[ -~]{0,20}",
+            text in "\\{?[\\[\\]{}\":,0-9a-z]{0,20}\\}?",
+        ) {
+            let secrets: HeaderMap = [(CONTENT_TYPE, HeaderValue::from_static("Bearer s3cret-token"))].into_iter().collect();
+            let body = [before, "s3cret-token".repeat(repeats).into_bytes(), text.into_bytes()].concat();
+            let cleaned = without_secrets(body.clone(), &secrets);
+            let holds = |bytes: &[u8]| bytes.windows(12).any(|window| window == b"s3cret-token");
+            prop_assert!(!holds(&cleaned));
+            prop_assert!(holds(&body) || body == cleaned);
+            let headers: HeaderMap = [(CONTENT_TYPE, HeaderValue::try_from(media_type.as_str()).unwrap())].into_iter().collect();
+            let message = refusal(StatusCode::BAD_REQUEST, &headers, &cleaned).to_string();
+            prop_assert!(!message.contains('\0') && message.chars().count() <= MAX_ERROR_CHARS + 100);
+            let _ = is_json(&media_type);
+        }
+    }
+}

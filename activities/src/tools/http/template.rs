@@ -166,7 +166,7 @@ fn inputs<'a>(pieces: impl Iterator<Item = &'a Piece>) -> impl Iterator<Item = &
 }
 
 /// Everything but RFC 3986's unreserved characters is escaped.
-fn encode(value: &str) -> String {
+pub(in crate::tools) fn encode(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

@@ -73,6 +73,7 @@ impl Service {
                 HeaderValue::from_static("p"),
             )]),
             secrets: HeaderMap::from_iter([(reqwest::header::AUTHORIZATION, token)]),
+            signing: None,
             idempotency_header: HeaderName::from_static("idempotency-key"),
             timeout: Duration::from_secs(30),
             max_response_bytes: 1000,

@@ -138,6 +138,8 @@ fn warn_of_unknown(options: &ServerOptions, listed: &[Listed]) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::tools::mcp::options::ServerLocation;
 
@@ -147,6 +149,7 @@ mod tests {
             ServerLocation::Url {
                 url: "http://localhost/".into(),
                 headers: Vec::new(),
+                header_files: Vec::new(),
             },
         )
     }
@@ -257,5 +260,28 @@ mod tests {
             ..options()
         };
         assert_eq!(catalog(only, many()).keys().collect::<Vec<_>>(), ["fs__t7"]);
+    }
+
+    proptest! {
+        /// Whatever a server lists, what is offered has a name that providers take, and a schema of an object.
+        #[test]
+        fn any_listing_is_offered_within_the_limits(
+            names in prop::collection::vec("\\PC{0,12}|[a-z_.]{1,80}", 0..6), description in "\\PC{0,30}", repeats in 1_usize..400,
+            schema in "\\{(\"(type|properties|required|\\$ref|enum|pattern|minimum)\":(\"(object|string|\\(|#/x)\"|\\[\\]|\\{\\}|-?[1-9]|null))?\\}",
+        ) {
+            let tool = |name: &String| {
+                let tool = json!({"name": name, "description": description.repeat(repeats), "inputSchema": serde_json::from_str::<Value>(&schema).unwrap()});
+                serde_json::from_value::<Listed>(tool).unwrap()
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let offered = runtime.block_on(async { catalog(options(), names.iter().map(tool).collect()) });
+            prop_assert!(offered.len() <= names.len());
+            for (name, tool) in offered {
+                let spec = tool.spec();
+                prop_assert!(crate::tools::names::is_valid(&name) && name.starts_with("fs__"), "{}", name);
+                prop_assert!(spec.description.chars().count() <= MAX_DESCRIPTION_CHARS);
+                prop_assert!(spec.parameters["type"] == "object" && spec.parameters.to_string().len() <= MAX_SCHEMA_BYTES);
+            }
+        }
     }
 }

@@ -123,11 +123,11 @@ impl Connection {
         tool: &str,
         arguments: JsonObject,
         context: &ToolContext,
-        idle_timeout: Option<Duration>,
+        server: &ServerOptions,
     ) -> Result<ServerResult, CallError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let options = PeerRequestOptions::no_options().with_meta(meta(context));
+        let options = PeerRequestOptions::no_options().with_meta(meta(context, server.tell_caller));
         let mut call = self
             .peer
             .send_request_with_option(request, options)
@@ -138,7 +138,7 @@ impl Connection {
             peer: &self.peer,
             id: Some(call.id.clone()),
         };
-        let idle_timeout = idle_timeout.unwrap_or(UNLIMITED);
+        let idle_timeout = server.idle_timeout.unwrap_or(UNLIMITED);
         let mut silent_until = Instant::now() + idle_timeout;
         loop {
             tokio::select! {
@@ -223,20 +223,53 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Says who calls, for servers that log it or know idempotency keys, and in which trace (W3C Trace Context, in the keys
+/// What a server is told that need not know for whom a tool runs: ids without a meaning of their own.
+const IDS: [&str; 3] = [
+    "everturn/conversation_id",
+    "everturn/agent_execution_id",
+    "everturn/execution_id",
+];
+
+/// Says for whom the tool runs, unless the server is not to know it, the ids of the call, for servers that know idempotency keys, and in which trace (W3C Trace Context, in the keys
 /// that MCP reserves for it).
-fn meta(context: &ToolContext) -> RequestMetaObject {
-    let pairs = [
-        ("everturn/conversation_id", &context.conversation_id),
-        ("everturn/execution_id", &context.execution_id),
+fn meta(context: &ToolContext, tell_caller: bool) -> RequestMetaObject {
+    let of_call = [
         ("everturn/tool_call_id", &context.call_id),
         ("everturn/idempotency_key", &context.idempotency_key),
     ];
-    let named = pairs.map(|(key, value)| (key.to_owned(), value.clone()));
-    let object: JsonObject = named
-        .into_iter()
+    let of_call = of_call.map(|(key, value)| (key.to_owned(), value.clone()));
+    let object: JsonObject = context
+        .meta()
+        .filter(|(key, _)| tell_caller || IDS.contains(&key.as_str()))
+        .chain(of_call)
         .chain(trace::headers())
         .map(|(key, value)| (key, value.into()))
         .collect();
     object.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::testing::context;
+
+    #[test]
+    fn a_server_that_need_not_know_is_not_told_for_whom_a_tool_runs() {
+        let context = ToolContext {
+            tenant_id: "acme".into(),
+            owner_id: Some("ann@example.com".into()),
+            ..context()
+        };
+        let told = |tell_caller| serde_json::to_string(&meta(&context, tell_caller)).unwrap();
+        let (all, few) = (told(true), told(false));
+        assert!(
+            all.contains("acme") && all.contains("ann@example.com"),
+            "{all}"
+        );
+        assert!(
+            !few.contains("acme") && !few.contains("ann@example.com"),
+            "{few}"
+        );
+        assert!(few.contains("everturn/idempotency_key"), "{few}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use everturn_supervisor::launch::{COMMON_VARIABLES, Launch};
 use rmcp::{
     RoleClient,
     model::ProtocolVersion,
@@ -18,11 +19,15 @@ use super::{
     handler::Handler,
     http,
     options::{ServerLocation, ServerOptions},
+    secrets::SecretFile,
     stdio::{ChildTransport, Ending},
 };
 
 /// The part of `connect_timeout` that a child has to answer `server/discover`, the request of the newer protocol.
 const PROBE_SHARE: f32 = 0.7;
+
+/// Says to a child whose it is, when each tenant has one of its own.
+const TENANT_VARIABLE: &str = "EVERTURN_TENANT_ID";
 
 /// rmcp's service of a connection, which runs until the connection ends.
 pub(super) type Running = RunningService<RoleClient, Handler>;
@@ -40,11 +45,18 @@ pub(super) async fn shake_hands(
             command,
             directory,
             environment,
+            environment_files,
+            launch,
         } => {
+            let tenant_id = options.tenant_id.as_deref();
+            let mut environment = with_files(environment, environment_files, tenant_id).await?;
+            let tenant =
+                tenant_id.map(|tenant_id| (TENANT_VARIABLE.to_owned(), tenant_id.to_owned()));
+            environment.extend(tenant);
             let child = ChildTransport::start(
                 &options.name,
-                to_command(command, directory.as_deref())?,
-                environment,
+                to_command(command, directory.as_deref(), launch)?,
+                &environment,
                 options.max_message_bytes,
                 ending.clone(),
             )
@@ -52,8 +64,13 @@ pub(super) async fn shake_hands(
             let probe_timeout = options.connect_timeout.mul_f32(PROBE_SHARE);
             greet_child(handler, child, probe_timeout, stop).await
         }
-        ServerLocation::Url { url, headers } => {
-            let transport = http::transport(options, url, headers, stop.clone())
+        ServerLocation::Url {
+            url,
+            headers,
+            header_files,
+        } => {
+            let headers = with_files(headers, header_files, options.tenant_id.as_deref()).await?;
+            let transport = http::transport(options, url, &headers, stop.clone())
                 .map_err(ConnectError::Options)?;
             let lifecycle = ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::LATEST],
@@ -63,6 +80,20 @@ pub(super) async fn shake_hands(
         }
     };
     Ok(running.map_err(Box::new)?)
+}
+
+/// The values and those that are in files.
+async fn with_files(
+    values: &[(String, String)],
+    files: &[(String, SecretFile)],
+    tenant_id: Option<&str>,
+) -> Result<Vec<(String, String)>, ConnectError> {
+    let mut all = values.to_vec();
+    for (name, file) in files {
+        let secret = file.read(tenant_id).await.map_err(ConnectError::Options)?;
+        all.push((name.clone(), secret));
+    }
+    Ok(all)
 }
 
 /// Asks `server/discover` for the newer protocol, then `initialize` where that is unknown or not answered. rmcp's
@@ -92,11 +123,16 @@ async fn greet_child(
     .await
 }
 
-fn to_command(command: &[String], directory: Option<&Path>) -> Result<Command, ConnectError> {
+fn to_command(
+    command: &[String],
+    directory: Option<&Path>,
+    launch: &Launch,
+) -> Result<Command, ConnectError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(ConnectError::Options("`command` is empty".to_owned()));
     };
-    let mut command = Command::new(program);
+    let command = launch.command(program, &COMMON_VARIABLES);
+    let mut command = Command::from(command.map_err(ConnectError::Start)?);
     command.args(arguments);
     if let Some(directory) = directory {
         command.current_dir(directory);

@@ -2,7 +2,9 @@
 //!
 //! - [`options`]: what the operator says about a server
 //! - `server`: a server as a source of tools
-//! - `link`: a worker's one connection to it, made when first needed, made anew with a back-off when it ends
+//! - `pool`: the worker's links to it, one for all or one for each tenant
+//! - `secrets`: secrets in files, which may be a tenant's own
+//! - `link`: one connection to it, made when first needed, made anew with a back-off when it ends
 //! - `connection`: the list of tools, one call with its progress and its cancel
 //! - `handshake`: how a connection begins; `handler`: the server's notifications
 //! - `stdio`: a server as a child process, with bounded messages
@@ -23,12 +25,15 @@ mod http;
 mod http_client;
 mod link;
 pub mod options;
+mod pool;
 mod result;
+mod secrets;
 mod server;
 mod stdio;
 #[cfg(test)]
 mod tests;
 mod tool;
 
-pub use options::{ServerLocation, ServerOptions};
+pub use options::{PerTenant, ServerLocation, ServerOptions};
+pub use secrets::SecretFile;
 pub use server::McpServer;

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use crate::tools::Effect;
+use everturn_supervisor::launch::Launch;
+
+use super::secrets::SecretFile;
+use crate::tools::{Asker, Effect};
 
 /// The key of `effects` for all tools that are not named there.
 pub const ALL_TOOLS: &str = "*";
@@ -26,8 +29,38 @@ pub struct ServerOptions {
     pub max_message_bytes: usize,
     /// Tools taken from its list.
     pub max_tools: usize,
-    /// Calls at once; more wait.
+    /// Calls at once on one connection; more wait.
     pub max_concurrent_calls: usize,
+    /// Tells it tenant, owner and agent with each call.
+    pub tell_caller: bool,
+    /// The tenants whose turns may use it; empty: all.
+    pub tenants: Vec<String>,
+    /// The agents that may use it; empty: all that list its tools.
+    pub agents: Vec<String>,
+    /// Gives each tenant a connection of its own; `None`: all tenants share one.
+    pub per_tenant: Option<PerTenant>,
+    /// Whose connection it is, when each tenant has one. The pool of connections sets it.
+    pub tenant_id: Option<String>,
+}
+
+/// Limits of connections that belong to tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerTenant {
+    /// The most connections of a worker. One that nobody uses gives way to that of another tenant.
+    pub max_connections: usize,
+    /// How long a connection is kept that nobody uses.
+    pub idle: Duration,
+}
+
+impl Default for PerTenant {
+    fn default() -> Self {
+        Self {
+            // A server in Node takes about 60 MB for each.
+            max_connections: 16,
+            // People rarely pause for longer within a conversation.
+            idle: Duration::from_mins(10),
+        }
+    }
 }
 
 impl ServerOptions {
@@ -46,7 +79,19 @@ impl ServerOptions {
             // OpenAI takes 128 tools in a request, of all servers together.
             max_tools: 128,
             max_concurrent_calls: 16,
+            tell_caller: true,
+            tenants: Vec::new(),
+            agents: Vec::new(),
+            per_tenant: None,
+            tenant_id: None,
         }
+    }
+
+    /// True when these may use it.
+    pub(super) fn serves(&self, asker: Asker<'_>) -> bool {
+        let names =
+            |list: &[String], name: &str| list.is_empty() || list.iter().any(|it| it == name);
+        names(&self.tenants, asker.tenant_id) && names(&self.agents, asker.agent)
     }
 }
 
@@ -61,6 +106,10 @@ pub enum ServerLocation {
         directory: Option<PathBuf>,
         /// Variables it gets beside the few that every program needs.
         environment: Vec<(String, String)>,
+        /// Variables whose values are in files.
+        environment_files: Vec<(String, SecretFile)>,
+        /// What it may do.
+        launch: Launch,
     },
     /// Streamable HTTP.
     Url {
@@ -68,6 +117,8 @@ pub enum ServerLocation {
         url: String,
         /// Sent with every request.
         headers: Vec<(String, String)>,
+        /// Headers whose values are in files.
+        header_files: Vec<(String, SecretFile)>,
     },
 }
 
@@ -84,16 +135,25 @@ impl fmt::Debug for ServerLocation {
                 command,
                 directory,
                 environment,
+                environment_files,
+                launch,
             } => f
                 .debug_struct("Command")
                 .field("command", command)
                 .field("directory", directory)
                 .field("environment", &names(environment))
+                .field("environment_files", environment_files)
+                .field("launch", launch)
                 .finish(),
-            Self::Url { url, headers } => f
+            Self::Url {
+                url,
+                headers,
+                header_files,
+            } => f
                 .debug_struct("Url")
                 .field("url", url)
                 .field("headers", &names(headers))
+                .field("header_files", header_files)
                 .finish(),
         }
     }
@@ -110,11 +170,14 @@ mod tests {
             command: vec!["server".into()],
             directory: None,
             environment,
+            environment_files: Vec::new(),
+            launch: Launch::unconfined(),
         };
         let headers = vec![("authorization".to_owned(), "Bearer hunter2".to_owned())];
         let url = ServerLocation::Url {
             url: "https://example.com/mcp".into(),
             headers,
+            header_files: Vec::new(),
         };
         let shown = format!("{command:?} {url:?}");
         assert!(

@@ -77,10 +77,7 @@ fn part(block: ContentBlock) -> Value {
 }
 
 fn error_text(value: &Value) -> String {
-    match value {
-        Value::String(text) if text.trim().is_empty() => {
-            "The tool failed and did not say why.".to_owned()
-        }
+    let text = match value {
         Value::String(text) => text.clone(),
         Value::Array(parts) if parts.iter().all(Value::is_string) => parts
             .iter()
@@ -88,11 +85,17 @@ fn error_text(value: &Value) -> String {
             .collect::<Vec<_>>()
             .join("\n"),
         other => Json::of(other).as_str().to_owned(),
+    };
+    if text.trim().is_empty() {
+        return "The tool failed and did not say why.".to_owned();
     }
+    text
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn answer(result: Value) -> Result<Value, ToolError> {
@@ -137,9 +140,70 @@ mod tests {
             failed(json!([text("no"), text("such file")])),
             ToolError::Failed("no\nsuch file".into())
         );
-        assert_eq!(
-            failed(json!([])),
-            ToolError::Failed("The tool failed and did not say why.".into())
-        );
+        let silent = ToolError::Failed("The tool failed and did not say why.".into());
+        assert_eq!(failed(json!([])), silent);
+        assert_eq!(failed(json!([text(" "), text("")])), silent);
+        let structured = json!({"content": [], "structuredContent": [], "isError": true});
+        assert_eq!(answer(structured).unwrap_err(), silent);
+    }
+
+    /// Results with the fields that the protocol has, and with anything else in them.
+    fn results() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "text|image|audio|resource|resource_link|x".prop_map(Value::from),
+        ];
+        let any_value = leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::hash_map("text|data|mimeType|uri|blob|name|[a-z]", inner, 0..4)
+                    .prop_map(|fields| json!(fields)),
+            ]
+        });
+        let block = (
+            any_value.clone(),
+            "text|image|audio|resource|resource_link|[a-z]{1,4}",
+        )
+            .prop_map(|(mut block, kind)| {
+                if block.is_object() {
+                    block["type"] = kind.into();
+                    for (name, value) in [
+                        ("text", "t"),
+                        ("data", "AAA="),
+                        ("mimeType", "image/png"),
+                        ("uri", "x:y"),
+                        ("name", "n"),
+                    ] {
+                        if block[name].is_null() {
+                            block[name] = value.into();
+                        }
+                    }
+                }
+                block
+            });
+        (prop::collection::vec(block, 0..4), proptest::option::of(any_value), any::<Option<bool>>()).prop_map(
+            |(content, structured, is_error)| json!({"content": content, "structuredContent": structured, "isError": is_error}),
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn any_result_is_an_output_or_an_error_for_the_model(result in results()) {
+            let is_error = result["isError"] == true;
+            let Ok(result) = serde_json::from_value::<CallToolResult>(result) else { return Ok(()) };
+            match output("s", ServerResult::CallToolResult(result)) {
+                Ok(output) => {
+                    prop_assert!(!is_error);
+                    prop_assert!(Json::parse(output.as_str()).is_ok());
+                }
+                Err(error) => {
+                    prop_assert!(is_error);
+                    prop_assert!(matches!(error, ToolError::Failed(text) if !text.is_empty()));
+                }
+            }
+        }
     }
 }

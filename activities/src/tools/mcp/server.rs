@@ -1,46 +1,89 @@
-//! An MCP server as a source of tools.
+//! An MCP server as a source of tools, for those who may use it.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use everturn_proto::Json;
 
-use super::{catalog, link::Link, options::ServerOptions};
-use crate::tools::{CheckedTool, ToolError, ToolSet, ToolSource};
+use super::{
+    options::ServerOptions,
+    pool::{Lease, Pool},
+};
+use crate::tools::{
+    Asker, CheckedTool, Tool, ToolContext, ToolError, ToolOrigin, ToolSet, ToolSource, ToolSpec,
+};
 
 /// An MCP server as a source of tools.
 pub struct McpServer {
-    link: Arc<Link>,
+    pool: Arc<Pool>,
 }
 
 impl McpServer {
     /// A server that is not connected to before it is needed.
     pub fn new(options: ServerOptions) -> Self {
         Self {
-            link: Link::new(options, catalog::tools),
+            pool: Pool::new(options),
         }
     }
 }
 
 #[async_trait]
 impl ToolSource for McpServer {
-    async fn tools(&self) -> Arc<ToolSet> {
-        self.link.tools().await
+    async fn tools(&self, asker: Asker<'_>) -> Arc<ToolSet> {
+        if !self.pool.options().serves(asker) {
+            return Arc::default();
+        }
+        match self.pool.link(asker.tenant_id) {
+            Ok((link, _in_use)) => link.tools().await,
+            Err(_no_room) => Arc::default(),
+        }
     }
 
-    async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
-        if let Some(tool) = self.link.known().get(name) {
-            return Ok(tool.clone());
-        }
-        self.link.connection().await?;
-        let server = &self.link.options.name;
-        self.link.known().get(name).cloned().ok_or_else(|| {
+    async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError> {
+        let gone = || {
+            let server = &self.pool.options().name;
             ToolError::Failed(format!(
                 "MCP server `{server}` has no tool of this name now. Use only those you were given."
             ))
-        })
+        };
+        if !self.pool.options().serves(asker) {
+            return Err(gone());
+        }
+        let (link, lease) = self.pool.link(asker.tenant_id)?;
+        if !link.known().contains_key(name) {
+            link.connection().await?;
+        }
+        let tool = link.known().get(name).cloned().ok_or_else(gone)?;
+        Ok(tool.with(|tool| {
+            Arc::new(InUse {
+                tool,
+                _lease: lease,
+            })
+        }))
     }
 
     async fn close(&self) {
-        self.link.close().await;
+        self.pool.close().await;
+    }
+}
+
+/// A tool whose link stays open while somebody has it.
+struct InUse {
+    tool: Arc<dyn Tool>,
+    _lease: Lease,
+}
+
+#[async_trait]
+impl Tool for InUse {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn origin(&self) -> ToolOrigin {
+        self.tool.origin()
+    }
+
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        self.tool.run(context, input).await
     }
 }

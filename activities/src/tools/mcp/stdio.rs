@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_supervisor::{GroupEnd, ProcessGroup, Signal};
+use everturn_supervisor::{GroupEnd, ProcessGroup, Signal, launch::FAILED_PREFIX};
 use rmcp::{
     RoleClient,
     model::{ClientRequest, JsonRpcMessage, RequestId},
@@ -34,10 +34,6 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest line of a server's standard error that is logged.
 const MAX_LOG_BYTES: u64 = 2000;
-/// Variables of the worker that every server gets: what programs need to run, and no keys.
-const COMMON_VARIABLES: [&str; 10] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
-];
 type Message = RxJsonRpcMessage<RoleClient>;
 
 /// Why our side ended a connection: a message was too long. The calls that were in flight read it.
@@ -97,7 +93,7 @@ impl Probe {
 }
 
 impl ChildTransport {
-    /// Starts the command. `name` is the server's, for the log.
+    /// Starts the command, whose environment has what every server gets. `name` is the server's, for the log.
     pub(super) fn start(
         name: &str,
         mut command: Command,
@@ -105,16 +101,11 @@ impl ChildTransport {
         max_message_bytes: usize,
         ending: Ending,
     ) -> io::Result<Self> {
-        let common = COMMON_VARIABLES
-            .into_iter()
-            .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         // A Ctrl-C in the worker's terminal does not reach the group: the worker ends its servers in order. When the
         // worker is killed, the group is killed too. A server that works on a call may not notice that its input was
         // closed.
         let group = ProcessGroup::start(&GroupEnd::KILL)?;
         let mut child = command
-            .env_clear()
-            .envs(common)
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -281,7 +272,12 @@ async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
         .read_until(b'\n', &mut line)
         .await
     {
-        tracing::debug!(server, "{}", String::from_utf8_lossy(&line).trim_end());
+        let text = String::from_utf8_lossy(&line);
+        if let Some(why) = text.strip_prefix(FAILED_PREFIX) {
+            tracing::warn!(server, "an MCP server was not started: {}", why.trim_end());
+        } else {
+            tracing::debug!(server, "{}", text.trim_end());
+        }
         line.clear();
     }
 }
@@ -290,12 +286,16 @@ async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
 mod tests {
     use std::time::Instant;
 
+    use everturn_supervisor::launch::{COMMON_VARIABLES, Launch};
+    use proptest::prelude::*;
+
     use super::*;
 
     const MAX_BYTES: usize = 64 * 1024;
 
     fn start(script: &str) -> (ChildTransport, Ending) {
-        let mut command = Command::new("/bin/sh");
+        let launch = Launch::unconfined();
+        let mut command = Command::from(launch.command("/bin/sh", &COMMON_VARIABLES).unwrap());
         command.args(["-c", script]);
         let ending = Ending::default();
         (
@@ -386,5 +386,40 @@ mod tests {
             message.contains("PATH=") && !message.contains("CARGO"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_message_that_is_too_deep_is_left_out() {
+        let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#);
+        assert!(parse("test", line.as_bytes()).is_none());
+    }
+
+    proptest! {
+        /// The lines of a hostile server are messages, or are left out. What is too long ends the connection.
+        #[test]
+        fn any_output_is_read_within_the_limit(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            lines in prop::collection::vec(r#"\{"jsonrpc":"2\.0",("id":("?[0-9]{0,4}"?|null),)?"(result|error|method)":[ -~]{0,12}\}"#, 0..5),
+        ) {
+            const LIMIT: usize = 64;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for output in [bytes, lines.join("\n").into_bytes()] {
+                let ending = Ending::default();
+                let (sender, mut messages) = mpsc::channel(READ_AHEAD);
+                let read = read_messages("test".to_owned(), output.as_slice(), LIMIT, sender, ending.clone());
+                let count = async {
+                    let mut count = 0;
+                    while messages.recv().await.is_some() {
+                        count += 1;
+                    }
+                    count
+                };
+                let ((), count) = runtime.block_on(async { tokio::join!(read, count) });
+                prop_assert!(count <= output.split(|byte| *byte == b'\n').count());
+                let has_long_line = output.split(|byte| *byte == b'\n').any(|line| line.len() >= LIMIT);
+                prop_assert_eq!(ending.get().is_some(), has_long_line);
+            }
+        }
     }
 }

@@ -62,6 +62,19 @@ struct Lost {
 }
 
 impl McpTool {
+    /// Refuses to call a tool that the server has another definition of by now: the server may have been restarted since
+    /// the tool was found, and the call was made for what it was then.
+    fn check_unchanged(&self) -> Result<(), ToolError> {
+        let (tool, tools) = (&self.spec.name, self.link.known());
+        match tools.get(tool) {
+            Some(listed) if *listed.spec() == self.spec => Ok(()),
+            _ => Err(ToolError::Failed(format!(
+                "The definition of tool `{tool}` has just changed. It was not run. Look at what the tool is now; if it is \
+                 still needed, call it again."
+            ))),
+        }
+    }
+
     /// Sends the call once. A connection that is found broken is ended. The outer error is for the model: there is no
     /// connection.
     async fn call(
@@ -71,14 +84,10 @@ impl McpTool {
     ) -> Result<Result<ServerResult, Lost>, ToolError> {
         let link = &self.link;
         let connection = link.connection().await?;
+        self.check_unchanged()?;
         let _one_of_few = link.permit().await?;
         let answer = connection
-            .call(
-                &self.name,
-                arguments.clone(),
-                context,
-                link.options.idle_timeout,
-            )
+            .call(&self.name, arguments.clone(), context, &link.options)
             .await;
         let why = match answer {
             Ok(answer) => return Ok(Ok(answer)),

@@ -22,7 +22,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{CheckedTool, ToolError, ToolSet, ToolSource, names};
+use super::{Asker, CheckedTool, ToolError, ToolSet, ToolSource, names};
 use folder::{SKILL_FILE, Skill};
 use tool::SkillTool;
 
@@ -132,11 +132,11 @@ fn skill_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 #[async_trait]
 impl ToolSource for Skills {
-    async fn tools(&self) -> Arc<ToolSet> {
+    async fn tools(&self, _: Asker<'_>) -> Arc<ToolSet> {
         Arc::clone(&self.tools)
     }
 
-    async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
+    async fn find(&self, name: &str, _: Asker<'_>) -> Result<CheckedTool, ToolError> {
         let found = self.tools.get(name).cloned();
         found.ok_or_else(|| {
             ToolError::Failed("There is no such skill. Use only those you were given.".to_owned())
@@ -147,6 +147,7 @@ impl ToolSource for Skills {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::testing::context;
 
     fn skill(folder: &Path, name: &str, text: &str) {
         fs::create_dir_all(folder.join(name)).unwrap();
@@ -173,12 +174,19 @@ mod tests {
         assert!(skills.knows("good") && skills.knows("no-head") && skills.knows("other-name"));
         assert!(!skills.knows("no-skill"));
         assert_eq!(
-            skills.tools().await.keys().collect::<Vec<_>>(),
+            skills
+                .tools(context().asker())
+                .await
+                .keys()
+                .collect::<Vec<_>>(),
             ["skill__good"]
         );
         assert!(
-            skills.find("skill__good").await.is_ok()
-                && skills.find("skill__no-head").await.is_err()
+            skills.find("skill__good", context().asker()).await.is_ok()
+                && skills
+                    .find("skill__no-head", context().asker())
+                    .await
+                    .is_err()
         );
     }
 

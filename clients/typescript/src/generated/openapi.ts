@@ -799,7 +799,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description A conversation. */
         Conversation: {
             agent: string;
@@ -1046,7 +1046,7 @@ export interface components {
         };
         /** @description A call that waits for an approval. */
         PendingApproval: components["schemas"]["WaitingCall"] & {
-            /** @description To be sent back with the answer: binds it to this tool and this input. */
+            /** @description To be sent back with the answer: binds it to this tool, this input and the definition that the tool has. */
             input_hash: string;
         };
         /** @description The calls that wait for a person. */
@@ -1966,7 +1966,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1976,7 +1976,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "queue_full" | "too_many_turns" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "queue_full" | "too_many_turns" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
                     };
                 };
             };
@@ -2081,7 +2081,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2091,7 +2091,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
                     };
                 };
             };
@@ -3074,7 +3074,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Somebody else has to approve (`approval_needs_other`). Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3083,7 +3083,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "approval_needs_other" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4074,7 +4074,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4084,7 +4084,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
                     };
                 };
             };

@@ -22,6 +22,9 @@ pub struct Caller {
     pub expires_at: Option<DateTime<Utc>>,
     /// How they proved it.
     pub credential: Credential,
+    /// Who they are, for what asks whether two callers are the same: the owner, or else the key, also in its sessions.
+    /// `None`: nobody is known.
+    pub principal: Option<String>,
 }
 
 /// How a caller proved who they are.
@@ -45,12 +48,15 @@ impl Caller {
             scopes: Scopes::all(),
             expires_at: None,
             credential: Credential::Anonymous,
+            principal: None,
         }
     }
 
     /// Makes the caller of a key or session.
     pub(super) fn of_key(key: &ApiKey) -> Self {
+        let key_id = || key.parent_id.clone().unwrap_or_else(|| key.id.clone());
         Self {
+            principal: Some(key.access.owner_id.clone().unwrap_or_else(key_id)),
             access: key.access.clone(),
             scopes: Scopes::parse(&key.scopes),
             expires_at: key.expires_at,

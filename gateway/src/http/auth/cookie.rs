@@ -71,6 +71,7 @@ fn set(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use everturn_store::KeyKind;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::config::Origin;
@@ -152,5 +153,19 @@ mod tests {
             sent(&headers("localhost", &["xeverturn=1; everturn"])),
             None
         );
+    }
+
+    proptest! {
+        #[test]
+        fn any_cookie_header_is_read(value in prop::collection::vec(any::<u8>().prop_filter("a header", |byte| *byte >= 32 && *byte != 127), 0..60), rest in "[a-z_=; ]{0,20}") {
+            let mut headers = headers("localhost", &[]);
+            headers.append(header::COOKIE, HeaderValue::from_bytes(&value).unwrap());
+            let _ = sent(&headers, &AuthConfig::default());
+            // What comes before the session's own cookie does not hide it.
+            let value = format!("x={rest}; everturn=evs_1").replace("everturn=evs_1;", "");
+            headers.insert(header::COOKIE, value.parse().unwrap());
+            let is_hidden = rest.contains("everturn");
+            prop_assert!(is_hidden || sent(&headers, &AuthConfig::default()) == Some("evs_1"));
+        }
     }
 }

@@ -221,7 +221,11 @@ async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
         None => discover(&client, config).await?,
     };
     let set: KeySet = get(&client, url, config.max_fetched_bytes).await?;
-    // A key of a kind that this version does not know is left out, and the others are used.
+    Ok(usable(set))
+}
+
+/// The keys of a set. A key of a kind that this version does not know is left out, and the others are used.
+fn usable(set: KeySet) -> Vec<IssuerKey> {
     let jwks = set
         .keys
         .into_iter()
@@ -232,7 +236,7 @@ async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
             jwk,
         })
     });
-    Ok(keys.take(MAX_KEYS).collect())
+    keys.take(MAX_KEYS).collect()
 }
 
 async fn discover(client: &reqwest::Client, config: &OidcConfig) -> Result<Url, FetchError> {
@@ -270,4 +274,61 @@ async fn get<T: DeserializeOwned>(
 fn fetchable(text: &str) -> Result<Url, FetchError> {
     let url = Url::parse(text).ok().filter(is_safe_to_fetch);
     url.ok_or_else(|| FetchError::Url(text.to_owned()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use jsonwebtoken::{Header, Validation, decode};
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    /// Fields of a key, with what belongs there and with anything else.
+    fn keys() -> impl Strategy<Value = Value> {
+        const NAMES: [&str; 11] = [
+            "kty", "kid", "alg", "use", "key_ops", "crv", "n", "e", "x", "y", "k",
+        ];
+        const WORDS: [&str; 14] = [
+            "RSA", "EC", "OKP", "oct", "RS256", "ES256", "EdDSA", "HS256", "sig", "enc", "P-256",
+            "Ed25519", "AQAB", "AAAA",
+        ];
+        let value = prop_oneof![
+            4 => prop::sample::select(&WORDS[..]).prop_map(Value::from),
+            1 => "[A-Za-z0-9_=-]{0,44}".prop_map(Value::from),
+            1 => any::<i64>().prop_map(Value::from),
+            1 => Just(serde_json::json!(["verify", "sign"])),
+        ];
+        prop::collection::hash_map(prop::sample::select(&NAMES[..]), value, 0..11).prop_map(
+            |fields| {
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value));
+                Value::Object(fields.collect::<Map<_, _>>())
+            },
+        )
+    }
+
+    proptest! {
+        /// A key that an issuer publishes has one type, and no token is valid by a signature that nobody made.
+        #[test]
+        fn any_key_is_used_as_what_it_is_or_left_out(keys in prop::collection::vec(keys(), 0..4), signature in "[A-Za-z0-9_-]{0,90}") {
+            let all = [Algorithm::RS256, Algorithm::PS512, Algorithm::ES256, Algorithm::ES384, Algorithm::EdDSA];
+            for key in usable(KeySet { keys }) {
+                let fitting: Vec<_> = all.into_iter().filter(|algorithm| fits(&key.jwk, *algorithm)).collect();
+                prop_assert!(fitting.len() <= 2 && !fits(&key.jwk, Algorithm::HS256), "{:?}", key.jwk);
+                for algorithm in fitting {
+                    let header = serde_json::to_string(&Header::new(algorithm)).unwrap();
+                    let part = |text: &str| {
+                        use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+                        URL_SAFE_NO_PAD.encode(text)
+                    };
+                    let token = format!("{}.{}.{signature}", part(&header), part("{\"exp\":99999999999}"));
+                    let validation = Validation::new(algorithm);
+                    prop_assert!(decode::<Value>(&token, &key.key, &validation).is_err());
+                }
+            }
+        }
+    }
 }

@@ -119,6 +119,8 @@ pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -242,5 +244,23 @@ mod tests {
         };
         assert!(is_known_host(&asked("evil.example"), &any));
         assert!(is_known_host(&HeaderMap::new(), &AuthConfig::default()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_host_or_origin_of_others_is_foreign(host in "\\PC{0,30}", like in "[a-z.:0-9@\\[\\]/]{0,30}") {
+            let config = AuthConfig { allowed_hosts: Some(Vec::new()), ..AuthConfig::default() };
+            for text in [host, like] {
+                let Ok(value) = HeaderValue::from_str(&text) else { continue };
+                let own = host_of(&text).is_some_and(is_loopback);
+                let mut headers: HeaderMap = [(header::HOST, value)].into_iter().collect();
+                prop_assert_eq!(is_known_host(&headers, &config), own, "{}", text);
+                prop_assert!(Origin::parse(&text).is_ok_and(|origin| origin.to_string() == text) || Origin::parse(&text).is_err());
+                if let Ok(origin) = HeaderValue::try_from(format!("https://{text}")) {
+                    headers.insert(header::ORIGIN, origin);
+                    prop_assert_eq!(is_trusted_page(&headers, &config), Some(own), "{}", text);
+                }
+            }
+        }
     }
 }

@@ -100,6 +100,8 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -144,6 +146,18 @@ mod tests {
             &text.replace("evk", "evx"),
         ] {
             assert_eq!(Secret::parse(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_secret_as_it_is_written_or_none(text in "\\PC{0,80}", like in "ev[ks]_[0-9a-f]{16}_[A-Za-z0-9_-]{42,44}") {
+            for text in [text, like] {
+                if let Some(secret) = Secret::parse(&text) {
+                    prop_assert_eq!(secret.reveal(), text);
+                    prop_assert_eq!(secret.hash().len(), 32);
+                }
+            }
         }
     }
 }

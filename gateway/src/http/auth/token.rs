@@ -102,6 +102,7 @@ impl Tokens {
             scopes: self.scopes(claims.others.get(&self.config.scope_claim)),
             expires_at: Some(end(claims.exp, self.config.leeway)),
             credential: Credential::Token,
+            principal: Some(claims.sub.clone()),
         })
     }
 
@@ -147,5 +148,60 @@ fn refusal(kind: &ErrorKind) -> AuthRefusal {
             AuthRefusal::Invalid("The token lacks one of the claims exp, iss, aud, sub.")
         }
         _ => MALFORMED,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+    use futures::FutureExt;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tokens() -> Tokens {
+        Tokens::new(OidcConfig::new("https://login.example.com/", "api"))
+    }
+
+    /// The values that a claim may have.
+    fn claims() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "[a-z]{1,9}( [a-z:]{1,9}){0,3}".prop_map(Value::from),
+            prop::collection::vec(any::<String>(), 0..3).prop_map(Value::from),
+            Just(serde_json::json!(["read", 1, null, "write"])),
+        ]
+    }
+
+    proptest! {
+        /// No key is asked for, and nothing is fetched, for what is no token of an accepted algorithm.
+        #[test]
+        fn any_text_is_refused_without_asking_the_issuer(
+            text in "\\PC{0,80}", header in "\\{[ -~]{0,40}\\}", algorithm in "none|HS256|HS512|ES256|EdDSA|[A-Za-z0-9]{0,6}", rest in "[A-Za-z0-9_.-]{0,60}",
+        ) {
+            let named = format!(r#"{{"alg":"{algorithm}","typ":"JWT"}}"#);
+            let [header, named] = [header, named].map(|header| format!("{}.{rest}", URL_SAFE_NO_PAD.encode(header)));
+            for token in [text, header, named, "a".repeat(MAX_TOKEN_BYTES + 1)] {
+                if token.contains("RS256") { continue }
+                let answered = tokens().verify(&token).now_or_never();
+                prop_assert!(matches!(answered, Some(Err(AuthRefusal::Invalid(_)))), "{}", token);
+            }
+        }
+
+        #[test]
+        fn any_claims_are_a_caller_of_a_tenant_or_are_refused(
+            subject in any::<String>(), tenant in claims(), scope in claims(), exp in any::<f64>(),
+        ) {
+            let others = [("tenant".to_owned(), tenant), ("scope".to_owned(), scope)].into_iter().collect();
+            let claims = Claims { _issuer: String::new(), sub: subject.clone(), exp, others };
+            if let Ok(caller) = tokens().caller(&claims) {
+                prop_assert!(ids::is_valid(&caller.access.tenant_id));
+                prop_assert_eq!(caller.access.owner_id, Some(subject));
+                prop_assert!(caller.expires_at.is_some());
+            }
+        }
     }
 }

@@ -56,6 +56,8 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
     /// The credential holds, but does not allow this.
     InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    /// Four eyes: the caller has sent a message of the turn, or is not known.
+    ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Somebody else has to approve";
     /// A page of another origin used what its browser sends by itself.
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
     /// Without a credential, and by a name that is not known to be the gateway's.
@@ -116,13 +118,15 @@ codes! {
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
-    /// Turns run or wait in as many conversations of the tenant as may be.
+    /// Turns run or wait in as many conversations of the tenant, or of the owner, as may be.
     TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
     /// The tenant has uploaded as much as may be that no message names.
     TooManyBlobs = "too_many_blobs", TOO_MANY_REQUESTS, "Too many files wait for their messages";
-    /// The tenant sends requests faster than it may.
+    /// The tenant, or the owner, sends requests faster than it may.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
-    /// The tenant has as many streams open at this gateway as it may.
+    /// The owner has as many streams open as an owner may.
+    TooManyStreamsOfOwner = "too_many_streams_of_owner", TOO_MANY_REQUESTS, "You have too many streams open";
+    /// The tenant has as many streams open as it may.
     TooManyStreamsOfTenant = "too_many_streams_of_tenant", TOO_MANY_REQUESTS, "Your tenant has too many streams open";
     /// This gateway serves as many streams as it may.
     TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";

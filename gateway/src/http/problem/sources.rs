@@ -3,7 +3,10 @@
 use everturn_store::{Missing, RefusedBlob, StoreError, UploadError};
 
 use super::{code::Code, response::Problem};
-use crate::{limits::LimitReached, turns::TurnError};
+use crate::{
+    limits::{LimitReached, Party},
+    turns::TurnError,
+};
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
@@ -30,9 +33,9 @@ impl From<StoreError> for Problem {
                 );
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
             }
-            StoreError::TooManyTurns { limit } => {
+            StoreError::TooManyTurns { limit, of } => {
                 let detail = format!(
-                    "Turns run or wait in {limit} conversations of your tenant. Send this message again when one has ended."
+                    "Turns run or wait in {limit} conversations of the {of}. Send this message again when one has ended."
                 );
                 Self::new(Code::TooManyTurns, detail).retry_after_s(5)
             }
@@ -95,15 +98,24 @@ impl From<UploadError> for Problem {
 impl From<LimitReached> for Problem {
     fn from(reached: LimitReached) -> Self {
         match reached {
-            LimitReached::Requests { wait } => {
+            LimitReached::Requests { of, wait } => {
                 let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-                let detail = "Your tenant sends more requests than this gateway allows. Wait, then send fewer.";
+                let detail = match of {
+                    Party::Tenant => {
+                        "Your tenant sends more requests than it may. Wait, then send fewer."
+                    }
+                    Party::Owner => {
+                        "You send more requests than an owner may. Wait, then send fewer."
+                    }
+                };
                 Self::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1))
             }
-            LimitReached::StreamsOfTenant { open } => {
-                let detail =
-                    format!("Your tenant has {open} streams open at this gateway. Close some.");
-                Self::new(Code::TooManyStreamsOfTenant, detail).retry_after_s(5)
+            LimitReached::StreamsOf { of, open } => {
+                let (code, who) = match of {
+                    Party::Tenant => (Code::TooManyStreamsOfTenant, "Your tenant has"),
+                    Party::Owner => (Code::TooManyStreamsOfOwner, "You have"),
+                };
+                Self::new(code, format!("{who} {open} streams open. Close some.")).retry_after_s(5)
             }
             LimitReached::Streams => {
                 Self::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5)

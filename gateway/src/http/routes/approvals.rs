@@ -4,18 +4,17 @@
 use axum::{Json, extract::State};
 use chrono::Utc;
 use everturn_proto::{
-    Json as RawJson,
+    Json as RawJson, ids,
     turn::ResolveApproval,
     words::{ApprovalState, Decision, refusal},
 };
-use everturn_store::OutsideTool;
+use everturn_store::{NewAnswer, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
 use super::waiting_calls::{WaitingCallBody, waiting_calls};
 use crate::{
     http::{
-        auth::Credential,
         extract::{Caller, ConversationId, ExecutionPath, JsonBody},
         openapi::problems,
         problem::{Code, Problem},
@@ -39,7 +38,7 @@ pub(super) struct PendingApprovalsBody {
 pub(super) struct PendingApprovalBody {
     #[serde(flatten)]
     call: WaitingCallBody,
-    /// To be sent back with the answer: binds it to this tool and this input.
+    /// To be sent back with the answer: binds it to this tool, this input and the definition that the tool has.
     input_hash: String,
 }
 
@@ -111,8 +110,8 @@ fn outcomes() -> Object {
     ])
 }
 
-problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ApprovalAnswered, ApprovalExpired,
-    ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
+problems!(Refusals: InvalidBody, InvalidId, ApprovalNeedsOther, ConversationNotFound, ExecutionNotFound, ApprovalAnswered,
+    ApprovalExpired, ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
 
 /// Approves or denies a tool call. What is answered with 200 is stored, and is not asked again. Needs the scope `approve`.
 #[utoipa::path(
@@ -133,7 +132,7 @@ pub(super) async fn resolve(
         tool_input: body.tool_input.clone(),
         reason: Some(body.reason).filter(|reason| !reason.is_empty()),
         remember: body.remember,
-        resolved_by: who(&caller),
+        resolved_by: caller.principal.clone(),
     };
     if let Some(flaw) = answer.flaw() {
         return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
@@ -149,6 +148,7 @@ pub(super) async fn resolve(
         Decision::Approve => ApprovalState::Approved,
         Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
     };
+    note(&state, &caller, &path, &answer).await?;
     let sub_agent = state
         .sub_agent_of(&caller, &path.conversation_id, &call)
         .await?;
@@ -171,13 +171,40 @@ pub(super) async fn resolve(
     }))
 }
 
-/// Names who answers, for readers: the owner, or else the key.
-fn who(caller: &Caller) -> Option<String> {
-    let key = || match &caller.credential {
-        Credential::Key(id) | Credential::Session(id) => Some(id.clone()),
-        Credential::Token | Credential::Anonymous => None,
+/// Notes in the store who answers. What travels through the engine proves nothing, so the store takes the name from there.
+async fn note(
+    state: &GatewayState,
+    caller: &Caller,
+    path: &ExecutionPath,
+    answer: &ResolveApproval,
+) -> Result<(), Problem> {
+    let new = NewAnswer {
+        id: &ids::answer_id(answer),
+        answered_by: answer.resolved_by(),
+        approves: answer.decision() == Decision::Approve,
     };
-    caller.access.owner_id.clone().or_else(key)
+    let (conversation_id, execution_id) = (&path.conversation_id, &path.execution_id);
+    let noted = state
+        .ports
+        .outside
+        .note_answer(&caller.access, conversation_id, execution_id, new)
+        .await?;
+    match noted {
+        NotedAnswer::Noted => Ok(()),
+        NotedAnswer::NeedsOther => Err(needs_other()),
+        NotedAnswer::TooMany => Err(Problem::new(
+            Code::TurnUnavailable,
+            "Too many answers to this call wait for a worker. Wait until one of them is taken.",
+        )
+        .retry_after_s(1)),
+    }
+}
+
+fn needs_other() -> Problem {
+    Problem::new(
+        Code::ApprovalNeedsOther,
+        "Somebody has to approve who is signed in and has sent no message of this turn.",
+    )
 }
 
 /// Tells why the call takes no answer, if the stored call shows a reason.
@@ -219,6 +246,7 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
             Problem::new(Code::ApprovalAnswered, "Another answer was first.")
         }
         ApprovalOutcome::Refused(word) if word == refusal::MISMATCH => mismatch(),
+        ApprovalOutcome::Refused(word) if word == refusal::NEEDS_OTHER => needs_other(),
         ApprovalOutcome::Refused(word) if word == refusal::INVALID => {
             Problem::new(Code::InvalidBody, "The turn cannot read the answer.")
         }

@@ -54,7 +54,7 @@ pub(super) struct ChatBody {
 
 problems!(
     Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound,
-    IdempotencyConflict, MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
+    IdempotencyConflict, MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfOwner, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
     ShuttingDown
 );
 
@@ -105,7 +105,8 @@ pub(super) async fn chat(
     let turn = queued
         .turn
         .map_or(queued.message_id, |turn| turn.message_id);
-    let feed = state.feed(&caller, &conversation, cursor)?.of_turn(&turn);
+    let feed = state.feed(&caller, &conversation, cursor).await?;
+    let feed = feed.of_turn(&turn);
     let mut response = event_stream::response(feed.into_chunks());
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);

@@ -104,7 +104,7 @@ fn parse_before(token: &str) -> Result<ListPlace, Problem> {
     Ok(ListPlace { updated_at, id })
 }
 
-problems!(StreamRefusals: TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);
+problems!(StreamRefusals: TooManyStreamsOfOwner, TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);
 
 /// Streams the list of the caller's conversations, and each change of it.
 ///
@@ -121,6 +121,6 @@ pub(super) async fn stream(
     State(state): State<GatewayState>,
     caller: Caller,
 ) -> Result<Response, Problem> {
-    let feed = state.list_feed(&caller)?;
+    let feed = state.list_feed(&caller).await?;
     Ok(event_stream::response(feed.into_chunks()))
 }

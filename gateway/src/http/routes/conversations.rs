@@ -130,8 +130,9 @@ async fn find_or_create(
         return Ok((conversation, false));
     }
     let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
-    if !state.config.agents.contains(&agent) {
-        let detail = format!("Agents here are: {}.", state.config.agents.join(", "));
+    let agents = state.config.agents_of(&caller.access.tenant_id);
+    if !agents.contains(&agent.as_str()) {
+        let detail = format!("Agents here are: {}.", agents.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
     let new = NewConversation {

@@ -33,7 +33,7 @@ macro_rules! pages {
 }
 
 pages! {
-    "agent_execution_not_found" "approval_answered" "approval_expired" "approval_mismatch" "bad_request"
+    "agent_execution_not_found" "approval_answered" "approval_expired" "approval_mismatch" "approval_needs_other" "bad_request"
     "blob_not_found" "blob_too_large" "blob_type_refused" "blobs_unavailable" "body_too_large" "budget_exhausted" "client_tool_answered" "client_tool_claimed" "client_tool_expired" "conflict" "conversation_id_taken"
     "conversation_not_found" "execution_not_found" "host_not_allowed" "idempotency_conflict" "insufficient_scope" "internal"
     "invalid_body" "invalid_id" "invalid_input" "invalid_message" "invalid_parameter" "issuer_unavailable"
@@ -41,7 +41,7 @@ pages! {
     "llm_quota_exceeded" "llm_rate_limited" "llm_stream_cut" "llm_timeout" "llm_unauthorized" "llm_unavailable" "message_too_long" "method_not_allowed"
     "no_checkpoint" "not_found" "not_here" "origin_not_allowed" "queue_full" "range_not_satisfiable" "rate_limited" "request_timeout" "result_too_large" "run_replaced" "shutting_down"
     "step_limit" "store_behind" "store_unavailable" "sub_agent_lost" "temporal_unavailable" "too_many_attachments"
-    "too_many_blobs" "too_many_streams" "too_many_streams_of_tenant" "too_many_turns" "tool_unavailable" "turn_complete" "turn_lost" "turn_not_running"
+    "too_many_blobs" "too_many_streams" "too_many_streams_of_owner" "too_many_streams_of_tenant" "too_many_turns" "tool_unavailable" "turn_complete" "turn_lost" "turn_not_running"
     "turn_not_started" "turn_running" "turn_timeout" "turn_unavailable" "unauthenticated" "unknown_agent" "unknown_message"
     "worker_lost"
 }

@@ -96,7 +96,7 @@ pub(super) struct StreamQuery {
 }
 
 problems!(
-    StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, TooManyStreamsOfTenant, TooManyStreams,
+    StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, TooManyStreamsOfOwner, TooManyStreamsOfTenant, TooManyStreams,
     ShuttingDown
 );
 
@@ -124,7 +124,7 @@ pub(super) async fn stream(
         .or(query.cursor)
         .unwrap_or_default();
     let conversation = state.conversation(&caller, &id).await?;
-    let feed = state.feed(&caller, &conversation, cursor)?;
+    let feed = state.feed(&caller, &conversation, cursor).await?;
     Ok(event_stream::response(feed.into_chunks()))
 }
 

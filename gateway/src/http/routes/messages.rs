@@ -152,11 +152,13 @@ pub(super) async fn submit(
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
         content: content.text,
+        sent_by: caller.principal.clone(),
         attachments: content.attachments,
         max_attached_bytes: state.ports.blobs.rules().max_message_bytes,
         on_busy: on_busy.stored(),
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
+        max_turns_of_owner: state.config.owner.concurrent_turns,
     };
     let queued = state
         .ports

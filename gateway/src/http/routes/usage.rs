@@ -172,11 +172,8 @@ pub(super) async fn list(
 
 /// Reads a day. Only years of four digits are in the order of their texts.
 fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
-    let is_plain = text.len() == 10
-        && text
-            .bytes()
-            .all(|byte| byte == b'-' || byte.is_ascii_digit());
-    let day = text.parse().ok().filter(|_| is_plain);
+    let is_plain = |day: &NaiveDate| text.len() == 10 && day.to_string() == text;
+    let day = text.parse().ok().filter(is_plain);
     day.ok_or_else(|| {
         let detail = format!("`{parameter}` is a day like 2026-11-30.");
         Problem::new(Code::InvalidParameter, detail)
@@ -188,4 +185,40 @@ fn place(token: &str) -> Result<(String, String), Problem> {
     let place = place.map(|(day, model)| (day.to_owned(), model.to_owned()));
     let detail = "`after` is the `next_after` of the page before.";
     place.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_day_is_written_in_one_way() {
+        assert!(day("from", "2026-11-30").is_ok());
+        for other in [
+            "-00000-1-1",
+            "2026-1-030",
+            "+2026-11-3",
+            "2026-02-30",
+            "20261130",
+        ] {
+            assert!(day("from", other).is_err(), "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_day_and_a_place_or_is_refused(text in "\\PC{0,20}", like in "[0-9-]{10}", model in "[^\\x00]{0,20}") {
+            for text in [&text, &like] {
+                match day("from", text) {
+                    Ok(day) => prop_assert_eq!(&day.to_string(), text, "days are in the order of their texts"),
+                    Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidParameter),
+                }
+                let _ = place(text).map_err(|problem| problem.code());
+            }
+            let read = place(&format!("{like}~{model}")).map_err(|problem| problem.code());
+            prop_assert_eq!(read, Ok((like, model)));
+        }
+    }
 }

@@ -27,3 +27,24 @@ pub(super) fn parse_page_token(
     });
     place.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_place_in_a_list_or_is_refused(
+            text in "\\PC{0,40}", seconds in -62_167_219_200_i64..253_402_300_799, id in "[A-Za-z0-9._:-]{1,100}",
+        ) {
+            if let Err(problem) = parse_page_token(&text, "detail") {
+                prop_assert_eq!(problem.code(), Code::InvalidParameter);
+            }
+            let at = DateTime::from_timestamp(seconds, 123_456_789).unwrap();
+            let read = parse_page_token(&page_token(at, &id), "detail").map_err(|problem| problem.code());
+            prop_assert_eq!(read, Ok((at, id)));
+        }
+    }
+}

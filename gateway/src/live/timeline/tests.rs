@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use everturn_proto::{Json, event::Event, ids};
+use everturn_proto::{Json, event::Event, ids, words::EventType};
 use everturn_store::EventLinks;
+use proptest::prelude::*;
 
 use super::{Timeline, TimelineItem};
 
@@ -381,4 +382,74 @@ fn a_page_asks_for_what_is_said_beyond_it() {
         (&items[3].agent_execution_id, &items[3].parent_tool_call_id),
         (&None, &None)
     );
+}
+
+/// Events of every type that there is, was, or may come, in which each field may hold anything.
+fn any_events() -> impl Strategy<Value = Vec<Event>> {
+    const NAMES: [&str; 18] = [
+        "message_id",
+        "content",
+        "thought",
+        "execution_id",
+        "call_id",
+        "tool_name",
+        "tool_input",
+        "result",
+        "observation",
+        "is_error",
+        "duration_ms",
+        "step",
+        "partial",
+        "usage",
+        "edited",
+        "agent_execution_id",
+        "attachments",
+        "code",
+    ];
+    let known = EventType::ALL.iter().map(|known| known.as_str().to_owned());
+    let event_type =
+        prop_oneof![8 => prop::sample::select(known.collect::<Vec<_>>()), 1 => "[a-z_]{0,8}"];
+    let value = prop_oneof![
+        Just(r#""a""#.to_owned()),
+        r#""[a-z\\\\/"]{0,4}""#,
+        "-?[0-9]{1,25}(\\.[0-9]{1,3})?",
+        "true|null|\\[\\]|\\{\"input_tokens\":[0-9]{1,12}\\}",
+        (0_usize..300).prop_map(|levels| format!("{}1{}", "[".repeat(levels), "]".repeat(levels))),
+    ];
+    let field = (prop::sample::select(&NAMES[..]), value)
+        .prop_map(|(name, value)| format!("\"{name}\":{value}"));
+    let data = prop_oneof![
+        9 => prop::collection::vec(field, 0..8).prop_map(|fields| format!("{{{}}}", fields.join(","))),
+        1 => "\\PC{0,9}",
+    ];
+    let created_at = prop_oneof![
+        Just("2026-01-02T03:04:05.006Z".to_owned()),
+        "[-+0-9T:Z.]{0,30}"
+    ];
+    let event = (event_type, data, created_at, any::<u32>());
+    prop::collection::vec(event, 0..30).prop_map(|events| {
+        let make =
+            |(event_type, data, created_at, sequence_number): (String, String, String, u32)| {
+                Event {
+                    event_type,
+                    event_data: Json::parse(data).ok(),
+                    created_at,
+                    sequence_number,
+                    ..Event::default()
+                }
+            };
+        events.into_iter().map(make).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_stored_events_make_a_page_within_its_limits(events in any_events(), max_items in 1_usize..20, max_bytes in 0_usize..5000) {
+        let page = page(&events, max_items, max_bytes);
+        let _ = page.wanted_links();
+        let items = page.into_items(EventLinks::default());
+        prop_assert!(items.len() <= max_items.min(events.len()));
+        prop_assert!(items.len() <= 1 || items.iter().map(TimelineItem::bytes).sum::<usize>() <= max_bytes);
+        prop_assert!(serde_json::to_string(&items).is_ok());
+    }
 }

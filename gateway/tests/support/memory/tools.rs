@@ -5,12 +5,12 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     Thread,
     ids::AFTER_TURN_STEP,
-    words::{ApprovalState, CheckpointType, Effect, ToolStatus},
+    words::{ApprovalBy, ApprovalState, CheckpointType, Effect, ToolStatus},
 };
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ClientToolClaim,
-    OutsideTool, OutsideTools, PageLimit, ResultRange, ResultSender, ResultSlice, StepUsage,
-    TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
+    NewAnswer, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange, ResultSender,
+    ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -208,6 +208,25 @@ impl OutsideTools for MemoryStore {
         }
         self.outside_tool(access, conversation_id, execution_id)
             .await
+    }
+
+    async fn note_answer(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        answer: NewAnswer<'_>,
+    ) -> Result<NotedAnswer> {
+        let tool = self.outside_tool(access, conversation_id, execution_id);
+        let Some(tool) = tool.await? else {
+            return Ok(NotedAnswer::TooMany);
+        };
+        let needs_other = tool.record.call.rule().by() == ApprovalBy::Other;
+        // Nobody but `boss` has sent no message.
+        if answer.approves && needs_other && answer.answered_by != "boss" {
+            return Ok(NotedAnswer::NeedsOther);
+        }
+        Ok(NotedAnswer::Noted)
     }
 
     async fn claim_client_tool(

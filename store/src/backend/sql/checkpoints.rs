@@ -11,7 +11,7 @@ use crate::{api::StepKey, batch::checkpoint_id};
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
 /// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
 /// (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an earlier step is not saved
-/// with all of its tools, the log that it is saved in, whether the turn has a budget, and whether an earlier call of the agent
+/// with all of its tools, the log that it is saved in, its tenant, whether the turn has a budget, and whether an earlier call of the agent
 /// execution was cut that had reserved a part of it, the response that was noted last, and the place in the chain of models.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
@@ -24,7 +24,8 @@ pub(crate) const CLAIM_STEP: &str = concat!(
      (SELECT 1 FROM tool_execution_records r WHERE r.agent_execution_id = agent_executions.id AND r.step = $3 - 1 \
       AND r.observed_sequence IS NULL)) AS is_ahead, (SELECT ",
     log_id!(),
-    " FROM conversations WHERE conversations.id = $2) AS log_id, EXISTS (SELECT 1 FROM conversation_budgets b \
+    " FROM conversations WHERE conversations.id = $2) AS log_id, \
+     (SELECT tenant_id FROM conversations WHERE conversations.id = $2) AS tenant_id, EXISTS (SELECT 1 FROM conversation_budgets b \
       WHERE b.conversation_id = $2 AND b.turn_id = agent_executions.root_execution_id) AS has_budget, \
       reserved_tokens > 0 AS was_cut, background_response, model_chain"
 );

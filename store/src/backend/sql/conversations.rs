@@ -48,7 +48,7 @@ pub(crate) fn insert<'q>(
 pub(crate) const LOCK_CONVERSATION: SqlText = locking!(
     "SELECT ",
     log_id!(),
-    " AS log_id, last_sequence, run_epoch, granted_epoch FROM conversations WHERE id = $1"
+    " AS log_id, tenant_id, last_sequence, run_epoch, granted_epoch FROM conversations WHERE id = $1"
 );
 
 /// `$1` id, `$2` epoch of the run that has the conversation, `$3` the largest epoch that a run was given.

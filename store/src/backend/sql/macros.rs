@@ -145,7 +145,8 @@ macro_rules! last_checkpoint {
 macro_rules! tool_columns {
     () => {
         "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
-         duration_ms, observed_sequence, kind, approval, input_hash, signatures, tool_input, events, result"
+         duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule, signatures, tool_input, \
+         events, result"
     };
 }
 

@@ -1,5 +1,7 @@
 //! Texts about messages: those that wait, those that turns have taken, the context of a model.
 
+use std::num::NonZeroU32;
+
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     event::Attachment,
@@ -28,15 +30,34 @@ macro_rules! others {
     };
 }
 
+/// The number of other conversations of the conversation's owner in which a turn runs or a message waits. It looks at
+/// those of the tenant.
+macro_rules! turns_of_owner {
+    ($conversation:literal, $tenant:literal) => {
+        concat!(
+            "(SELECT COUNT(*) FROM (SELECT conversation_id FROM messages WHERE tenant_id = ",
+            $tenant,
+            " AND status = 'queued' UNION SELECT conversation_id FROM agent_executions WHERE tenant_id = ",
+            $tenant,
+            " AND status = 'running') AS busy JOIN conversations b ON b.id = busy.conversation_id \
+             WHERE b.id <> ",
+            $conversation,
+            " AND b.owner_id = (SELECT owner_id FROM conversations WHERE id = ",
+            $conversation,
+            "))"
+        )
+    };
+}
+
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
 /// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject.
-/// `$11` owner, `$12` attachments. It inserts nothing when the caller may not see the conversation, when the message is there already or
+/// `$11` owner, `$12` attachments, `$13` like `$8` for the conversation's owner, `$14` who sends it or NULL. It inserts nothing when the caller may not see the conversation, when the message is there already or
 /// when a limit is reached. The row says whether something else has not ended.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
-     client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments) \
-     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]', $12 \
+     client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments, sent_by) \
+     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]', $12, $14 \
      WHERE EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND tenant_id = $7 \
       AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
      AND (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
@@ -49,7 +70,9 @@ pub(crate) const QUEUE_MESSAGE: &str = concat!(
        (SELECT DISTINCT conversation_id FROM agent_executions \
         WHERE tenant_id = $7 AND status = 'running' AND conversation_id <> $1 \
         ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
-     ON CONFLICT DO NOTHING RETURNING ",
+     AND ($13 = 0 OR ",
+    turns_of_owner!("$1", "$7"),
+    " < $13) ON CONFLICT DO NOTHING RETURNING ",
     others!("$1", "$2", "$10")
 );
 
@@ -69,12 +92,22 @@ pub(crate) fn queue<'q>(
         .bind(now)
         .bind(i64::from(max_queued))
         .bind(&access.tenant_id)
-        .bind(new.max_turns.map_or(0, |most| i64::from(most.get())))
+        .bind(most(new.max_turns))
         .bind(new.on_busy.as_str())
         .bind(OnBusy::Reject.as_str())
         .bind(&access.owner_id)
         .bind(Column(attachments))
+        .bind(most(new.max_turns_of_owner))
+        .bind(&new.sent_by)
 }
+
+/// 0 for no limit.
+fn most(limit: Option<NonZeroU32>) -> i64 {
+    limit.map_or(0, |most| i64::from(most.get()))
+}
+
+/// `$1` conversation, `$2` tenant.
+pub(crate) const COUNT_TURNS_OF_OWNER: &str = concat!("SELECT ", turns_of_owner!("$1", "$2"));
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. When both ids match, the row with the
 /// client's id is returned. It also says whose turn took the message, and the status of that turn.

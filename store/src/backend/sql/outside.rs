@@ -85,16 +85,67 @@ pub(crate) const CLIENT_TOOL_CLAIM: &str = concat!(
 pub(crate) const APPROVE_TOOL: &str = "UPDATE tool_execution_records SET approval = $3, input_hash = $4, \
      expires_at = $5, tool_input = $6 WHERE conversation_id = $1 AND execution_id = $2";
 
-/// `$1` conversation, `$2` tool, `$3` now.
-pub(crate) const INSERT_GRANT: &str = "INSERT INTO tool_grants (conversation_id, tool_name, granted_at) \
-     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+/// `$1` conversation, `$2` tool, `$3` now, `$4` definition.
+pub(crate) const INSERT_GRANT: &str = "INSERT INTO tool_grants (conversation_id, tool_name, granted_at, definition_hash) \
+     VALUES ($1, $2, $3, $4) ON CONFLICT (conversation_id, tool_name) DO UPDATE SET granted_at = excluded.granted_at, \
+     definition_hash = excluded.definition_hash";
 
 /// `$1` conversation, `$2` list of tools.
 pub(crate) const GRANTED_TOOLS: SqlText = among!(
-    "SELECT tool_name FROM tool_grants WHERE conversation_id = $1 AND tool_name",
+    "SELECT tool_name, definition_hash FROM tool_grants WHERE conversation_id = $1 AND tool_name",
     "$2",
     ""
 );
+
+macro_rules! used_definitions {
+    ($names:literal, $is_runnable:literal) => {
+        concat!(
+            "SELECT tool_name, definition_hash FROM (SELECT tool_name, definition_hash, ROW_NUMBER() OVER \
+             (PARTITION BY tool_name ORDER BY created_at DESC, call_index DESC) AS place FROM tool_execution_records \
+             WHERE conversation_id = $1 AND definition_hash <> '' AND tool_name ",
+            $names,
+            " AND approval ",
+            $is_runnable,
+            ") AS used WHERE place = 1"
+        )
+    };
+}
+
+/// `$1` conversation, `$2` list of tools, `$3` list of approvals that let a tool run. Selects the definition of the last call
+/// of each tool that was let through.
+pub(crate) const USED_DEFINITIONS: SqlText = SqlText {
+    sqlite: used_definitions!(
+        "IN (SELECT value FROM json_each($2))",
+        "IN (SELECT value FROM json_each($3))"
+    ),
+    postgres: used_definitions!("= ANY($2)", "= ANY($3)"),
+};
+
+/// `$1` conversation, `$2` tool execution, `$3` who answers. Selects the rule of a call, and whether they may have asked for
+/// it: they have sent a message of its turn, or it is not known who has sent one.
+pub(crate) const CALL_RULE: &str = "SELECT t.approval_rule, EXISTS (SELECT 1 FROM messages m \
+     JOIN messages f ON f.conversation_id = m.conversation_id AND f.id = t.message_id \
+     WHERE m.conversation_id = t.conversation_id AND m.thread = '' AND m.role = 'user' \
+     AND m.sequence_number >= f.sequence_number AND (m.sent_by IS NULL OR m.sent_by = $3)) AS may_have_asked \
+     FROM tool_execution_records t WHERE t.conversation_id = $1 AND t.execution_id = $2";
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` answer, `$6` who gave it, `$7` now, `$8` the most
+/// answers to a call. Gives the answer unless there is no such call, or there are too many answers.
+pub(crate) const NOTE_ANSWER: &str = concat!(
+    "INSERT INTO approval_answers (conversation_id, execution_id, answer_id, answered_by, answered_at) \
+     SELECT conversation_id, execution_id, $5, $6, $7 FROM ",
+    from_outside_tools!(
+        "execution_id = $4 AND ((SELECT COUNT(*) FROM approval_answers a WHERE a.conversation_id = $1 \
+         AND a.execution_id = $4) < $8 OR EXISTS (SELECT 1 FROM approval_answers a WHERE a.conversation_id = $1 \
+         AND a.execution_id = $4 AND a.answer_id = $5))"
+    ),
+    " ON CONFLICT (conversation_id, execution_id, answer_id) DO UPDATE SET answered_by = approval_answers.answered_by \
+     RETURNING answer_id"
+);
+
+/// `$1` conversation, `$2` tool execution, `$3` answer.
+pub(crate) const ANSWERED_BY: &str = "SELECT answered_by FROM approval_answers \
+     WHERE conversation_id = $1 AND execution_id = $2 AND answer_id = $3";
 
 /// `$1` agent execution, `$2` step. Selects the state of the step's calls that someone outside answers.
 pub(crate) const ASKED_TOOLS: &str = "SELECT execution_id, kind, status, approval, expires_at \

@@ -30,23 +30,28 @@ macro_rules! start_tool {
             " AND (status = $8 OR (status = $9 AND (effect ",
             $is_repeatable,
             " OR claimant = $5))) RETURNING ",
-            tool_columns!(),
-            ", (SELECT depth FROM agent_executions WHERE id = $3) AS depth"
+            tool_columns!()
         )
     };
 }
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
 /// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running, `$10`
-/// epoch of the run. Returns the record when the tool may run. A claimant that asks again did not hear the answer, so
+/// epoch of the run. Returns the record, and for whom the tool runs, when it may run. A claimant that asks again did not hear the answer, so
 /// nothing ran: it is still the same attempt.
 ///
 /// PostgreSQL writes the checkpoint `tool_start` in the same statement: `$11` its id, `$12` message, `$13` step, `$14` type.
 /// Whoever writes it has the record's lock, so it can name one of the table's two keys. The state is a `ToolStartState`.
 pub(crate) const START_TOOL: SqlText = SqlText {
-    sqlite: start_tool!(
-        "IN (SELECT value FROM json_each($6))",
-        "IN (SELECT value FROM json_each($7))"
+    sqlite: concat!(
+        start_tool!(
+            "IN (SELECT value FROM json_each($6))",
+            "IN (SELECT value FROM json_each($7))"
+        ),
+        ", (SELECT depth FROM agent_executions WHERE id = $3) AS depth, \
+         (SELECT agent FROM agent_executions WHERE id = $3) AS agent, \
+         (SELECT tenant_id FROM conversations WHERE id = $1) AS tenant_id, \
+         (SELECT NULLIF(owner_id, '') FROM conversations WHERE id = $1) AS owner_id"
     ),
     postgres: concat!(
         "WITH started AS (",
@@ -58,7 +63,8 @@ pub(crate) const START_TOOL: SqlText = SqlText {
              'attempt', attempt) FROM started ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, \
              created_at = excluded.created_at, execution_state = excluded.execution_state"
         ),
-        ") SELECT * FROM started"
+        ") SELECT started.*, e.depth, e.agent, c.tenant_id, NULLIF(c.owner_id, '') AS owner_id FROM started \
+         JOIN agent_executions e ON e.id = $3 JOIN conversations c ON c.id = $1"
     ),
 };
 
@@ -190,8 +196,8 @@ pub(crate) const OBSERVE_TOOL: &str = "UPDATE tool_execution_records SET observe
 /// The rows to insert follow this text.
 pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
      message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
-     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, expires_at, signatures, \
-     tool_input, events, result, full_result) ";
+     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, definition_hash, \
+     approval_rule, expires_at, signatures, tool_input, events, result, full_result) ";
 
 /// Follows the rows of [`INSERT_TOOLS`]. In the same statement, records that exist are ended and observed. They keep
 /// their events and their whole result.

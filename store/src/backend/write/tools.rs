@@ -89,6 +89,8 @@ fn bind_tool(values: &mut Values<'_>, step: &StepKey, tool: &ToolRow, now: DateT
         .bind(&call.kind)
         .bind(tool.record.approval.as_str())
         .bind(&call.input_hash)
+        .bind(&call.definition_hash)
+        .bind(Column(call.rule()))
         .bind(tool.expires_at)
         .bind(Column(&call.signatures))
         .bind(Column(call.tool_input.clone().unwrap_or_default()))
@@ -124,9 +126,13 @@ pub(super) fn answer_approval(
                 .bind(Column(calls));
         });
     }
-    if let Some(tool_name) = &batch.granted_tool {
+    if let Some(granted) = &batch.granted_tool {
         parts.add(INSERT_GRANT, |values| {
-            values.bind(&step.conversation_id).bind(tool_name).bind(now);
+            values
+                .bind(&step.conversation_id)
+                .bind(&granted.tool_name)
+                .bind(now)
+                .bind(&granted.definition_hash);
         });
     }
 }

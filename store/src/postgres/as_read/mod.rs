@@ -182,9 +182,13 @@ async fn begin(
 ) -> Result<Option<BegunTurn>> {
     let ReadMessage {
         conversation,
+        tenant_id,
         run_epoch,
         message,
     } = read;
+    if !turn.agent.serves(&tenant_id) {
+        return Ok(None);
+    }
     let (hash, now) = (definitions::hash(&turn.agent)?, now());
     let first = FirstBatch::of(turn, conversation.last_sequence, Some(message))?;
     let step = StepKey {

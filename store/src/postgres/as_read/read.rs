@@ -66,9 +66,9 @@ pub(crate) const ENDED_TOOL: &str = of_step!(
 /// `$1` conversation, `$2` message, `$3` agent execution. Selects a message that waits, when no turn runs, this one has not
 /// begun, and no run was given an epoch that it has not used.
 pub(crate) const WAITING_MESSAGE: &str = concat!(
-    "SELECT c.log_id, c.last_sequence, c.run_epoch, m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, ",
+    "SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, ",
     log_id!(),
-    " AS log_id, last_sequence, run_epoch FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
+    " AS log_id, tenant_id, last_sequence, run_epoch FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
      JOIN messages m ON m.conversation_id = c.id AND m.id = $2 AND m.role = 'user' AND m.sequence_number IS NULL \
      WHERE NOT EXISTS (SELECT 1 FROM agent_executions WHERE id = $3) \
      AND NOT EXISTS (SELECT 1 FROM agent_executions WHERE conversation_id = $1 AND status = 'running' \
@@ -95,6 +95,7 @@ pub(super) struct ReadBatch {
 pub(super) struct ReadMessage {
     #[sqlx(flatten)]
     pub(super) conversation: ReadConversation,
+    pub(super) tenant_id: String,
     #[sqlx(try_from = "i64")]
     pub(super) run_epoch: u32,
     #[sqlx(flatten)]

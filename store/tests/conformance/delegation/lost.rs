@@ -21,7 +21,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
     low.asks(0, "searching", &[Effect::Once]).await;
     let claim = low.store.claim_tool(&low.tool(0, 0), "a").await.unwrap();
     assert!(
-        matches!(&claim, ToolClaim::Run { depth: 2, .. }),
+        matches!(&claim, ToolClaim::Run { caller, .. } if caller.depth == 2 && caller.agent == "a"),
         "{claim:?}"
     );
     low.store

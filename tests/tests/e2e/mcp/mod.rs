@@ -2,6 +2,7 @@
 
 mod over_url;
 mod reference;
+mod tenants;
 
 use std::{fs, path::Path};
 

@@ -121,7 +121,7 @@ impl Line {
                 continue;
             }
             // One word is longer than a row.
-            for cluster in word.graphemes(true) {
+            for cluster in clusters(word, width.saturating_sub(next.width()).max(2)) {
                 let columns = cluster.width();
                 if !is_empty && used + columns > width {
                     rows.push(std::mem::replace(&mut row, next.clone()));
@@ -184,6 +184,20 @@ impl Line {
     }
 }
 
+/// The graphemes of a word. One that is wider than a row is cut into its characters: marks that take columns of their own
+/// can make it as long as somebody likes.
+fn clusters(word: &str, width: usize) -> impl Iterator<Item = &str> {
+    word.graphemes(true).flat_map(move |cluster| {
+        let ends = cluster
+            .char_indices()
+            .map(|(at, c)| (at, at + c.len_utf8()));
+        let is_whole = cluster.width() <= width;
+        let whole = is_whole.then_some((0, cluster.len()));
+        let parts = whole.into_iter().chain(ends.filter(move |_| !is_whole));
+        parts.map(move |(from, to)| &cluster[from..to])
+    })
+}
+
 /// The parameters of the sequence that begins a style. Without colours, weight and slant are left.
 fn code(style: Style, has_colors: bool) -> Cow<'static, str> {
     let (plain, color) = match style {
@@ -206,6 +220,8 @@ fn code(style: Style, has_colors: bool) -> Cow<'static, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn rows(text: &str, width: usize) -> Vec<String> {
@@ -222,6 +238,8 @@ mod tests {
         assert_eq!(rows("你好世界", 5), ["你好", "  世", "  界"]);
         assert_eq!(rows("", 5), [""]);
         assert_eq!(rows("a👩‍👩‍👧b", 3), ["a👩‍👩‍👧", "  b"], "a cluster stays whole");
+        let marks = format!("a{}", "\u{b4b}".repeat(100));
+        assert!(rows(&marks, 10).len() > 10, "unless it is wider than a row");
     }
 
     #[test]
@@ -251,5 +269,30 @@ mod tests {
     fn a_line_that_is_too_wide_is_cut() {
         assert_eq!(Line::of("你好世界", Style::Plain).cut(6).text(), "你好…");
         assert_eq!(Line::of("你好", Style::Plain).cut(4).text(), "你好");
+    }
+
+    proptest! {
+        /// Whatever a model, a tool or another user wrote, its rows are what they say, no wider than the terminal, and hold
+        /// no control character but those of the styles.
+        #[test]
+        fn any_text_becomes_rows_that_steer_nothing(
+            text in any::<String>(), hostile in "[a \u{1b}\u{9b}\u{7}\r\n\t\\[\\]0-9;mJ\u{202e}\u{301}你👩\u{200d}]{0,40}", width in 2_usize..30,
+        ) {
+            for text in [text, hostile] {
+                let line = Line::of(&text, Style::Bold);
+                let painted = line.painted(true);
+                let inner = painted.strip_prefix("\x1b[1m").and_then(|rest| rest.strip_suffix("\x1b[0m"));
+                let inner = inner.unwrap_or_else(|| panic!("{painted:?}"));
+                prop_assert!(!inner.chars().any(char::is_control), "{:?}", inner);
+                let rows = line.wrapped(width, &Line::default(), &Line::default());
+                for row in &rows {
+                    prop_assert!(row.width() <= width, "{:?}", row.text());
+                }
+                let letters = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+                let shown: String = rows.iter().map(Line::text).collect();
+                prop_assert_eq!(letters(&shown), letters(&line.text()));
+                prop_assert!(line.cut(width).width() <= width);
+            }
+        }
     }
 }

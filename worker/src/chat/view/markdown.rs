@@ -300,6 +300,8 @@ pub(super) fn blanks_before(alignment: Alignment, free: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn shown(text: &str, width: usize) -> Vec<String> {
@@ -365,5 +367,21 @@ mod tests {
         assert_eq!(complete("One."), 0);
         assert_eq!(complete(""), 0);
         assert_eq!(complete("- a\n- b"), 0, "a list may go on");
+    }
+
+    proptest! {
+        /// Whatever a model writes is shown without steering the terminal, and what has been shown of a text that grows stays.
+        #[test]
+        fn any_markdown_becomes_rows_that_steer_nothing(
+            text in "([-#>*_`~| \n\u{1b}<\\[\\]()!0-9.a-zé你]|```|---|\n\n|  \n|\\| - \\||<b>|- \\[x\\] ){0,60}", width in 1_usize..40, cut in any::<prop::sample::Index>(),
+        ) {
+            for row in rows(&text, width) {
+                prop_assert!(!row.text().chars().any(char::is_control), "{:?}", row.text());
+            }
+            let complete = complete(&text);
+            prop_assert!(text.is_char_boundary(complete));
+            let beginning = text.floor_char_boundary(cut.index(text.len() + 1));
+            prop_assert!(super::complete(&text[..beginning]) <= beginning);
+        }
     }
 }

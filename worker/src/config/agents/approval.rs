@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_proto::{Json, turn::ApprovalPolicy};
+use everturn_proto::{Json, turn::ApprovalPolicy, words::ApprovalBy};
 use toml::Value;
 
 /// How long an approval is waited for when the policy has no time-out: a weekend, and a day more.
@@ -10,15 +10,15 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_hours(72);
 /// Up to a month: a turn that waits costs nothing but a timer.
 const MAX_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 
-const FORMS: &str = r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h" }"#;
+const FORMS: &str = r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h", by = "other" }"#;
 /// The keys of the table.
-pub(in crate::config) const KEYS: [&str; 2] = ["when", "timeout"];
+pub(in crate::config) const KEYS: [&str; 3] = ["when", "timeout", "by"];
 
 /// The policy, or what is wrong with it. `None`: no call needs an approval.
 pub(super) fn policy(value: &Value) -> Result<Option<ApprovalPolicy>, String> {
-    let (when, timeout) = match value {
+    let (when, timeout, by) = match value {
         Value::String(word) if word == "never" => return Ok(None),
-        Value::String(word) if word == "always" => (None, DEFAULT_TIMEOUT),
+        Value::String(word) if word == "always" => (None, DEFAULT_TIMEOUT, None),
         Value::Table(table) => {
             if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
                 return Err(format!("an approval has no `{unknown}`; {FORMS}"));
@@ -27,14 +27,25 @@ pub(super) fn policy(value: &Value) -> Result<Option<ApprovalPolicy>, String> {
                 Some(text) => read_timeout(text)?,
                 None => DEFAULT_TIMEOUT,
             };
-            (table.get("when").map(schema).transpose()?, timeout)
+            let by = table.get("by").map(read_by).transpose()?.flatten();
+            (table.get("when").map(schema).transpose()?, timeout, by)
         }
         _ => return Err(FORMS.to_owned()),
     };
     Ok(Some(ApprovalPolicy {
         when,
         timeout_s: u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX),
+        by: by.map(String::from),
     }))
+}
+
+/// Who may approve. What is the default has no word in the definition.
+fn read_by(value: &Value) -> Result<Option<ApprovalBy>, String> {
+    match value.as_str() {
+        Some("anyone") => Ok(None),
+        Some("other") => Ok(Some(ApprovalBy::Other)),
+        _ => Err(r#"`by` of an approval is "anyone" or "other""#.to_owned()),
+    }
 }
 
 fn read_timeout(value: &Value) -> Result<Duration, String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everturn_activities::tools::names as tool_names;
 use everturn_proto::{
     turn::{AgentTool, ApprovalPolicy},
-    words::{DELEGATE_TOOL, ToolKind},
+    words::{DELEGATE_TOOL, OnDefinitionChange, ToolKind},
 };
 use toml::{Spanned, Value};
 
@@ -23,12 +23,14 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 const FORMS: &str =
     r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
 /// The keys of the table.
-pub(in crate::config) const KEYS: [&str; 3] = ["name", "timeout", "approval"];
+pub(in crate::config) const KEYS: [&str; 4] =
+    ["name", "timeout", "approval", "on_definition_change"];
 
 struct Entry {
     name: String,
     timeout: Option<String>,
     approval: Option<ApprovalPolicy>,
+    on_definition_change: Option<OnDefinitionChange>,
 }
 
 /// The tool of an entry; `None` when it cannot be used. `delegates` are the agents that tool `delegate` may start, when
@@ -44,6 +46,7 @@ pub(super) fn tool(
         .map_err(|message| check.wrong(written, message))
         .ok()?;
     if entry.name == DELEGATE_TOOL {
+        check_change(check, written, &entry, &ToolKind::Delegate);
         return Some(delegate(check, written, entry, delegates));
     }
     let runner = runner(check, written, &entry.name, names)?;
@@ -60,6 +63,7 @@ pub(super) fn tool(
             (ToolKind::Remote, timeout, MAX_TIMEOUT, Some(worker))
         }
     };
+    check_change(check, written, &entry, &kind);
     let timeout = entry.timeout.map(|text| Spanned::new(written.span(), text));
     let timeout = check.duration("timeout", &timeout, default_timeout, SECOND..=max_timeout);
     Some(AgentTool {
@@ -67,9 +71,20 @@ pub(super) fn tool(
         timeout_ms: milliseconds(timeout),
         approval: entry.approval,
         kind: kind.into(),
+        on_definition_change: entry.on_definition_change.map(String::from),
         remote,
         ..AgentTool::default()
     })
+}
+
+/// Only a worker looks at the definition of a tool again before it runs it.
+fn check_change(check: &mut Checker<'_>, written: &Spanned<Value>, entry: &Entry, kind: &ToolKind) {
+    if entry.on_definition_change.is_some() && *kind != ToolKind::Worker {
+        check.wrong(
+            written,
+            "`on_definition_change` is for tools that a worker runs itself, like those of MCP servers",
+        );
+    }
 }
 
 /// The tool `delegate`, which an agent lists among its tools only to give it an approval policy.
@@ -132,6 +147,7 @@ impl Entry {
                     name: name.clone(),
                     timeout: None,
                     approval: None,
+                    on_definition_change: None,
                 });
             }
             Value::Table(table) => table,
@@ -152,6 +168,21 @@ impl Entry {
                 Some(value) => approval::policy(value)?,
                 None => None,
             },
+            on_definition_change: match table.get("on_definition_change") {
+                Some(value) => on_definition_change(value)?,
+                None => None,
+            },
         })
+    }
+}
+
+/// What becomes of a call of a tool that has changed. What is the default has no word in the definition.
+fn on_definition_change(value: &Value) -> Result<Option<OnDefinitionChange>, String> {
+    match value.as_str().map(OnDefinitionChange::from) {
+        Some(OnDefinitionChange::Run) => Ok(None),
+        Some(policy @ (OnDefinitionChange::Ask | OnDefinitionChange::Refuse)) => Ok(Some(policy)),
+        Some(OnDefinitionChange::Unknown(_)) | None => {
+            Err(r#"`on_definition_change` is "run", "ask" or "refuse""#.to_owned())
+        }
     }
 }

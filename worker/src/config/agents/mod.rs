@@ -45,6 +45,7 @@ use super::{
     models::{MAX_CONTEXT_WINDOW, Models},
     names::Names,
     settings::DEMO_PROVIDER,
+    tenants::{self, TenantList},
 };
 
 #[derive(Debug, Deserialize)]
@@ -86,6 +87,7 @@ pub(super) struct AgentTable {
     fallback: Option<FallbackTable>,
     output: Option<OutputTable>,
     hooks: Option<HooksTable>,
+    tenants: Option<TenantList>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -220,6 +222,7 @@ impl AgentTable {
             instructions: self.instructions,
             provider: self.provider.into_inner(),
             description: self.description,
+            tenants: tenants::checked(check, self.tenants.as_ref()),
             ..limits
         }
     }

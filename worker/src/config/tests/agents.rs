@@ -333,3 +333,23 @@ fn a_provider_of_azure_has_an_address_and_headers_come_from_the_environment() {
     assert_eq!(config.providers["main"].headers["x-token"], "the-secret");
     assert!(!format!("{config:?}").contains("the-secret"));
 }
+
+#[test]
+fn an_agent_may_be_for_some_tenants() {
+    let text = |tenants: &str| {
+        format!(
+            "{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n[agents.clerk]\nprovider = \"main\"\nmodel = \"m\"\ntenants = {tenants}\n"
+        )
+    };
+    let config = parse(&text("[\"acme\", \"globex\"]"), &[("KEY", "k")]).unwrap();
+    let clerk = config.agents.iter().find(|agent| agent.name == "clerk");
+    assert!(clerk.unwrap().serves("acme") && !clerk.unwrap().serves("other"));
+    let tenants = &config.gateway.agent_tenants;
+    assert_eq!(tenants["clerk"], ["acme", "globex"]);
+    assert!(!tenants.contains_key("default"));
+    assert_errors(&[
+        (text("[]"), "10:11: `tenants` names 1 to 1000 tenants"),
+        (text("[\"a/b\"]"), "a tenant has 1 to 100 letters"),
+        (text("[\"a\", \"a\"]"), "tenant `a` is named twice"),
+    ]);
+}

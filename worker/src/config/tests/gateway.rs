@@ -14,13 +14,42 @@ fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
     .gateway
     .tenant;
     assert_eq!(
-        (tenant.requests_per_second, tenant.request_burst.get()),
+        (tenant.requests.per_second, tenant.requests.burst.get()),
         (None, 2000)
     );
     assert_eq!(
         (tenant.concurrent_turns, tenant.open_streams),
         (NonZeroU32::new(7), NonZeroU32::new(5000))
     );
+}
+
+#[test]
+fn owners_have_limits_where_they_are_written() {
+    let owner = |text| parse(text, &[]).unwrap().gateway.owner;
+    let none = owner("[limits]\nopen_streams = 3\n");
+    assert_eq!(
+        (
+            none.requests.per_second,
+            none.open_streams,
+            none.concurrent_turns
+        ),
+        (None, None, None)
+    );
+    let some = owner(
+        "[limits.owner]\nrequests_per_second = 5\nrequest_burst = 6\nopen_streams = 7\nconcurrent_turns = 8\n",
+    );
+    assert_eq!(
+        (some.requests.per_second, some.requests.burst.get()),
+        (NonZeroU32::new(5), 6)
+    );
+    assert_eq!(
+        (some.open_streams, some.concurrent_turns),
+        (NonZeroU32::new(7), NonZeroU32::new(8))
+    );
+    assert_errors(&[(
+        "[limits.owner]\nrequest_burst = 0\n",
+        "`request_burst` must be from 1 to 1000000, not 0",
+    )]);
 }
 
 #[test]

@@ -13,11 +13,16 @@ fn an_endpoint_becomes_a_tool() {
         "{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [\"users\"]\n{TOOL}method = \"POST\"\n\
          url = \"https://api.example.com/users/{{id}}\"\n\
          input = {{ properties = {{ id = {{ type = \"integer\" }}, name = {{ type = \"string\" }} }}, required = [\"id\"] }}\n\
+         signing = {{ key_id = \"2026-11\", secret_env = \"SIGNING\" }}\n\
          auth = {{ bearer_env = \"TOKEN\", headers_env = {{ x-api-key = \"KEY\" }} }}\nheaders = {{ accept = \"text/csv\" }}\n\
          effect = \"idempotent\"\ntimeout = \"2m\"\nmax_response_bytes = 20000\nidempotency_header = \"X-Request-Id\"\n\
          [egress]\nallow = [\"10.1.0.0/16\", \"localhost:8080\"]\n"
     );
-    let environment = [("KEY", "secret-key"), ("TOKEN", "secret-token")];
+    let environment = [
+        ("KEY", "secret-key"),
+        ("TOKEN", "secret-token"),
+        ("SIGNING", "secret-of-at-least-thirty-two-characters"),
+    ];
     let config = parse(&text, &environment).unwrap();
     let tool = &config.http_tools[0];
     assert_eq!(
@@ -38,6 +43,11 @@ fn an_endpoint_becomes_a_tool() {
     );
     assert_eq!(tool.secrets["authorization"], "Bearer secret-token");
     assert_eq!(tool.secrets["x-api-key"], "secret-key");
+    let signing = tool.signing.as_ref().unwrap();
+    assert_eq!(
+        (signing.id.as_str(), signing.secret.as_str()),
+        ("2026-11", environment[2].1)
+    );
     assert_ne!(
         config.egress,
         everturn_activities::egress::EgressPolicy::default()
@@ -126,6 +136,18 @@ fn wrong_headers_secrets_and_schemas_of_a_tool_are_explained() {
         (
             format!("{TOOL}{url}{input}auth = {{ bearer = \"x\" }}\n"),
             "unknown field `bearer`",
+        ),
+        (
+            format!("{TOOL}{url}{input}headers = {{ Everturn-Tenant-Id = \"x\" }}\n"),
+            "`Everturn-Tenant-Id` cannot be set here",
+        ),
+        (
+            format!("{TOOL}{url}{input}signing = {{ key_id = \"a b\", secret_env = \"NOPE\" }}\n"),
+            "`key_id` has 1 to 64 letters",
+        ),
+        (
+            format!("{TOOL}{url}{input}signing = {{ key_id = \"a\", secret_env = \"NOPE\" }}\n"),
+            "the environment variable NOPE named by `secret_env`",
         ),
         (
             format!("{TOOL}{url}{input}input_file = \"x.json\"\n"),

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_activities::tools::{Effect, mcp::ServerLocation};
+use everturn_activities::tools::{
+    Effect,
+    mcp::{PerTenant, SecretFile, ServerLocation},
+};
 
 use super::PROVIDER;
 use crate::config::{Config, ConfigError};
@@ -110,4 +113,56 @@ fn agents_name_tools_of_servers_that_are_configured() {
     assert!(error(&agent("web__*")).contains("there is no MCP server `web`; there are: files"));
     assert!(error(&agent("files__re*")).contains("`files__<tool>`"));
     assert!(error(&agent("files__")).contains("`files__<tool>`"));
+}
+
+#[test]
+fn a_server_may_have_a_connection_for_each_tenant() {
+    let text = "[mcp.notes]\ncommand = [\"notes\"]\nper = \"tenant\"\nmax_connections = 3\nkeep_idle = \"1m\"\n\
+                tenants = [\"acme\"]\nagents = [\"clerk\"]\nenv_file = {TOKEN = \"/run/secrets/{tenant}/token\"}\n\
+                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_file = {authorization = \"token\"}\n\
+                tell_caller = false\n";
+    let servers = parse(text).unwrap().mcp;
+    let [notes, web] = &servers[..] else {
+        panic!("{servers:?}")
+    };
+    let limits = PerTenant {
+        max_connections: 3,
+        idle: Duration::from_secs(60),
+    };
+    assert_eq!((notes.per_tenant, web.per_tenant), (Some(limits), None));
+    assert!(notes.tell_caller && !web.tell_caller);
+    assert_eq!(
+        (&notes.tenants[..], &notes.agents[..]),
+        (&["acme".into()][..], &["clerk".into()][..])
+    );
+    let ServerLocation::Command {
+        environment_files, ..
+    } = &notes.location
+    else {
+        panic!("{servers:?}")
+    };
+    assert_eq!(
+        environment_files[0].1,
+        SecretFile::new("/run/secrets/{tenant}/token")
+    );
+    for (more, expected) in [
+        (
+            "keep_idle = \"1m\"",
+            "`keep_idle` belongs to a server with `per = \"tenant\"`",
+        ),
+        ("max_connections = 2", "`max_connections` belongs to"),
+        (
+            "env_file = {A = \"/{tenant}\"}",
+            "`{tenant}` in `env_file` needs",
+        ),
+        (
+            "headers_file = {a = \"/a\"}",
+            "`headers_file` belongs to a server with a `url`",
+        ),
+        ("per = \"user\"", "unknown variant `user`"),
+        ("tenants = []", "`tenants` names 1 to 1000"),
+    ] {
+        let message = error(&format!("[mcp.notes]\ncommand = [\"notes\"]\n{more}\n"));
+        assert!(message.contains(expected), "{more}: {message}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Approvals, and tools that run at the client.
 
+use everturn_proto::words::{AnswersFrom, ApprovalBy, OnDefinitionChange};
+
 use super::{PROVIDER, assert_errors, parse};
 
 #[test]
@@ -38,6 +40,49 @@ fn tools_may_ask_a_person_or_the_client() {
         (spec.effect.as_str(), &spec.parameters["type"]),
         ("read", &"object".into())
     );
+}
+
+#[test]
+fn approvals_and_changed_tools_have_policies() {
+    let agent = |tool: &str| {
+        format!(
+            "{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [{tool}]\n"
+        )
+    };
+    let parse = |text: &str| parse(text, &[("KEY", "secret")]).unwrap();
+    let config = parse(&agent(
+        r#"{ name = "calculate", approval = { by = "other" }, on_definition_change = "ask" }"#,
+    ));
+    let tool = &config.agents[0].tools[0];
+    let policy = tool.approval.as_ref().unwrap();
+    assert_eq!(policy.approvers(), ApprovalBy::Other);
+    assert_eq!(tool.policy_on_definition_change(), OnDefinitionChange::Ask);
+    assert_eq!(config.needs_other(), Some(("default", "calculate")));
+    assert_eq!(config.approval_answers, AnswersFrom::Engine);
+    let config = parse(&(agent("\"calculate\"") + "[approvals]\nallow_signal = false\n"));
+    assert_eq!(config.approval_answers, AnswersFrom::Gateway);
+    assert_eq!(config.needs_other(), None);
+    // Whoever says nothing has the same definition as before.
+    let same = parse(&agent(
+        r#"{ name = "calculate", approval = { by = "anyone" }, on_definition_change = "run" }"#,
+    ));
+    let before = parse(&agent(r#"{ name = "calculate", approval = "always" }"#));
+    assert_eq!(same.agents[0], before.agents[0]);
+    assert_errors(&[
+        (
+            agent("{ name = \"calculate\", approval = { by = \"boss\" } }"),
+            "\"anyone\" or \"other\"",
+        ),
+        (
+            agent("{ name = \"calculate\", on_definition_change = \"maybe\" }"),
+            "\"run\", \"ask\" or \"refuse\"",
+        ),
+        (
+            agent("{ name = \"look\", on_definition_change = \"ask\" }")
+                + "[client_tools.look]\ndescription = \"x\"\n",
+            "is for tools that a worker runs itself",
+        ),
+    ]);
 }
 
 #[test]

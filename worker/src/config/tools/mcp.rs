@@ -1,23 +1,33 @@
 //! `[mcp.NAME]`: servers whose tools agents may use.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use everturn_activities::tools::{
     Effect,
-    mcp::{ServerLocation, ServerOptions},
+    mcp::{PerTenant, SecretFile, ServerLocation, ServerOptions},
     names as tool_names, skills,
 };
+use everturn_supervisor::launch::Launch;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::config::{
     checker::{Checker, SECOND},
     names::Names,
+    processes::{ProcessRules, ProcessTable},
+    tenants::{self, TenantList},
 };
 
 const CONNECT_TIMEOUT: RangeInclusive<Duration> = SECOND..=Duration::from_mins(5);
 const IDLE_TIMEOUT: RangeInclusive<Duration> = SECOND..=Duration::from_hours(24);
+const KEEP_IDLE: RangeInclusive<Duration> = SECOND..=Duration::from_hours(24);
 const MESSAGE_BYTES: RangeInclusive<usize> = 1024..=64 * 1024 * 1024;
+const OF_TENANTS: &str = "belongs to a server with `per = \"tenant\"`";
 const COUNT: RangeInclusive<usize> = 1..=1000;
 
 #[derive(Debug, Deserialize)]
@@ -32,16 +42,39 @@ pub(in crate::config) struct McpTable {
     headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
     effects: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    env_file: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    headers_file: BTreeMap<Spanned<String>, Spanned<String>>,
     tools: Option<Vec<String>>,
+    tell_caller: Option<bool>,
+    tenants: Option<TenantList>,
+    #[serde(default)]
+    agents: Vec<String>,
+    #[serde(default)]
+    per: PerWord,
+    max_connections: Option<Spanned<usize>>,
+    keep_idle: Option<Spanned<String>>,
     connect_timeout: Option<Spanned<String>>,
     idle_timeout: Option<Spanned<String>>,
     max_message_bytes: Option<Spanned<usize>>,
     max_tools: Option<Spanned<usize>>,
     max_concurrent_calls: Option<Spanned<usize>>,
+    process: Option<Spanned<ProcessTable>>,
+}
+
+/// Who shares a connection.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PerWord {
+    #[default]
+    Worker,
+    Tenant,
 }
 
 pub(in crate::config) fn check(
     tables: BTreeMap<Spanned<String>, McpTable>,
+    processes: &ProcessRules,
     check: &mut Checker<'_>,
     names: &mut Names,
 ) -> Vec<ServerOptions> {
@@ -49,7 +82,7 @@ pub(in crate::config) fn check(
     for (name, table) in tables {
         check_name(check, &name);
         names.servers.insert(name.get_ref().clone());
-        servers.extend(table.check(&name, check));
+        servers.extend(table.check(&name, processes, check));
     }
     servers
 }
@@ -70,9 +103,19 @@ fn check_name(check: &mut Checker<'_>, name: &Spanned<String>) {
 }
 
 impl McpTable {
-    fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerOptions> {
-        let default = ServerOptions::new(name.get_ref(), self.location(name, check)?);
+    fn check(
+        self,
+        name: &Spanned<String>,
+        processes: &ProcessRules,
+        check: &mut Checker<'_>,
+    ) -> Option<ServerOptions> {
+        let location = self.location(name, processes, check)?;
+        let default = ServerOptions::new(name.get_ref(), location);
         Some(ServerOptions {
+            per_tenant: self.per_tenant(check),
+            tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
+            tenants: tenants::checked(check, self.tenants.as_ref()),
+            agents: self.agents,
             effects: checked_effects(self.effects, check),
             only: self.tools,
             connect_timeout: check.duration(
@@ -99,10 +142,61 @@ impl McpTable {
         })
     }
 
+    /// The limits of connections that belong to tenants; `None` when all tenants share one.
+    fn per_tenant(&self, check: &mut Checker<'_>) -> Option<PerTenant> {
+        let default = PerTenant::default();
+        let limits = PerTenant {
+            max_connections: check.number(
+                "max_connections",
+                &self.max_connections,
+                default.max_connections,
+                COUNT,
+            ),
+            idle: check.duration("keep_idle", &self.keep_idle, default.idle, KEEP_IDLE),
+        };
+        if self.per == PerWord::Tenant {
+            return Some(limits);
+        }
+        if let Some(number) = &self.max_connections {
+            check.wrong(number, format!("`max_connections` {OF_TENANTS}"));
+        }
+        if let Some(duration) = &self.keep_idle {
+            check.wrong(duration, format!("`keep_idle` {OF_TENANTS}"));
+        }
+        None
+    }
+
+    /// Values that are in files. Only connections of tenants have files of tenants.
+    fn files(
+        &self,
+        key: &str,
+        table: &BTreeMap<Spanned<String>, Spanned<String>>,
+        check: &mut Checker<'_>,
+    ) -> Vec<(String, SecretFile)> {
+        let mut files = Vec::new();
+        for (name, path) in table {
+            let beside = check.path_beside_file(Path::new(path.get_ref()));
+            let file = SecretFile::new(beside.display().to_string());
+            if file.is_per_tenant() && self.per != PerWord::Tenant {
+                check.wrong(
+                    path,
+                    format!("`{{tenant}}` in `{key}` needs `per = \"tenant\"`"),
+                );
+            }
+            files.push((name.get_ref().clone(), file));
+        }
+        files
+    }
+
     /// Where the server is: a program or a URL.
-    fn location(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerLocation> {
+    fn location(
+        &self,
+        name: &Spanned<String>,
+        processes: &ProcessRules,
+        check: &mut Checker<'_>,
+    ) -> Option<ServerLocation> {
         match (&self.command, &self.url) {
-            (Some(command), None) => Some(self.program(command, check)),
+            (Some(command), None) => Some(self.program(command, processes, check)),
             (None, Some(url)) => Some(self.endpoint(url, check)),
             _ => {
                 check.wrong(name, "an MCP server has either a `command` or a `url`");
@@ -111,7 +205,12 @@ impl McpTable {
         }
     }
 
-    fn program(&self, command: &Spanned<Vec<String>>, check: &mut Checker<'_>) -> ServerLocation {
+    fn program(
+        &self,
+        command: &Spanned<Vec<String>>,
+        processes: &ProcessRules,
+        check: &mut Checker<'_>,
+    ) -> ServerLocation {
         if command.get_ref().first().is_none_or(String::is_empty) {
             check.wrong(
                 command,
@@ -121,6 +220,13 @@ impl McpTable {
         for header in self.headers_env.keys() {
             check.wrong(header, "`headers_env` belongs to a server with a `url`");
         }
+        for header in self.headers_file.keys() {
+            check.wrong(header, "`headers_file` belongs to a server with a `url`");
+        }
+        let rules = self
+            .process
+            .as_ref()
+            .map_or_else(ProcessRules::default, |table| table.get_ref().check(check));
         ServerLocation::Command {
             command: command.get_ref().clone(),
             directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
@@ -129,6 +235,8 @@ impl McpTable {
                 .iter()
                 .filter_map(|variable| inherited(variable, check))
                 .collect(),
+            environment_files: self.files("env_file", &self.env_file, check),
+            launch: Launch::confined(rules.over(processes).policy()),
         }
     }
 
@@ -140,6 +248,12 @@ impl McpTable {
         for variable in &self.env_from {
             check.wrong(variable, "`env_from` belongs to a server with a `command`");
         }
+        for variable in self.env_file.keys() {
+            check.wrong(variable, "`env_file` belongs to a server with a `command`");
+        }
+        if let Some(table) = &self.process {
+            check.wrong(table, "`process` belongs to a server with a `command`");
+        }
         let header = |(name, variable): (&Spanned<String>, _)| {
             let value = check.secret("headers_env", variable)?;
             Some((name.get_ref().clone(), value))
@@ -147,6 +261,7 @@ impl McpTable {
         ServerLocation::Url {
             url: url.get_ref().clone(),
             headers: self.headers_env.iter().filter_map(header).collect(),
+            header_files: self.files("headers_file", &self.headers_file, check),
         }
     }
 }

@@ -38,7 +38,14 @@ pub(super) async fn run(
         Ok(prepared) => prepared,
         Err(reason) => return Ok(refuse(&reason)),
     };
-    let tool = match tools.find(&options.name).await {
+    let mut context = ToolContext {
+        tenant_id: options.tenant.clone(),
+        ..ToolContext::by_hand()
+    };
+    if let Some(agent) = &options.agent {
+        context.agent.clone_from(agent);
+    }
+    let tool = match tools.find(&options.name, context.asker()).await {
         Ok(tool) => tool,
         Err(error) => return Ok(failed(&error.to_string())),
     };
@@ -50,7 +57,7 @@ pub(super) async fn run(
             "the tool was not called: it must not run by accident. Confirm on a terminal, or use --yes",
         ));
     }
-    call(&tool, input, timeout).await
+    call(&tool, context, input, timeout).await
 }
 
 /// The input, and how long the call may take; or what is wrong with the command.
@@ -97,7 +104,12 @@ fn confirm(name: &str, input: &Json) -> bool {
 }
 
 /// Runs the tool until it ends, its time is up, or Ctrl-C.
-async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Result<ExitCode> {
+async fn call(
+    tool: &CheckedTool,
+    context: ToolContext,
+    input: Json,
+    timeout: Duration,
+) -> anyhow::Result<ExitCode> {
     let stop = shutdown::token()?;
     let cancellation = CancellationToken::new();
     // Work that the tool does outside its future learns that the call is over.
@@ -107,7 +119,7 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
         cancellation,
         progress: progress.clone(),
         events: events.clone(),
-        ..ToolContext::by_hand()
+        ..context
     };
     let threads = ToolThreads::new(1);
     Ok(tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use everturn_activities::tools::{Effect, ToolRegistry, ToolSpec, delegate, names};
+use everturn_activities::tools::{Asker, Effect, ToolRegistry, ToolSpec, delegate, names};
 use everturn_proto::{turn::AgentDefinition, words::ToolKind};
 use futures::future::try_join_all;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(super) async fn run(
         Ok(agent) => agent,
         Err(reason) => return Ok(refuse(&reason)),
     };
-    let listing = listing(config, agent, tools).await?;
+    let listing = listing(config, agent, tools, &options.tenant).await?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&listing)?);
     } else {
@@ -67,7 +67,12 @@ async fn listing<'a>(
     config: &Config,
     agent: &'a AgentDefinition,
     tools: &ToolRegistry,
+    tenant_id: &str,
 ) -> anyhow::Result<Listing<'a>> {
+    let asker = Asker {
+        tenant_id,
+        agent: &agent.name,
+    };
     // Sub-agents are no tools of the registry: the workflow starts them.
     let (delegating, registered): (Vec<_>, Vec<_>) = agent
         .tools
@@ -75,7 +80,7 @@ async fn listing<'a>(
         .partition(|tool| tool.kind() == ToolKind::Delegate);
     let asked = registered.into_iter().map(|listed| async move {
         tools
-            .offered([&listed.name])
+            .offered([&listed.name], asker)
             .await
             .map(|found| (listed, found))
     });
@@ -109,7 +114,8 @@ async fn listing<'a>(
     listing.tools.extend(
         delegating
             .into_iter()
-            .map(|tool| row(agent, delegate::spec(tool, &agents), "sub-agent")),
+            .filter_map(|tool| delegate::spec(tool, &agents, tenant_id))
+            .map(|spec| row(agent, spec, "sub-agent")),
     );
     Ok(listing)
 }

@@ -16,6 +16,7 @@ use everturn_proto::turn::AgentDefinition;
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},
     config::Config,
+    environment,
     roles::worker,
 };
 
@@ -30,6 +31,7 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
+    environment::forget_secrets();
     let ended = match options.command {
         ToolsCommand::List(options) => list::run(&config, &tools, &options).await,
         ToolsCommand::Call(options) => call::run(&config, &tools, &options).await,

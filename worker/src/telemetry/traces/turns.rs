@@ -10,10 +10,10 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate,
-    FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
-    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey,
-    TurnStart, TurnStore, WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, DefinedTool,
+    Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore,
+    Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
+    TraceKey, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -206,8 +206,18 @@ impl TurnStore for TracedTurns {
         &self,
         conversation_id: &str,
         tool_names: &[String],
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<DefinedTool>, StoreError> {
         self.store.granted_tools(conversation_id, tool_names).await
+    }
+
+    async fn used_definitions(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<DefinedTool>, StoreError> {
+        self.store
+            .used_definitions(conversation_id, tool_names)
+            .await
     }
 
     async fn claim_step(

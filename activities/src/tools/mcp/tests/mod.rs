@@ -17,6 +17,7 @@ fn client(server: &Server, effect: Effect) -> McpServer {
     let location = ServerLocation::Url {
         url: server.url(),
         headers: Vec::new(),
+        header_files: Vec::new(),
     };
     McpServer::new(ServerOptions {
         effects: BTreeMap::from([(ALL_TOOLS.to_owned(), effect)]),
@@ -25,7 +26,7 @@ fn client(server: &Server, effect: Effect) -> McpServer {
 }
 
 async fn call(client: &McpServer, input: Value) -> Result<Value, ToolError> {
-    let tool = client.find("web__echo").await?;
+    let tool = client.find("web__echo", context().asker()).await?;
     let run = tool.tool().run(context(), Json::of(&input));
     // A call that hangs fails here, and not at the time-out of the test.
     let output = tokio::time::timeout(Duration::from_mins(2), run).await;
@@ -129,6 +130,6 @@ async fn a_restart_is_noticed_without_a_call() {
 }
 
 async fn names(client: &McpServer) -> Vec<String> {
-    let tools: Arc<_> = client.tools().await;
+    let tools: Arc<_> = client.tools(context().asker()).await;
     tools.keys().cloned().collect()
 }

@@ -22,6 +22,9 @@ const RESERVED: [&str; 10] = [
     "upgrade",
 ];
 
+/// Headers that a service trusts when they are signed.
+const OF_THE_RUNTIME: &str = "everturn-";
+
 pub(super) type Headers = BTreeMap<Spanned<String>, Spanned<String>>;
 
 /// `auth = …`: the names of the environment variables that hold a tool's secrets.
@@ -98,6 +101,15 @@ fn add_secret(
 
 pub(super) fn checked_name(name: &Spanned<String>, check: &mut Checker<'_>) -> Option<HeaderName> {
     let text = name.get_ref();
+    if text.to_ascii_lowercase().starts_with(OF_THE_RUNTIME) {
+        check.wrong(
+            name,
+            format!(
+                "`{text}` cannot be set here; headers `{OF_THE_RUNTIME}…` say for whom a tool runs"
+            ),
+        );
+        return None;
+    }
     text.parse()
         .map_err(|_| check.wrong(name, format!("`{text}` is no name of a header")))
         .ok()

@@ -1,6 +1,7 @@
 //! `[tools.NAME]`: endpoints as tools.
 
 mod headers;
+mod signing;
 
 use std::{collections::BTreeMap, fs, ops::RangeInclusive, path::Path, time::Duration};
 
@@ -14,7 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
 
-use self::headers::{Headers, ToolAuthTable};
+use self::{
+    headers::{Headers, ToolAuthTable},
+    signing::SigningTable,
+};
 use super::description::{WrittenEffect, checked_description, checked_schema};
 use crate::config::{
     checker::{Checker, HOUR, SECOND},
@@ -44,6 +48,7 @@ pub(in crate::config) struct HttpToolTable {
     #[serde(default)]
     auth: ToolAuthTable,
     effect: Option<WrittenEffect>,
+    signing: Option<SigningTable>,
     timeout: Option<Spanned<String>>,
     max_response_bytes: Option<Spanned<usize>>,
     idempotency_header: Option<Spanned<String>>,
@@ -83,6 +88,7 @@ impl HttpToolTable {
         let parameters = self.schema(name, check);
         let headers = headers::fixed(&self.headers, check);
         let secrets = self.auth.check(check);
+        let signing = self.signing.as_ref().and_then(|table| table.check(check));
         let idempotency_header = match &self.idempotency_header {
             Some(name) => headers::checked_name(name, check),
             None => Some(DEFAULT_IDEMPOTENCY_HEADER),
@@ -109,6 +115,7 @@ impl HttpToolTable {
             url: url.ok()?,
             headers,
             secrets,
+            signing,
             idempotency_header: idempotency_header?,
             timeout,
             max_response_bytes,

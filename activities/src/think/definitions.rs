@@ -1,0 +1,239 @@
+//! What the definitions of tools have to do with approvals: a call that needs an approval is bound to the definition that
+//! its tool has now, and a tool that has changed since the conversation used it before may ask again, or be refused.
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{
+    ids,
+    turn::{AgentDefinition, AgentTool, ApprovalPolicy, CallRule, ToolCall},
+    words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
+};
+use everturn_store::DefinedTool;
+use temporalio_common::ActivityError;
+
+use super::{ModelCall, calls::settings};
+use crate::{approval::DEFAULT_TIMEOUT_S, tools::ToolSpec};
+
+/// The definitions of tools, by their names.
+type Definitions = BTreeMap<String, String>;
+
+impl ModelCall<'_> {
+    /// Decides which calls ask for an approval, by the definitions of their tools: those that are offered now, those that
+    /// the conversation has used before, and those for which a person has said "do not ask again".
+    pub(super) async fn look_at_definitions(
+        &self,
+        agent: &AgentDefinition,
+        offered: &[ToolSpec],
+        planned: &mut [ToolCall],
+    ) -> Result<(), ActivityError> {
+        let mut changeable = Vec::new();
+        let mut asking = Vec::new();
+        for call in planned.iter() {
+            let tool = settings(agent, offered, &call.tool_name).unwrap_or_default();
+            if tool.policy_on_definition_change() != OnDefinitionChange::Run {
+                changeable.push(call.tool_name.clone());
+            }
+            if call.approval_timeout_s.is_some() {
+                asking.push(call.tool_name.clone());
+            }
+        }
+        if changeable.is_empty() && asking.is_empty() {
+            return Ok(());
+        }
+        let conversation = &self.step.conversation_id;
+        let turns = &self.activities.turns;
+        let mut used = Definitions::new();
+        if !changeable.is_empty() {
+            let read = || turns.used_definitions(conversation, &changeable);
+            used = by_name(self.attempt.insist(read).await?);
+        }
+        let mut granted = Definitions::new();
+        if !asking.is_empty() {
+            let read = || turns.granted_tools(conversation, &asking);
+            granted = by_name(self.attempt.insist(read).await?);
+        }
+        for call in planned {
+            let spec = offered.iter().find(|spec| spec.name == call.tool_name);
+            let offered_now = spec.map(ToolSpec::definition_hash);
+            let tool = settings(agent, offered, &call.tool_name).unwrap_or_default();
+            decide(call, &tool, offered_now.as_deref(), &used, &granted);
+        }
+        Ok(())
+    }
+}
+
+fn by_name(tools: Vec<DefinedTool>) -> Definitions {
+    let tools = tools.into_iter();
+    tools
+        .map(|tool| (tool.tool_name, tool.definition_hash))
+        .collect()
+}
+
+/// What stands for the definition of a tool that is not there: no tool has it, so a call that asks for an approval while
+/// its tool is gone does not run with whatever comes back under the name.
+const NO_DEFINITION: &str = "none";
+
+/// Decides about one call. `offered` is the hash of the definition that its tool has now; `None` when it is not there.
+fn decide(
+    call: &mut ToolCall,
+    tool: &AgentTool,
+    offered: Option<&str>,
+    used: &Definitions,
+    granted: &Definitions,
+) {
+    let is_offered = |known: &Definitions| {
+        let known = known.get(&call.tool_name);
+        offered.zip(known).map(|(offered, known)| offered == known)
+    };
+    let has_changed = is_offered(used) == Some(false);
+    let policy = tool.policy_on_definition_change();
+    // A grant of a release that noted no definition says nothing about this one.
+    let is_granted = is_offered(granted) == Some(true);
+    if is_granted {
+        call.approval_timeout_s = None;
+    }
+    let mut rule = CallRule {
+        definition_changed: has_changed && policy != OnDefinitionChange::Run,
+        ..CallRule::default()
+    };
+    match policy {
+        // A person may have approved the definition that it has now.
+        OnDefinitionChange::Ask if has_changed && !is_granted => {
+            call.approval_timeout_s.get_or_insert(DEFAULT_TIMEOUT_S);
+        }
+        OnDefinitionChange::Refuse | OnDefinitionChange::Unknown(_) if has_changed => {
+            call.approval_timeout_s = None;
+            rule.refused = true;
+        }
+        OnDefinitionChange::Ask
+        | OnDefinitionChange::Refuse
+        | OnDefinitionChange::Run
+        | OnDefinitionChange::Unknown(_) => {}
+    }
+    let asks = call.approval_timeout_s.is_some();
+    if asks {
+        let by = tool.approval.as_ref().map(ApprovalPolicy::approvers);
+        rule.by = by.unwrap_or(ApprovalBy::Anyone).into();
+    }
+    // The definition that the conversation has used stays the one that counts, until a person approves another one.
+    if rule.refused {
+        call.definition_hash = used.get(&call.tool_name).cloned().unwrap_or_default();
+    } else if asks || is_granted || policy != OnDefinitionChange::Run {
+        offered
+            .unwrap_or(NO_DEFINITION)
+            .clone_into(&mut call.definition_hash);
+    }
+    call.rule = Some(rule).filter(|rule| *rule != CallRule::default());
+}
+
+/// Binds a call that needs an approval to what is shown of it, and says which answers are taken.
+pub(super) fn bind(call: &mut ToolCall, answers_from: &AnswersFrom) {
+    if call.approval_timeout_s.is_none() {
+        return;
+    }
+    let input = call.tool_input.clone().unwrap_or_default();
+    call.input_hash = ids::approval_hash(&call.tool_name, &input, &call.definition_hash);
+    call.rule.get_or_insert_default().answers_from = answers_from.into();
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_proto::turn::ApprovalPolicy;
+
+    use super::*;
+
+    /// A call that needs an approval when its tool has a policy.
+    fn call(tool: &AgentTool) -> ToolCall {
+        ToolCall {
+            tool_name: "pay".to_owned(),
+            approval_timeout_s: tool.approval.as_ref().map(|policy| policy.timeout_s),
+            ..ToolCall::default()
+        }
+    }
+
+    fn tool(asks: bool, on_change: &OnDefinitionChange) -> AgentTool {
+        let policy = ApprovalPolicy {
+            timeout_s: 9,
+            by: Some(ApprovalBy::Other.into()),
+            ..ApprovalPolicy::default()
+        };
+        AgentTool {
+            approval: asks.then_some(policy),
+            on_definition_change: Some(on_change.into()),
+            ..AgentTool::default()
+        }
+    }
+
+    fn decided(tool: &AgentTool, used: Option<&str>, granted: Option<&str>) -> ToolCall {
+        let known = |hash: Option<&str>| {
+            hash.map(|hash| ("pay".to_owned(), hash.to_owned()))
+                .into_iter()
+                .collect()
+        };
+        let mut call = call(tool);
+        decide(&mut call, tool, Some("new"), &known(used), &known(granted));
+        call
+    }
+
+    #[test]
+    fn a_call_that_asks_is_bound_to_what_is_offered() {
+        for policy in [
+            OnDefinitionChange::Run,
+            OnDefinitionChange::Ask,
+            OnDefinitionChange::Refuse,
+        ] {
+            let asked = decided(&tool(true, &policy), None, None);
+            assert_eq!(asked.approval_timeout_s, Some(9));
+            assert_eq!(asked.definition_hash, "new");
+            assert_eq!(asked.rule().by(), ApprovalBy::Other);
+        }
+    }
+
+    #[test]
+    fn a_call_of_a_tool_that_is_gone_runs_with_no_definition() {
+        let tool = tool(true, &OnDefinitionChange::Run);
+        let mut call = call(&tool);
+        let granted = [("pay".to_owned(), String::new())].into();
+        decide(&mut call, &tool, None, &Definitions::new(), &granted);
+        assert_eq!(call.approval_timeout_s, Some(9));
+        assert_eq!(call.definition_hash, NO_DEFINITION);
+    }
+
+    #[test]
+    fn a_grant_is_for_one_definition() {
+        let tool = tool(true, &OnDefinitionChange::Run);
+        let granted = decided(&tool, None, Some("new"));
+        assert_eq!(granted.approval_timeout_s, None);
+        assert_eq!(granted.definition_hash, "new", "it runs with this one only");
+        for other in ["old", ""] {
+            assert_eq!(
+                decided(&tool, None, Some(other)).approval_timeout_s,
+                Some(9)
+            );
+        }
+    }
+
+    #[test]
+    fn a_tool_that_has_changed_runs_or_asks_or_is_refused() {
+        let run = decided(&tool(false, &OnDefinitionChange::Run), Some("old"), None);
+        assert_eq!((run.approval_timeout_s, run.rule), (None, None));
+        assert_eq!(run.definition_hash, "", "it runs with any");
+
+        let ask = tool(false, &OnDefinitionChange::Ask);
+        let asked = decided(&ask, Some("old"), None);
+        assert_eq!(asked.approval_timeout_s, Some(DEFAULT_TIMEOUT_S));
+        assert!(asked.rule().definition_changed);
+        for same in [None, Some("new")] {
+            let same = decided(&ask, same, None);
+            assert_eq!((same.approval_timeout_s, same.rule), (None, None));
+            assert_eq!(same.definition_hash, "new");
+        }
+
+        for asks in [false, true] {
+            let refuse = tool(asks, &OnDefinitionChange::Refuse);
+            let refused = decided(&refuse, Some("old"), Some("new"));
+            assert!(refused.rule().refused && refused.approval_timeout_s.is_none());
+            assert_eq!(refused.definition_hash, "old");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Which limit is reached, and whose it is.
+
+use std::time::Duration;
+
+/// A limit that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitReached {
+    /// Requests come faster than they may; the next one may come after `wait`.
+    Requests { of: Party, wait: Duration },
+    /// As many streams are open as may be.
+    StreamsOf { of: Party, open: u32 },
+    /// This gateway serves as many streams as it may.
+    Streams,
+}
+
+/// Whose limit it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Party {
+    Tenant,
+    Owner,
+}

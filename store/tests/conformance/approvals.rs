@@ -1,0 +1,225 @@
+//! Who may answer an approval, and what an approval is bound to.
+
+use everturn_proto::{
+    turn::{CallRule, SaveApproval, SaveThought, ToolCall, save_request::Batch},
+    words::{AnswersFrom, ApprovalBy, ApprovalState, Effect, refusal},
+};
+use everturn_store::{
+    Conversations, DefinedTool, EventReader, NewAnswer, NewMessage, NotedAnswer, OutsideTools,
+    StoreError, ToolClaim, TurnStore,
+};
+
+use super::{
+    Backend,
+    conversations::new_conversation,
+    fixture::{Turn, new_message, state, tenant},
+};
+
+/// Begins a turn of a message of `ann`, whose first step asked for one tool, for whose approval this rule holds.
+async fn asking<B: Backend>(backend: &B, rule: CallRule) -> Turn<B::Store> {
+    let store = backend.open().await;
+    let conversation = new_conversation("c", "tenant");
+    store.create_conversation(conversation).await.unwrap();
+    let sent = NewMessage {
+        sent_by: Some("ann".into()),
+        ..new_message("c", "m", None)
+    };
+    store.queue_message(&tenant(), sent).await.unwrap();
+    let turn = Turn::begun(store, "c", "m").await;
+    let call = ToolCall {
+        approval_timeout_s: Some(60),
+        definition_hash: "d1".into(),
+        rule: Some(rule),
+        ..turn.call(0, 0, Effect::Once)
+    };
+    turn.store
+        .complete_step(&turn.step(0), state("look", vec![call]))
+        .await
+        .unwrap();
+    turn.store
+        .save(&turn.request(0, Batch::Thought(SaveThought {})))
+        .await
+        .unwrap();
+    turn
+}
+
+fn rule(by: &ApprovalBy, answers_from: &AnswersFrom) -> CallRule {
+    CallRule {
+        by: by.into(),
+        answers_from: answers_from.into(),
+        ..CallRule::default()
+    }
+}
+
+/// Notes an answer as a gateway does.
+async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> NotedAnswer {
+    let answer = NewAnswer {
+        id,
+        answered_by: by,
+        approves: !id.starts_with("deny"),
+    };
+    store
+        .note_answer(&tenant(), "c", call, answer)
+        .await
+        .unwrap()
+}
+
+/// Saves an answer as a turn does, and returns why it was refused.
+async fn save<S: EventReader + Conversations + TurnStore>(
+    turn: &Turn<S>,
+    id: &str,
+    decision: ApprovalState,
+) -> Option<String> {
+    let answer = SaveApproval {
+        execution_id: turn.execution_id(0, 0),
+        decision: decision.into(),
+        resolved_by: Some("the boss".into()),
+        answer_id: Some(id.into()),
+        may_be_refused: true,
+        remember: true,
+        ..SaveApproval::default()
+    };
+    let request = turn.request(0, Batch::Approval(answer));
+    let saved = turn.store.save(&request).await.unwrap();
+    saved.result.approval_refused
+}
+
+/// Returns who answered, and through what.
+async fn answered<S: EventReader + Conversations + TurnStore>(
+    turn: &Turn<S>,
+) -> Option<(String, Option<String>)> {
+    let events = turn.all_data("approval_resolved").await;
+    let resolved = events.last()?;
+    let text = |field: &str| resolved[field].as_str().map(str::to_owned);
+    Some((text("resolved_by").unwrap(), text("resolved_through")))
+}
+
+pub async fn who_answered_is_what_a_gateway_has_noted(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    let call = turn.execution_id(0, 0);
+    assert_eq!(
+        note(&turn.store, &call, "a", "bob").await,
+        NotedAnswer::Noted
+    );
+    let again = note(&turn.store, &call, "a", "eve").await;
+    assert_eq!(again, NotedAnswer::Noted, "it is still bob's");
+    assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    assert_eq!(answered(&turn).await, Some(("bob".into(), None)));
+}
+
+pub async fn an_answer_that_no_gateway_has_noted_is_an_operators(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    assert_eq!(save(&turn, "a", ApprovalState::Denied).await, None);
+    let operator = ("operator".into(), Some("engine".into()));
+    assert_eq!(answered(&turn).await, Some(operator));
+}
+
+pub async fn only_gateways_answer_when_it_is_so_configured(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Gateway)).await;
+    for decision in [ApprovalState::Approved, ApprovalState::Denied] {
+        let refused = save(&turn, "a", decision).await;
+        assert_eq!(refused.as_deref(), Some(refusal::NOT_THROUGH_GATEWAY));
+    }
+    assert_eq!(answered(&turn).await, None);
+    let claimed = turn.store.claim_tool(&turn.tool(0, 0), "w").await;
+    assert!(
+        matches!(claimed, Err(StoreError::Conflict(_))),
+        "{claimed:?}"
+    );
+    note(&turn.store, &turn.execution_id(0, 0), "a", "").await;
+    assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    assert_eq!(answered(&turn).await, Some((String::new(), None)));
+}
+
+pub async fn whoever_asked_may_not_approve(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Other, &AnswersFrom::Engine)).await;
+    let call = turn.execution_id(0, 0);
+    for nobody in ["ann", ""] {
+        let noted = note(&turn.store, &call, "a", nobody).await;
+        assert_eq!(noted, NotedAnswer::NeedsOther);
+    }
+    let refused = save(&turn, "a", ApprovalState::Approved).await;
+    assert_eq!(refused.as_deref(), Some(refusal::NEEDS_OTHER));
+    // Somebody joins the turn after they have answered.
+    assert_eq!(
+        note(&turn.store, &call, "b", "bob").await,
+        NotedAnswer::Noted
+    );
+    let steer = NewMessage {
+        sent_by: Some("bob".into()),
+        ..new_message("c", "steer", None)
+    };
+    turn.store.queue_message(&tenant(), steer).await.unwrap();
+    turn.steer("steer", "").await;
+    let refused = save(&turn, "b", ApprovalState::Approved).await;
+    assert_eq!(refused.as_deref(), Some(refusal::NEEDS_OTHER));
+    assert_eq!(answered(&turn).await, None);
+    assert_eq!(
+        note(&turn.store, &call, "c", "eve").await,
+        NotedAnswer::Noted
+    );
+    assert_eq!(save(&turn, "c", ApprovalState::Approved).await, None);
+    assert_eq!(answered(&turn).await, Some(("eve".into(), None)));
+}
+
+pub async fn whoever_asked_may_deny(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Other, &AnswersFrom::Engine)).await;
+    let call = turn.execution_id(0, 0);
+    let noted = note(&turn.store, &call, "deny", "ann").await;
+    assert_eq!(noted, NotedAnswer::Noted);
+    assert_eq!(save(&turn, "deny", ApprovalState::Denied).await, None);
+    assert_eq!(answered(&turn).await, Some(("ann".into(), None)));
+}
+
+pub async fn the_answers_to_a_call_are_bounded(backend: &impl Backend) {
+    let turn = asking(backend, CallRule::default()).await;
+    let call = turn.execution_id(0, 0);
+    for number in 0..32 {
+        let noted = note(&turn.store, &call, &number.to_string(), "bob").await;
+        assert_eq!(noted, NotedAnswer::Noted);
+    }
+    let one_more = note(&turn.store, &call, "more", "bob").await;
+    assert_eq!(one_more, NotedAnswer::TooMany);
+    assert_eq!(
+        note(&turn.store, &call, "31", "bob").await,
+        NotedAnswer::Noted
+    );
+    let unknown = note(&turn.store, "exec_unknown", "a", "bob").await;
+    assert_eq!(unknown, NotedAnswer::TooMany);
+}
+
+pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
+    let turn = asking(backend, CallRule::default()).await;
+    let names = ["search".to_owned(), "other".to_owned()];
+    let granted = async |conversation: &'static str| {
+        let granted = turn.store.granted_tools(conversation, &names).await;
+        granted.unwrap()
+    };
+    assert_eq!(granted("c").await, []);
+    assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    let search = DefinedTool {
+        tool_name: "search".into(),
+        definition_hash: "d1".into(),
+    };
+    assert_eq!(granted("c").await, [search]);
+    assert_eq!(granted("d").await, [], "in this conversation only");
+}
+
+pub async fn a_conversation_knows_with_which_definitions_it_has_used_tools(backend: &impl Backend) {
+    let turn = asking(backend, CallRule::default()).await;
+    let names = ["search".to_owned()];
+    let used = async || {
+        let used = turn.store.used_definitions("c", &names).await.unwrap();
+        used.into_iter()
+            .map(|tool| tool.definition_hash)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(used().await, [""; 0], "nobody has approved it");
+    assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    assert_eq!(used().await, ["d1"]);
+    let claimed = turn.store.claim_tool(&turn.tool(0, 0), "w").await;
+    let Ok(ToolClaim::Run { record, .. }) = claimed else {
+        panic!("{claimed:?}");
+    };
+    assert_eq!(record.call.definition_hash, "d1");
+}

@@ -1,0 +1,254 @@
+//! The Landlock domain of a program: the files and ports that it may reach, and a wall between it and processes that it
+//! has not started.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope, path_beneath_rules,
+};
+
+use super::{
+    error::LaunchError,
+    policy::{Access, Policy},
+};
+
+/// The newest version of Landlock whose rights are used here. Older kernels enforce a part of them.
+const NEWEST: ABI = ABI::V6;
+
+/// What a program may always read where `read` is set: what libraries and interpreters need to start. Not all of /etc,
+/// because keys may be there.
+const SYSTEM_FILES: [&str; 34] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix/store",
+    "/proc",
+    "/sys/devices/system/cpu",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/gai.conf",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/pki",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl",
+];
+
+/// What a program may always write to where `write` is set.
+const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
+
+/// How much of a policy's access the running kernel enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforcement {
+    /// All of it.
+    Full,
+    /// A part: the kernel has an older version of Landlock.
+    Partial,
+    /// Nothing: the kernel has no Landlock, or it is switched off.
+    Nothing,
+}
+
+/// A domain that this process can enter. The paths in it are open.
+pub(super) struct Domain {
+    ruleset: RulesetCreated,
+    is_required: bool,
+}
+
+impl Domain {
+    pub(super) fn of(policy: &Policy) -> Result<Self, LaunchError> {
+        let access = &policy.access;
+        let mut files = handled(access);
+        // A domain that limits neither files nor ports still walls off other processes.
+        let ruleset = match created(access, files, CompatLevel::HardRequirement) {
+            Ok(ruleset) => ruleset.set_compatibility(CompatLevel::BestEffort),
+            Err(_) if policy.requires_landlock => return Err(LaunchError::NoLandlock),
+            Err(_) => {
+                if files.is_empty() {
+                    // Without a right to files an old kernel makes no domain. No child could make such a device anyway.
+                    files = AccessFs::MakeBlock | AccessFs::Refer;
+                }
+                created(access, files, CompatLevel::BestEffort)?
+            }
+        };
+        Ok(Self {
+            ruleset: with_rules(ruleset, access, files)?,
+            is_required: policy.requires_landlock,
+        })
+    }
+
+    /// Enters the domain, for good.
+    pub(super) fn enter(self) -> Result<(), LaunchError> {
+        let status = self.ruleset.restrict_self()?;
+        if self.is_required && status.ruleset != RulesetStatus::FullyEnforced {
+            return Err(LaunchError::NoLandlock);
+        }
+        Ok(())
+    }
+}
+
+/// How much of this the running kernel enforces.
+pub(super) fn enforcement(access: &Access) -> Enforcement {
+    if created(access, handled(access), CompatLevel::HardRequirement).is_ok() {
+        return Enforcement::Full;
+    }
+    let oldest = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::MakeBlock)
+        .and_then(Ruleset::create);
+    if oldest.is_ok() {
+        Enforcement::Partial
+    } else {
+        Enforcement::Nothing
+    }
+}
+
+/// The ruleset, which denies these rights to files, and everything else that it handles, until rules are added.
+fn created(
+    access: &Access,
+    files: BitFlags<AccessFs>,
+    level: CompatLevel,
+) -> Result<RulesetCreated, RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(level)
+        .scope(Scope::from_all(NEWEST))?;
+    if !files.is_empty() {
+        ruleset = ruleset.handle_access(files)?;
+    }
+    if access.connect_ports.is_some() {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+    }
+    ruleset.create()
+}
+
+/// The rights to files that the domain denies where no rule grants them.
+fn handled(access: &Access) -> BitFlags<AccessFs> {
+    let mut files = BitFlags::empty();
+    if access.read.is_some() {
+        files |= AccessFs::from_read(NEWEST) | AccessFs::Refer;
+    }
+    if access.write.is_some() {
+        files |= AccessFs::from_write(NEWEST);
+    }
+    files
+}
+
+fn with_rules(
+    mut ruleset: RulesetCreated,
+    access: &Access,
+    files: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, LaunchError> {
+    // A rule can grant only what the domain handles: reading is free where only `write` is set.
+    let all = AccessFs::from_all(NEWEST) & files;
+    let reading = AccessFs::from_read(NEWEST) & files;
+    if access.write.is_none() && !files.is_empty() {
+        // docs/libraries.md, landlock and rustix: any domain that handles files denies moves
+        ruleset = ruleset.add_rules(path_beneath_rules(["/"], AccessFs::Refer))?;
+    }
+    if access.read.is_some() {
+        ruleset = ruleset.add_rules(path_beneath_rules(SYSTEM_FILES, reading))?;
+    }
+    if access.write.is_some() {
+        let writing = AccessFs::WriteFile | AccessFs::ReadFile | AccessFs::Truncate;
+        ruleset = ruleset.add_rules(path_beneath_rules(DEVICES, writing & files))?;
+    }
+    for path in access.read.iter().flatten() {
+        ruleset = ruleset.add_rule(beneath(path, reading)?)?;
+    }
+    for path in access.write.iter().flatten() {
+        ruleset = ruleset.add_rule(beneath(path, all)?)?;
+    }
+    for port in access.connect_ports.iter().flatten() {
+        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    }
+    Ok(ruleset)
+}
+
+/// The rule for one path of the operator, which must exist. The crate takes off what has no meaning for a file.
+fn beneath(path: &Path, access: BitFlags<AccessFs>) -> Result<PathBeneath<PathFd>, LaunchError> {
+    let opened = PathFd::new(path).map_err(|error| LaunchError::Path {
+        path: path.to_owned(),
+        source: match error {
+            PathFdError::OpenCall { source, .. } => source,
+            other => std::io::Error::other(other),
+        },
+    })?;
+    let access = if path.is_dir() {
+        access
+    } else {
+        access & AccessFs::from_file(NEWEST)
+    };
+    Ok(PathBeneath::new(opened, access))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_combination_of_rules_makes_a_domain() {
+        let paths = [None, Some(vec!["/tmp".into(), "/etc/passwd".into()])];
+        for read in &paths {
+            for write in &paths {
+                for connect_ports in [None, Some(vec![]), Some(vec![443])] {
+                    let access = Access {
+                        read: read.clone(),
+                        write: write.clone(),
+                        connect_ports,
+                    };
+                    let policy = Policy {
+                        access,
+                        ..Policy::default()
+                    };
+                    let made = Domain::of(&policy);
+                    assert!(made.is_ok(), "{policy:?}: {:?}", made.err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_does_not_exist_is_named() {
+        let policy = Policy {
+            access: Access {
+                write: Some(vec!["/no/such/folder".into()]),
+                ..Access::default()
+            },
+            ..Policy::default()
+        };
+        if policy.enforcement() == Enforcement::Nothing {
+            return;
+        }
+        let error = Domain::of(&policy).err().unwrap().to_string();
+        assert!(error.contains("/no/such/folder"), "{error}");
+    }
+}

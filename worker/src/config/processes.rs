@@ -1,0 +1,144 @@
+//! `[processes]` and `[mcp.NAME.process]`: what the programs of tools and of MCP servers may do.
+
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
+
+use everturn_supervisor::launch::{Access, Limits, Policy, User};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::checker::{Checker, SECOND};
+
+/// Less than this starts no interpreter; more is no limit.
+const MEMORY_BYTES: RangeInclusive<u64> = 16 << 20..=16 << 40;
+/// A program has three files open before it opens one.
+const OPEN_FILES: RangeInclusive<u64> = 16..=1 << 20;
+/// The most that Linux can count.
+const PROCESSES: RangeInclusive<u64> = 1..=1 << 22;
+const FILE_BYTES: RangeInclusive<u64> = 0..=1 << 50;
+const CPU_TIME: RangeInclusive<Duration> = SECOND..=Duration::from_hours(31 * 24);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ProcessTable {
+    user: Option<Spanned<String>>,
+    read: Option<Vec<Spanned<PathBuf>>>,
+    write: Option<Vec<Spanned<PathBuf>>>,
+    connect_ports: Option<Vec<u16>>,
+    max_memory_bytes: Option<Spanned<u64>>,
+    max_open_files: Option<Spanned<u64>>,
+    max_processes: Option<Spanned<u64>>,
+    max_file_bytes: Option<Spanned<u64>>,
+    max_cpu_time: Option<Spanned<String>>,
+    require_landlock: Option<bool>,
+}
+
+/// What a table says, checked. What it does not say is `None`.
+#[derive(Debug, Default, Clone)]
+pub(super) struct ProcessRules {
+    user: Option<User>,
+    access: Access,
+    limits: Limits,
+    requires_landlock: Option<bool>,
+}
+
+impl ProcessTable {
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> ProcessRules {
+        let access = Access {
+            read: self.read.as_deref().map(|paths| absolute(paths, check)),
+            write: self.write.as_deref().map(|paths| absolute(paths, check)),
+            connect_ports: self.connect_ports.clone(),
+        };
+        let cpu = check.optional_duration("max_cpu_time", &self.max_cpu_time, CPU_TIME);
+        let mut number = |key, value: &Option<Spanned<u64>>, range| {
+            let value = value.as_ref()?;
+            Some(check.number(key, value, *value.get_ref(), range))
+        };
+        let limits = Limits {
+            memory_bytes: number("max_memory_bytes", &self.max_memory_bytes, MEMORY_BYTES),
+            open_files: number("max_open_files", &self.max_open_files, OPEN_FILES),
+            processes: number("max_processes", &self.max_processes, PROCESSES),
+            file_bytes: number("max_file_bytes", &self.max_file_bytes, FILE_BYTES),
+            cpu_seconds: cpu.map(|time| time.as_secs()),
+        };
+        ProcessRules {
+            user: self.user.as_ref().and_then(|name| user(name, check)),
+            access,
+            limits,
+            requires_landlock: self.require_landlock,
+        }
+    }
+}
+
+impl ProcessRules {
+    /// These rules, and those of `general` for what these do not say.
+    pub(super) fn over(self, general: &Self) -> Self {
+        let general = general.clone();
+        Self {
+            user: self.user.or(general.user),
+            access: Access {
+                read: self.access.read.or(general.access.read),
+                write: self.access.write.or(general.access.write),
+                connect_ports: self.access.connect_ports.or(general.access.connect_ports),
+            },
+            limits: limits_over(self.limits, general.limits),
+            requires_landlock: self.requires_landlock.or(general.requires_landlock),
+        }
+    }
+
+    /// The policy of programs under these rules, with defaults for limits that nobody has set.
+    pub(super) fn policy(self) -> Policy {
+        let defaults = Limits::default_for(self.user.as_ref());
+        Policy {
+            limits: limits_over(self.limits, defaults),
+            user: self.user,
+            access: self.access,
+            requires_landlock: self.requires_landlock.unwrap_or(false),
+        }
+    }
+}
+
+fn limits_over(own: Limits, general: Limits) -> Limits {
+    Limits {
+        memory_bytes: own.memory_bytes.or(general.memory_bytes),
+        open_files: own.open_files.or(general.open_files),
+        processes: own.processes.or(general.processes),
+        file_bytes: own.file_bytes.or(general.file_bytes),
+        cpu_seconds: own.cpu_seconds.or(general.cpu_seconds),
+    }
+}
+
+/// The paths, which are relative to the file's own folder. The program may run elsewhere.
+fn absolute(paths: &[Spanned<PathBuf>], check: &mut Checker<'_>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in paths {
+        match std::path::absolute(check.path_beside_file(path.get_ref())) {
+            Ok(path) => found.push(path),
+            Err(error) => check.wrong(path, format!("this is no path: {error}")),
+        }
+    }
+    found
+}
+
+/// The user, which must exist where the worker runs, and which the worker must be allowed to become.
+fn user(name: &Spanned<String>, check: &mut Checker<'_>) -> Option<User> {
+    if !check.is_of_worker() {
+        return None;
+    }
+    let text = name.get_ref();
+    match User::find(text) {
+        Ok(Some(user)) if user.uid == 0 => {
+            check.wrong(name, "`user` cannot be root: root can take back what programs may not do");
+        }
+        Ok(Some(user)) if user.can_be_switched_to() => return Some(user),
+        Ok(Some(_)) => check.wrong(
+            name,
+            format!(
+                "programs cannot be started as `{text}`: only root, or a process with CAP_SETUID and CAP_SETGID, may \
+                 do that (docs/operate/isolation.md)"
+            ),
+        ),
+        Ok(None) => check.wrong(name, format!("there is no user `{text}` on this machine")),
+        Err(error) => check.wrong(name, format!("the user `{text}` cannot be looked up: {error}")),
+    }
+    None
+}

@@ -1,0 +1,42 @@
+//! `tenants = […]`: for which tenants something is.
+
+use everturn_proto::ids;
+use toml::Spanned;
+
+use super::checker::Checker;
+
+/// The most tenants of one list. An agent's stand in its definition, which each turn reads.
+const MAX_TENANTS: usize = 1000;
+
+pub(super) type TenantList = Spanned<Vec<Spanned<String>>>;
+
+/// The tenants that are listed; empty, which means all, when there is no list.
+pub(super) fn checked(check: &mut Checker<'_>, written: Option<&TenantList>) -> Vec<String> {
+    let Some(written) = written else {
+        return Vec::new();
+    };
+    let list = written.get_ref();
+    if list.is_empty() || list.len() > MAX_TENANTS {
+        check.wrong(
+            written,
+            format!(
+                "`tenants` names 1 to {MAX_TENANTS} tenants; without it, all tenants are meant"
+            ),
+        );
+    }
+    let mut tenants: Vec<String> = Vec::new();
+    for tenant in list {
+        let name = tenant.get_ref();
+        if !ids::is_valid(name) {
+            check.wrong(
+                tenant,
+                "a tenant has 1 to 100 letters, digits or -_.: characters",
+            );
+        } else if tenants.contains(name) {
+            check.named_twice(tenant, "tenant", name);
+        } else {
+            tenants.push(name.clone());
+        }
+    }
+    tenants
+}

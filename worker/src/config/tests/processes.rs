@@ -1,0 +1,89 @@
+//! `[processes]` and `[mcp.NAME.process]`: what programs may do.
+
+use std::path::Path;
+
+use everturn_activities::tools::mcp::ServerLocation;
+use everturn_supervisor::launch::{Limits, Policy};
+
+use super::{assert_errors, parse};
+
+/// The policy of each MCP server of the text, by its name.
+fn servers(text: &str) -> Vec<(String, Policy)> {
+    let servers = parse(text, &[]).unwrap().mcp.into_iter();
+    servers
+        .filter_map(|server| match server.location {
+            ServerLocation::Command { launch, .. } => Some((server.name, launch.policy()?.clone())),
+            ServerLocation::Url { .. } => None,
+        })
+        .collect()
+}
+
+#[test]
+fn every_program_has_limits_without_any_key() {
+    let config = parse("[mcp.a]\ncommand = [\"x\"]\n", &[]).unwrap();
+    assert_eq!(config.processes.limits, Limits::default_for(None));
+    assert_eq!(config.processes.limits.memory_bytes, Some(4 << 30));
+    assert_eq!(
+        servers("[mcp.a]\ncommand = [\"x\"]\n")[0].1,
+        config.processes
+    );
+}
+
+#[test]
+fn a_server_has_what_it_says_and_else_what_all_have() {
+    let text = "[processes]\nmax_open_files = 100\nmax_cpu_time = \"2m\"\nread = [\"/opt\"]\nrequire_landlock = true\n\
+                [mcp.own]\ncommand = [\"x\"]\n\
+                [mcp.own.process]\nmax_open_files = 50\nwrite = [\"data\"]\nconnect_ports = []\n\
+                [mcp.plain]\ncommand = [\"x\"]\n";
+    let servers = servers(text);
+    let (own, plain) = (&servers[0].1, &servers[1].1);
+    assert_eq!(
+        (own.limits.open_files, plain.limits.open_files),
+        (Some(50), Some(100))
+    );
+    assert_eq!(
+        (own.limits.cpu_seconds, plain.limits.cpu_seconds),
+        (Some(120), Some(120))
+    );
+    assert_eq!(own.access.read, plain.access.read);
+    assert_eq!(
+        (&own.access.connect_ports, &plain.access.connect_ports),
+        (&Some(vec![]), &None)
+    );
+    assert!(own.requires_landlock && plain.requires_landlock);
+    // The program may run in another folder.
+    let written = &own.access.write.as_ref().unwrap()[0];
+    assert!(
+        written.is_absolute() && written.ends_with(Path::new("data")),
+        "{written:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    assert_errors(&[
+        ("[processes]\nuser = \"root\"", "cannot be root"),
+        ("[processes]\nuser = \"0\"", "cannot be root"),
+        (
+            "[processes]\nuser = \"no such user\"",
+            "there is no user `no such user`",
+        ),
+        (
+            "[processes]\nmax_memory_bytes = 1",
+            "`max_memory_bytes` must be from 16777216",
+        ),
+        (
+            "[processes]\nmax_cpu_time = \"0s\"",
+            "`max_cpu_time` must be from 1s",
+        ),
+        ("[processes]\nconnect_ports = [70000]", "expected u16"),
+        (
+            "[mcp.a]\nurl = \"http://x\"\n[mcp.a.process]\nmax_open_files = 50",
+            "`process` belongs to a server with a `command`",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\n[mcp.a.process]\nuser = \"0\"",
+            "cannot be root",
+        ),
+    ]);
+}

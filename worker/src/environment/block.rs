@@ -1,0 +1,99 @@
+//! The environment of this process as the kernel keeps it: the memory that `/proc/<pid>/environ` shows. It is fixed when
+//! a program starts, so taking a variable out of the process's own list leaves it there.
+
+use std::{
+    fs::{self, File},
+    io,
+    ops::Range,
+    os::unix::fs::FileExt,
+};
+
+/// Where `/proc/self/stat` has the start and the end of the environment, counted from behind the name of the program.
+const START_FIELD: usize = 47;
+const END_FIELD: usize = 48;
+/// More than the kernel takes as an environment with the usual limit of the stack (2 MiB).
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The memory of the environment.
+pub(super) struct Block {
+    memory: File,
+    place: Range<u64>,
+}
+
+impl Block {
+    /// Opens the memory, which the kernel allows as long as this process is not shut.
+    pub(super) fn open() -> io::Result<Self> {
+        let stat = fs::read_to_string("/proc/self/stat")?;
+        let place = place(&stat).ok_or(io::ErrorKind::InvalidData)?;
+        let memory = File::options()
+            .read(true)
+            .write(true)
+            .open("/proc/self/mem")?;
+        Ok(Self { memory, place })
+    }
+
+    /// Writes zeros over every entry whose name is chosen. A name that is not UTF-8 is, in any case.
+    pub(super) fn clear(&self, is_chosen: impl Fn(&str) -> bool) -> io::Result<()> {
+        let length = self.place.end.saturating_sub(self.place.start);
+        if length > MAX_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        self.memory.read_exact_at(&mut bytes, self.place.start)?;
+        clear(&mut bytes, is_chosen);
+        self.memory.write_all_at(&bytes, self.place.start)
+    }
+}
+
+/// Where the environment is.
+fn place(stat: &str) -> Option<Range<u64>> {
+    // The name of the program may have spaces and parentheses in it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    let start = fields.nth(START_FIELD)?.parse().ok()?;
+    let end = fields.nth(END_FIELD - START_FIELD - 1)?.parse().ok()?;
+    (start != 0 && start <= end).then_some(start..end)
+}
+
+fn clear(bytes: &mut [u8], is_chosen: impl Fn(&str) -> bool) {
+    for entry in bytes.split_mut(|byte| *byte == 0) {
+        let name = entry.split(|byte| *byte == b'=').next().unwrap_or_default();
+        if str::from_utf8(name).ok().is_none_or(&is_chosen) {
+            entry.fill(0);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_chosen_entries_are_cleared() {
+        let mut bytes = b"PATH=/bin\0KEY=secret=1\0\xff=x\0HOME=/\0".to_vec();
+        let before = bytes.len();
+        clear(&mut bytes, |name| name == "KEY");
+        assert_eq!(bytes.len(), before);
+        assert!(bytes.starts_with(b"PATH=/bin\0") && bytes.ends_with(b"\0HOME=/\0"));
+        let left = bytes.iter().filter(|byte| **byte != 0).count();
+        assert_eq!(left, b"PATH=/binHOME=/".len(), "{bytes:?}");
+    }
+
+    #[test]
+    fn the_place_is_that_of_the_kernel() {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let place = place(&stat).unwrap();
+        let shown = fs::read("/proc/self/environ").unwrap();
+        assert_eq!(place.end - place.start, shown.len() as u64);
+        assert!(super::place("1 (a) b) S 1 2 3").is_none());
+    }
+
+    /// Reads and writes the memory of the test's own process, without a change.
+    #[test]
+    fn the_memory_can_be_written() {
+        let before = fs::read("/proc/self/environ").unwrap();
+        Block::open().unwrap().clear(|_| false).unwrap();
+        assert_eq!(fs::read("/proc/self/environ").unwrap(), before);
+    }
+}

@@ -1,0 +1,89 @@
+//! A call that waits for a person's approval, and what becomes of the answer.
+//!
+//! Must not be here: which answers are taken (`outside.rs`), who may approve (the store).
+
+use std::time::{Duration, SystemTime};
+
+use everturn_proto::{
+    ids,
+    turn::{PlannedCall, ResolveApproval, SaveApproval, save_request::Batch},
+    words::{ApprovalState, Decision},
+};
+
+use crate::{calls::CallError, state::show_waiting, step_calls::Rest, tools::Waited, turn::Turn};
+
+impl Turn<'_> {
+    /// Waits for the approval, for days if need be, and saves the answer. Returns false when the call must not run:
+    /// then the answer has observed it, or the end of the turn will. An answer that the store refuses changes nothing:
+    /// the call has the rest of its time.
+    pub(crate) async fn is_approved(
+        &self,
+        call: &PlannedCall,
+        left: Option<Duration>,
+    ) -> Result<bool, CallError> {
+        let id = call.execution_id.as_str();
+        let asked_for = call.approval_timeout_s.unwrap_or_default();
+        let mut timeout = left.unwrap_or(Duration::from_secs(u64::from(asked_for)));
+        let until = self.ctx.workflow_time().map(|now| now + timeout);
+        loop {
+            let Some(save) = self.answer(call, timeout).await else {
+                return Ok(false);
+            };
+            let decision = save.decision();
+            let saved = self.save_batch(Batch::Approval(save)).await?;
+            let Some(why) = &saved.approval_refused else {
+                self.ctx.state_mut(|state| state.outside.answer_stored(id));
+                return Ok(decision == ApprovalState::Approved && self.ended(&saved).is_none());
+            };
+            self.ctx.state_mut(|state| state.outside.refuse(id, why));
+            show_waiting(self.ctx);
+            timeout = rest(until, self.ctx.workflow_time());
+        }
+    }
+
+    /// Waits for an answer, and returns what is to be saved; `None` when the turn was cancelled.
+    async fn answer(&self, call: &PlannedCall, timeout: Duration) -> Option<SaveApproval> {
+        let id = call.execution_id.as_str();
+        let waited = self
+            .wait(timeout, Rest::Approval, call, |state| {
+                state.outside.answer(id).is_some()
+            })
+            .await;
+        let (decision, answer, answer_id) = match waited {
+            Waited::Cancelled => return None,
+            Waited::Expired => {
+                self.ctx.state_mut(|state| state.outside.expire(id));
+                (ApprovalState::Expired, ResolveApproval::default(), None)
+            }
+            Waited::Done => {
+                let answer = self.ctx.state(|state| state.outside.answer(id).cloned());
+                let answer = answer.unwrap_or_default();
+                let decision = match answer.decision() {
+                    Decision::Approve => ApprovalState::Approved,
+                    Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
+                };
+                let answer_id = ids::answer_id(&answer);
+                (decision, answer, Some(answer_id))
+            }
+        };
+        Some(SaveApproval {
+            execution_id: id.to_owned(),
+            decision: (&decision).into(),
+            tool_input: answer.tool_input,
+            reason: answer.reason,
+            remember: answer.remember,
+            resolved_by: answer.resolved_by,
+            answer_id,
+            may_be_refused: true,
+            is_through_engine: false,
+        })
+    }
+}
+
+/// The rest of the time to wait. It is at least a millisecond, because without a time nobody would be told that it is
+/// over.
+fn rest(until: Option<SystemTime>, now: Option<SystemTime>) -> Duration {
+    let left = until.zip(now);
+    let left = left.and_then(|(until, now)| until.duration_since(now).ok());
+    left.unwrap_or_default().max(Duration::from_millis(1))
+}
