@@ -59,12 +59,15 @@ impl Shop {
         mcp::command("shop", &command.map(String::as_str), "")
     }
 
-    /// Makes the tool something else, and ends the server, so that it is started again.
+    /// Makes the tool something else, and ends the server, so that it is started again. Each worker has one of its own,
+    /// and all of them end: one that went on would still have, and rightly offer, the tool as it was.
     fn becomes(&self, description: &str) {
         fs::write(self.path("description"), description).unwrap();
         let pids = fs::read_to_string(self.path("pids")).unwrap();
-        let pid = pids.lines().last().unwrap().parse().unwrap();
-        signal::kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+        fs::remove_file(self.path("pids")).unwrap();
+        for pid in pids.lines() {
+            signal::kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL).unwrap();
+        }
     }
 
     /// Returns the calls that the server has run, each with the description that the tool had.
