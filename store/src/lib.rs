@@ -80,6 +80,7 @@ pub mod hot {
         sql::keys::KEY: &str,
         sql::keys::KEYS: &str,
         sql::messages::QUEUED_MESSAGE: &str,
+        sql::messages::COUNT_TURNS_OF_OWNER: &str,
         sql::messages::QUEUE_MESSAGE: &str,
         sql::messages::RESUME_POINT: &str,
         sql::messages::SET_TOOL_RESULTS: SqlText,

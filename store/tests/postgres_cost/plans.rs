@@ -76,6 +76,13 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         }
     }
 
+    // A turn runs in each of the 10,000 conversations of the tenant, and the owner of each is looked up.
+    let of_owner = hot::COUNT_TURNS_OF_OWNER;
+    for did in explain(&mut connection, of_owner, "text, text", "'c5000', 't'").await {
+        println!("turns of an owner: {did:?}");
+        did.check_indexes("turns of an owner");
+    }
+
     // A long turn saves many replies.
     let long = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, \
                 checkpoint_type, step_number, created_at, execution_state) \

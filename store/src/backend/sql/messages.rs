@@ -31,18 +31,23 @@ macro_rules! others {
 }
 
 /// The number of other conversations of the conversation's owner in which a turn runs or a message waits. It looks at
-/// those of the tenant.
+/// those of the tenant, at no more than 10,000 of each kind. The owner of each is a sub-select and no join, so that it is
+/// looked up by its key whatever the planner expects.
 macro_rules! turns_of_owner {
     ($conversation:literal, $tenant:literal) => {
         concat!(
-            "(SELECT COUNT(*) FROM (SELECT conversation_id FROM messages WHERE tenant_id = ",
+            "(SELECT COUNT(*) FROM (SELECT conversation_id FROM \
+             (SELECT DISTINCT conversation_id FROM messages WHERE tenant_id = ",
             $tenant,
-            " AND status = 'queued' UNION SELECT conversation_id FROM agent_executions WHERE tenant_id = ",
+            " AND status = 'queued' ORDER BY conversation_id LIMIT 10000) AS waiting_of_all \
+             UNION SELECT conversation_id FROM \
+             (SELECT DISTINCT conversation_id FROM agent_executions WHERE tenant_id = ",
             $tenant,
-            " AND status = 'running') AS busy JOIN conversations b ON b.id = busy.conversation_id \
-             WHERE b.id <> ",
+            " AND status = 'running' ORDER BY conversation_id LIMIT 10000) AS running_of_all) AS of_all \
+             WHERE of_all.conversation_id <> ",
             $conversation,
-            " AND b.owner_id = (SELECT owner_id FROM conversations WHERE id = ",
+            " AND (SELECT b.owner_id FROM conversations b WHERE b.id = of_all.conversation_id) \
+             = (SELECT owner_id FROM conversations WHERE id = ",
             $conversation,
             "))"
         )
