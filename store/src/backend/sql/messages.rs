@@ -43,10 +43,10 @@ macro_rules! turns_of_owner {
              UNION SELECT conversation_id FROM \
              (SELECT DISTINCT conversation_id FROM agent_executions WHERE tenant_id = ",
             $tenant,
-            " AND status = 'running' ORDER BY conversation_id LIMIT 10000) AS running_of_all) AS of_all \
-             WHERE of_all.conversation_id <> ",
+            " AND status = 'running' ORDER BY conversation_id LIMIT 10000) AS running_of_all) AS busy_of_all \
+             WHERE busy_of_all.conversation_id <> ",
             $conversation,
-            " AND (SELECT b.owner_id FROM conversations b WHERE b.id = of_all.conversation_id) \
+            " AND (SELECT b.owner_id FROM conversations b WHERE b.id = busy_of_all.conversation_id) \
              = (SELECT owner_id FROM conversations WHERE id = ",
             $conversation,
             "))"
