@@ -98,6 +98,7 @@ impl App {
                     roles::config::check(&cli.common, options, self.tools)
                 }
             },
+            Command::Codec(options) => roles::codec_key::run(options.command),
             Command::Replay(options) => roles::replay::run(&cli.common, options).await,
             Command::Retention(options) => {
                 Box::pin(roles::retention::run(&cli.common, options)).await

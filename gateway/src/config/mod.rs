@@ -1,6 +1,7 @@
 //! The gateway's limits and defaults.
 
 mod auth;
+mod codec;
 mod connections;
 mod origin;
 mod reconciler;
@@ -19,6 +20,7 @@ use everturn_store::PageLimit;
 pub(crate) use self::origin::host_of;
 pub use self::{
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
+    codec::CodecServer,
     connections::ConnectionLimits,
     origin::{NotAnOrigin, Origin},
     reconciler::{LostTurns, ReconcilerConfig},
@@ -86,6 +88,8 @@ pub struct GatewayConfig {
     pub reconciler: ReconcilerConfig,
     /// Where people see a workflow in the Temporal UI. Default `None`: no caller is told of it.
     pub temporal_ui: Option<TemporalUi>,
+    /// The codec server for the Temporal UI and CLI. Default `None`: nothing is encrypted.
+    pub codec: Option<CodecServer>,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
     /// How long readers are told to wait before they come back. Each is told another time of this range, so that the
@@ -126,6 +130,7 @@ impl Default for GatewayConfig {
             poll_interval: Duration::from_secs(1),
             reconciler: ReconcilerConfig::default(),
             temporal_ui: None,
+            codec: None,
             heartbeat: Duration::from_secs(15),
             retry: Duration::from_secs(1)..=Duration::from_secs(3),
             stall_timeout: Duration::from_secs(30),

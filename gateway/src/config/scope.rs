@@ -11,11 +11,13 @@ pub enum Scope {
     Write,
     /// Answer approvals. Not part of `write`: who may talk to an agent need not be who allows its tools.
     Approve,
+    /// Have what the engine holds of the whole tenant decrypted. It is part of no other scope.
+    Codec,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Approve, Self::Codec];
 
     /// Its word, as in tokens and configurations.
     pub fn as_str(self) -> &'static str {
@@ -23,6 +25,7 @@ impl Scope {
             Self::Read => "read",
             Self::Write => "write",
             Self::Approve => "approve",
+            Self::Codec => "codec",
         }
     }
 
@@ -36,6 +39,7 @@ impl Scope {
             Self::Read => 1,
             Self::Write => 2,
             Self::Approve => 4,
+            Self::Codec => 16,
         }
     }
 }
@@ -96,6 +100,6 @@ mod tests {
             "read approve"
         );
         assert!(Scopes::parse("READ write").words().eq(["write"]));
-        assert_eq!(Scopes::all(), Scopes::parse("read write approve"));
+        assert_eq!(Scopes::all(), Scopes::parse("read write approve codec"));
     }
 }

@@ -1,5 +1,6 @@
 //! Who may do what: keys, tokens, browser sessions and origins, over real HTTP.
 
+mod codec;
 mod issuer;
 mod keys;
 mod origins;

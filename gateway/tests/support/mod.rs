@@ -173,6 +173,10 @@ impl TurnStarter for RecordingTurns {
         self.record(format!("terminate {conversation_id} {reason}"))
     }
 
+    async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
+        self.record(format!("delete_runs {conversation_id}"))
+    }
+
     async fn cancel(
         &self,
         conversation_id: &str,

@@ -113,7 +113,16 @@ impl Stack {
              [gateway]\n{GATEWAY}\n",
             model.base_url()
         );
-        fs::write(directory.path().join("everturn.toml"), config).unwrap();
+        let codec = if processes::is_encrypted() {
+            "\n[codec]\nkeys_env = \"EVERTURN_CODEC_KEYS\"\n"
+        } else {
+            ""
+        };
+        fs::write(
+            directory.path().join("everturn.toml"),
+            format!("{config}{codec}"),
+        )
+        .unwrap();
         // It stands in every history, so that a long name would make them larger than those of users.
         let number = uuid::Uuid::new_v4().simple().to_string();
         let task_queue = format!("test-{}", &number[..12]);

@@ -24,6 +24,7 @@ mod children;
 mod cli;
 mod client_tools;
 mod clocks;
+mod codec;
 mod context;
 mod conversations;
 mod cost;

@@ -1,7 +1,7 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
 //! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`, `all`
-//! - `operate`: the commands that end by themselves: `config`, `keys`, `replay`, `retention`
+//! - `operate`: the commands that end by themselves: `codec`, `config`, `keys`, `replay`, `retention`
 //! - `conversations`: the commands that talk to a gateway: `chat`, `tail`, `show`
 //! - `tools`
 
@@ -18,8 +18,9 @@ use everturn_proto::words::TASK_QUEUE;
 pub use self::{
     conversations::{ChatOptions, GatewayAddress, ShowOptions, TailOptions},
     operate::{
-        CheckConfig, ConfigCommand, ConfigOptions, CreateKey, Expiry, KeysCommand, KeysOptions,
-        ListKeys, ReplayOptions, RetentionOptions, RevokeKey,
+        CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions, CreateKey, Expiry,
+        KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions, RetentionOptions,
+        RevokeKey,
     },
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
@@ -138,6 +139,8 @@ pub enum Command {
     Migrate,
     /// Checks the configuration file and the environment, without connecting to anything.
     Config(ConfigOptions),
+    /// Makes keys that encrypt what goes through Temporal.
+    Codec(CodecOptions),
     /// Removes conversations whose last event is older than this. Never one with a turn running or waiting.
     #[command(
         after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
@@ -180,7 +183,8 @@ impl Command {
             | Self::Show(_)
             | Self::Keys(_)
             | Self::Tools(_)
-            | Self::Config(_) => "warn",
+            | Self::Config(_)
+            | Self::Codec(_) => "warn",
             // The SDK warns of each history that does not replay, which is told on standard output.
             Self::Replay(_) => "error",
             // rmcp logs every message that it gets.

@@ -1,4 +1,4 @@
-//! Options of the commands that end by themselves: `config`, `keys`, `replay` and `retention`.
+//! Options of the commands that end by themselves: `codec`, `config`, `keys`, `replay` and `retention`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,6 +10,29 @@ use super::serve::{ListenOptions, TestTools};
 
 /// Bytes of an owner's or a key's name: those of `sub` in a token.
 const MAX_NAME_BYTES: usize = 255;
+
+/// Options of `codec`.
+#[derive(Debug, Clone, Args)]
+pub struct CodecOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CodecCommand,
+}
+
+/// What `codec` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CodecCommand {
+    /// Makes a key and prints it as a line of the ring that [codec] names. It is stored nowhere.
+    Key(NewCodecKey),
+}
+
+/// Options of `codec key`.
+#[derive(Debug, Clone, Args)]
+pub struct NewCodecKey {
+    /// Its name, which stands in every payload in clear: letters, digits, dots, dashes and underscores. By default the date.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
 
 /// Options of `config`.
 #[derive(Debug, Clone, Args)]

@@ -2,8 +2,8 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`,
-//!   `reconciler`, `processes`
+//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `codec`,
+//!   `postgres`, `reconciler`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
 //! They use
@@ -22,6 +22,7 @@ mod auth;
 mod blobs;
 mod budgets;
 mod checker;
+mod codec;
 mod file;
 mod gateway;
 mod limits;
@@ -45,6 +46,7 @@ pub(crate) use self::worker::MAX_LEASE;
 pub use self::{
     agents::DEFAULT_TOOL_TIMEOUT,
     checker::ReadBy,
+    codec::CodecConfig,
     problem::{ConfigError, Problem},
     settings::{Config, DEMO_PROVIDER},
     worker::WorkerLimits,

@@ -16,7 +16,7 @@ use everturn_proto::{
 use everturn_store::PostgresOptions;
 use everturn_supervisor::launch::Policy;
 
-use super::{blobs::BlobsConfig, worker::WorkerLimits};
+use super::{blobs::BlobsConfig, codec::CodecConfig, worker::WorkerLimits};
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -46,6 +46,8 @@ pub struct Config {
     pub skills: Skills,
     /// Images and files.
     pub blobs: BlobsConfig,
+    /// What is encrypted of all that goes through Temporal.
+    pub codec: CodecConfig,
     /// Limits of a worker.
     pub worker: WorkerLimits,
     /// The pool of connections to PostgreSQL.

@@ -41,6 +41,9 @@ pub fn check(
     );
     report.add("redis", connections::stream(common).map(|_| redis(common)));
     report.add("temporal", connections::describe_temporal());
+    if let Some(config) = &config {
+        report.add("codec", config.codec.describe());
+    }
     report.add("task queue", Ok(common.task_queue.clone()));
     report.add("log", Ok(common.log_format.to_string()));
     if let Some(config) = &config {

@@ -44,8 +44,14 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
-    let connected =
-        connections::everything(common, config.postgres.clone(), &telemetry, &shutdown).await?;
+    let connected = connections::everything(
+        common,
+        config.postgres.clone(),
+        &config.codec,
+        &telemetry,
+        &shutdown,
+    )
+    .await?;
     let Connected {
         client,
         store,
@@ -120,12 +126,14 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
+    let codec = parts.config.codec.server()?;
     let options = TemporalTurnsOptions {
         task_queue: parts.task_queue,
         ..TemporalTurnsOptions::default()
     };
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
     let mut config = parts.config.gateway;
+    config.codec = codec;
     if !listener.local_addr()?.ip().is_loopback() {
         any_host_unless_named(&mut config.auth);
     }

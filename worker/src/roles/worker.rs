@@ -28,6 +28,7 @@ use temporalio_sdk::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    for_tenants::ForTenants,
     isolation,
     lease::LeaseKeeper,
     sdk_workers::{self, ActivityCount},
@@ -80,8 +81,14 @@ pub async fn run(
     let telemetry = Telemetry::start(&options.telemetry, "worker")?;
     let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
     check_providers(&config)?;
-    let connected =
-        connections::everything(common, config.worker_pool(), &telemetry, &shutdown).await?;
+    let connected = connections::everything(
+        common,
+        config.worker_pool(),
+        &config.codec,
+        &telemetry,
+        &shutdown,
+    )
+    .await?;
     let Connected {
         client,
         store,
@@ -184,6 +191,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     };
     let tuner = tuner(&limits);
     let task_queue = task_queue(&parts.task_queue, parts.only);
+    let for_tenants = ForTenants::new(parts.config.codec.codec()?.is_some());
+    let client = connections::with_codec(parts.client, parts.config.codec.strict()?.as_ref());
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
     let make = |count: ActivityCount| {
@@ -199,6 +208,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .register_activities(activities.clone())
             .activity_inbound_interceptor(count)
             .activity_inbound_interceptor(telemetry.activities())
+            .activity_inbound_interceptor(for_tenants)
             .workflow_interceptor(telemetry::tells_remote_tools())
             .max_cached_workflows(limits.max_cached_workflows)
             .tuner(tuner.clone())
@@ -206,7 +216,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)
             .client_identity_override(lease.identity().to_owned())
             .build();
-        anyhow::Ok(Worker::new(&runtime, parts.client.clone(), options)?)
+        anyhow::Ok(Worker::new(&runtime, client.clone(), options)?)
     };
     telemetry.worker_runs(&shutdown);
     tracing::info!(task_queue, "worker is running");

@@ -45,6 +45,11 @@ pub(crate) async fn check_approve(caller: Caller, request: Request, next: Next) 
     run_with(Scope::Approve, &caller, request, next).await
 }
 
+/// Middleware of the codec server, behind [`authenticate`].
+pub(crate) async fn check_codec(caller: Caller, request: Request, next: Next) -> Response {
+    run_with(Scope::Codec, &caller, request, next).await
+}
+
 async fn run_with(scope: Scope, caller: &Caller, request: Request, next: Next) -> Response {
     match caller.require(scope) {
         Ok(()) => next.run(request).await,

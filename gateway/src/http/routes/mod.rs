@@ -8,6 +8,7 @@ mod cancel;
 mod chat;
 mod client_tool_claims;
 mod client_tools;
+mod codec;
 mod conversation_list;
 mod conversations;
 mod docs;
@@ -100,8 +101,14 @@ fn api() -> OpenApiRouter<GatewayState> {
     let usage = OpenApiRouter::default()
         .routes(routes!(usage::list))
         .route_layer(middleware::from_fn(auth::check_scope));
+    let codec = OpenApiRouter::default()
+        .routes(routes!(codec::decode))
+        .routes(routes!(codec::encode))
+        .route_layer(middleware::from_fn(auth::check_codec))
+        .layer(DefaultBodyLimit::max(codec::MAX_BODY_BYTES));
     OpenApiRouter::default()
         .nest("/agent", agent)
+        .nest("/codec", codec)
         .merge(usage)
         .routes(routes!(session::show, session::open, session::end))
 }
@@ -147,7 +154,7 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant. It runs after `authenticate`, which tells who asks. Requests for
+/// Middleware: counts each request to its tenant, and runs it for that tenant. It runs after `authenticate`, which tells who asks. Requests for
 /// health have no tenant.
 async fn within_limits(
     State(state): State<GatewayState>,
@@ -156,7 +163,9 @@ async fn within_limits(
     next: Next,
 ) -> Result<Response, Problem> {
     state.limits.check(&caller.access)?;
-    Ok(next.run(request).await)
+    // What the request sends to the engine is encrypted for its tenant.
+    let tenant_id = &caller.access.tenant_id;
+    Ok(everturn_codec::tenant::within(tenant_id, next.run(request)).await)
 }
 
 /// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint counts as none, and a method that no
