@@ -11,6 +11,7 @@ mod api;
 mod approvals;
 mod approvals_survive;
 mod background;
+mod background_budgets;
 mod backups;
 mod bad_input;
 mod blobs;
