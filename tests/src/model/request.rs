@@ -59,9 +59,7 @@ impl Request {
                 .collect(),
             Wire::Gemini => list("contents")
                 .iter()
-                .flat_map(|message| {
-                    parted(&message["role"], &message["parts"], "functionResponse")
-                })
+                .flat_map(|message| parted(&message["role"], &message["parts"], "functionResponse"))
                 .collect(),
         }
     }

@@ -164,8 +164,7 @@ fn responses_end(reply: &Reply) -> Bytes {
         "output_tokens": took.output_tokens,
         "output_tokens_details": {"reasoning_tokens": took.reasoning_tokens},
     });
-    let response =
-        json!({"id": "resp_1", "status": "completed", "output": output, "usage": usage});
+    let response = json!({"id": "resp_1", "status": "completed", "output": output, "usage": usage});
     named(&json!({"type": "response.completed", "response": response}))
 }
 
