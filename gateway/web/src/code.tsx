@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { parse, type TokenType } from "sugar-high/core";
 import { lang, languages } from "sugar-high/lang";
-import { visible } from "./shown";
+import { exact } from "./shown";
 
 /** Longer code has no colours: to look at it takes too long. */
 const MOST_CHARACTERS = 20_000;
@@ -36,11 +36,11 @@ export function Code({ text, language, isOpen }: { text: string; language: strin
       redraw({});
     });
   }, [key]);
-  return <pre tabIndex={0}><code>{pieces ? pieces.map(element) : visible(text)}</code></pre>;
+  return <pre tabIndex={0}><code>{pieces ? pieces.map(element) : exact(text)}</code></pre>;
 }
 
 function element({ text, type }: Piece): ComponentChildren {
-  return type ? <span class={`code-${type}`}>{visible(text)}</span> : visible(text);
+  return type ? <span class={`code-${type}`}>{exact(text)}</span> : exact(text);
 }
 
 function piecesOf(text: string, name: string): readonly Piece[] {

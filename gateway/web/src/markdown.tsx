@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { Code } from "./code";
-import { Plain, visible } from "./shown";
+import { exact, Plain, visible } from "./shown";
 
 /** Longer texts are shown as they are: to read their structure takes too long (docs/performance.md). */
 const MAX_CHARACTERS = 50_000;
@@ -108,7 +108,7 @@ function element(token: Tokens.Generic, depth: number, isOpen = false): Componen
     case "del":
       return <del>{inner()}</del>;
     case "codespan":
-      return <code>{visible(token["text"])}</code>;
+      return <code>{exact(token["text"])}</code>;
     case "link":
       return <Link href={token["href"]}>{inner()}</Link>;
     case "image": // nothing is fetched from elsewhere
