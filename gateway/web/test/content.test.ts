@@ -84,6 +84,47 @@ test("a text that grows is read as one that came at once", async () => {
   assert.deepEqual(await Promise.all(boxes.map((box) => box.isChecked())), [true, false]);
 });
 
+test("a text that is read in parts is read as a short one", async () => {
+  const short = "# One\n\n- a\n- b\n\n  more of *b*\n\n  - [deep](https://example.com/)\n\n| `x` | y |\n|---|---|\n| **1** | 2 |\n\n> quote\nlazy\n\n[named]\n\n";
+  const rest = "A [word][named] of it, and **more**.\n\n".repeat(1000);
+  const named = "[named]: https://example.com/named";
+  const say = (content: string): Seed[] => [
+    { type: "user_message", data: { content: "Go", message_id: "m" } },
+    { type: "assistant_message", data: { content, message_id: "a", agent_execution_id: "run" } },
+  ];
+  await bench.seed("short", say(`${short}${named}`));
+  await bench.seed("parts", say(`${short}${rest}${named}`));
+  const { page } = await bench.open("/#/c/short");
+  const answer = page.locator(".assistant_message .markdown");
+  await see(page, ".assistant_message", "quote");
+  const read = await answer.innerHTML();
+  await page.goto(`${bench.gateway.url}/#/c/parts`);
+  await page.waitForFunction(() => document.querySelectorAll(".markdown strong").length === 1001);
+  assert.ok((await answer.innerHTML()).startsWith(read));
+  assert.equal(await answer.locator("a[href='https://example.com/named']").count(), 1001);
+});
+
+test("a long answer that was watched stays whole when it has ended", async () => {
+  const held = gate();
+  const texts = Array.from({ length: 500 }, (_, number) => `Paragraph ${number} of *it*.\n\n`);
+  bench.model.on("say much", () => ({ texts: [...texts, held.opened, "The **end**."] }));
+  const { page } = await bench.open();
+  await send(page, "Now say much");
+  await page.locator("[data-writing] p").nth(499).waitFor();
+  await page.evaluate(() => {
+    const look = () => {
+      const count = document.querySelectorAll(".assistant_message p").length;
+      document.body.dataset["fewest"] = String(Math.min(count, Number(document.body.dataset["fewest"] ?? count)));
+      requestAnimationFrame(look);
+    };
+    look();
+  });
+  held.open();
+  await turnEnds(page);
+  await see(page, ".assistant_message p", /^The end\.$/);
+  assert.ok(Number(await page.locator("body").getAttribute("data-fewest")) >= 500);
+});
+
 test("an attempt that failed is written anew, which is told", async () => {
   const [half, rest] = [gate(), gate()];
   bench.model.on("try again", (_, attempt) =>
