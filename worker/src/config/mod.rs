@@ -2,7 +2,7 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`,
+//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `audit`, `postgres`,
 //!   `reconciler`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
@@ -18,6 +18,7 @@
 
 mod agents;
 mod approvals;
+mod audit;
 mod auth;
 mod blobs;
 mod budgets;
@@ -40,6 +41,8 @@ mod tools;
 mod worker;
 
 use std::{fs, io, path::Path};
+
+use sha2::{Digest, Sha256};
 
 pub(crate) use self::worker::MAX_LEASE;
 pub use self::{
@@ -95,7 +98,10 @@ impl Config {
             ConfigError::Wrong(vec![source.problem(at, error.message().to_owned())])
         })?;
         let mut checker = Checker::new(source, read_by);
-        let config = file.check(&mut checker, read_by);
+        let config = Self {
+            hash: format!("{:x}", Sha256::digest(text)),
+            ..file.check(&mut checker, read_by)
+        };
         checker.finish(config)
     }
 }

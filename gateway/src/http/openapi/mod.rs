@@ -65,7 +65,7 @@ const SESSION: &str = "session";
         title = "Everturn",
         description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
                        else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
-                       needs the scope `read`, everything else `write`, and answering approvals `approve` instead. A gateway that does not require a credential \
+                       needs the scope `read`, everything else `write`, answering approvals `approve` instead, and `/admin` the scope `admin`. A gateway that does not require a credential \
                        takes callers who present none as the tenant `default`."
     ),
     components(schemas(
@@ -81,6 +81,7 @@ const SESSION: &str = "session";
         (name = "turns", description = "The turn that runs"),
         (name = "tools", description = "Tool calls that wait for a person or for the client"),
         (name = "usage", description = "What a tenant took of models"),
+        (name = "admin", description = "The audit trail, keys, tenants and usage, for admins"),
         (name = "auth", description = "Who the caller is"),
         (name = "health", description = "For whoever restarts gateways and routes to them"),
         (name = "docs", description = "This document, and the pages of the error codes"),
