@@ -1,5 +1,6 @@
 //! The gateway's limits and defaults.
 
+mod audit;
 mod auth;
 mod codec;
 mod connections;
@@ -19,6 +20,7 @@ use everturn_store::PageLimit;
 
 pub(crate) use self::origin::host_of;
 pub use self::{
+    audit::AuditConfig,
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
     codec::CodecServer,
     connections::ConnectionLimits,
@@ -72,6 +74,8 @@ pub struct GatewayConfig {
     pub connections: ConnectionLimits,
     /// Who may call, and how they prove it.
     pub auth: AuthConfig,
+    /// What is written to the audit trail.
+    pub audit: AuditConfig,
     /// Bytes of frames that one reader may lag behind; one that lags further is cut, and comes back with its cursor.
     /// Default 2 MiB: the largest event, twice; or the deltas of three minutes. A frame is kept once for all readers.
     pub reader_buffer: usize,
@@ -125,6 +129,7 @@ impl Default for GatewayConfig {
             max_streams: 10_000,
             connections: ConnectionLimits::default(),
             auth: AuthConfig::default(),
+            audit: AuditConfig::default(),
             reader_buffer: 2 * 1024 * 1024,
             linger: Duration::from_secs(10),
             poll_interval: Duration::from_secs(1),

@@ -4,6 +4,7 @@
 //! - [`openapi`]: the document that describes the endpoints, made from them
 //! - [`state`]: what handlers need
 //! - [`extract`]: requests to checked values
+//! - [`audit`]: what is written of what callers do
 //! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
 //! - `event_stream`: a feed as a response
 //! - `range`: which part of a body a request asks for
@@ -11,6 +12,7 @@
 //!
 //! Must not be here: the order of events and texts, which the live side decides.
 
+pub mod audit;
 pub mod auth;
 mod event_stream;
 pub mod extract;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::GatewayConfig,
     http::{
+        audit::Audit,
         auth::Authenticator,
         extract::{Caller, ExecutionPath},
         problem::{Code, Problem},
@@ -33,6 +34,8 @@ pub struct GatewayState {
     pub config: Arc<GatewayConfig>,
     /// Who is asking.
     pub(crate) auth: Arc<Authenticator>,
+    /// What is written of it.
+    pub(crate) audit: Audit,
     /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
     pub(crate) shutdown: CancellationToken,
     /// Cancelled some time after `shutdown`; open streams then end.
@@ -59,12 +62,15 @@ impl GatewayState {
             &config,
         );
         let lists = ListHub::new(Arc::clone(&ports.conversations), config.poll_interval);
-        let auth = Arc::new(Authenticator::new(&config, Arc::clone(&ports.keys)));
+        let audit = Audit::new(Arc::clone(&ports.audit), config.audit.keep_days);
+        let keys = Arc::clone(&ports.keys);
+        let auth = Arc::new(Authenticator::new(&config, keys, audit.clone()));
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
         Self {
             ports,
             config: Arc::new(config),
             auth,
+            audit,
             shutdown,
             closing,
             limits,

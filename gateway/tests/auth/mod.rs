@@ -2,6 +2,7 @@
 
 mod codec;
 mod issuer;
+mod issuers;
 mod keys;
 mod origins;
 mod rotation;
@@ -79,7 +80,7 @@ pub(super) async fn key(
         name: String::new(),
         expires_at,
     };
-    gateway.keys.create_key(new).await.unwrap();
+    gateway.keys.create_key(new, None).await.unwrap();
     secret
 }
 

@@ -291,6 +291,8 @@ impl TestGateway {
             results: Arc::new(store.clone()),
             blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
             keys: Arc::new(keys.clone()),
+            audit: Arc::new(keys.clone()),
+            tenants: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };

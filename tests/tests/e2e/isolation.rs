@@ -30,6 +30,8 @@ enum Rule {
     NotStreamed,
     /// The operation needs a scope of its own, which neither owners nor strangers have.
     OfOperator,
+    /// The operation is for admins. Strangers are none.
+    OfAdmin,
     /// The operation is about the caller, and not about conversations.
     OfCaller,
     /// The operation needs no credential, and is not about conversations.
@@ -79,6 +81,7 @@ fn rule(name: &str) -> Rule {
         // The file is the caller's own, and belongs to no conversation. It has no type here.
         "POST /api/v1/agent/blobs" => Rule::InBody("", 415, "blob_type_refused"),
         "POST /api/v1/codec/decode" | "POST /api/v1/codec/encode" => Rule::OfOperator,
+        name if name.contains("/api/v1/admin/") => Rule::OfAdmin,
         "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
@@ -133,6 +136,7 @@ impl Operation {
                 .path
                 .replace("{id}", id)
                 .replace("{code}", "unauthenticated")
+                .replace("{key_id}", id)
                 .replace("{name}", "app.js");
         let url = url.replace("{execution_id}", "exec_0123456789ab");
         let request = stack.http.request(self.method.parse().unwrap(), url);
@@ -180,6 +184,10 @@ impl Operation {
             }
             Rule::InBody(_, status, code) => {
                 self.is_refused(stack, Some(stranger), status, code).await;
+            }
+            Rule::OfAdmin => {
+                self.is_refused(stack, Some(stranger), 403, "insufficient_scope")
+                    .await;
             }
             Rule::OfFile => {
                 self.is_refused(stack, Some(stranger), 404, "blob_not_found")

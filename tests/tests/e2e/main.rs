@@ -10,6 +10,7 @@ mod alerts;
 mod api;
 mod approvals;
 mod approvals_survive;
+mod audit;
 mod background;
 mod background_budgets;
 mod backups;

@@ -1,7 +1,7 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
 //! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`, `all`
-//! - `operate`: the commands that end by themselves: `codec`, `config`, `keys`, `replay`, `retention`
+//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay`, `retention`
 //! - `conversations`: the commands that talk to a gateway: `chat`, `tail`, `show`
 //! - `tools`
 
@@ -18,9 +18,9 @@ use everturn_proto::words::TASK_QUEUE;
 pub use self::{
     conversations::{ChatOptions, GatewayAddress, ShowOptions, TailOptions},
     operate::{
-        CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions, CreateKey, Expiry,
-        KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions, RetentionOptions,
-        RevokeKey,
+        AuditOptions, CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions,
+        CreateKey, Expiry, KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions,
+        RetentionOptions, RevokeKey,
     },
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
@@ -153,6 +153,8 @@ pub enum Command {
     Replay(ReplayOptions),
     /// Makes, lists and revokes API keys for callers of the gateway.
     Keys(KeysOptions),
+    /// Prints the audit trail: who did what, when, from where, and what became of it. The oldest entry comes first.
+    Audit(AuditOptions),
     /// Lists the tools that an agent has here, or runs one by hand. Needs neither Temporal nor a database.
     Tools(ToolsOptions),
     /// Talks to a running gateway from the terminal.
@@ -182,6 +184,7 @@ impl Command {
             | Self::Tail(_)
             | Self::Show(_)
             | Self::Keys(_)
+            | Self::Audit(_)
             | Self::Tools(_)
             | Self::Config(_)
             | Self::Codec(_) => "warn",

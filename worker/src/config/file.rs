@@ -9,6 +9,7 @@ use toml::Spanned;
 use super::{
     agents::{self, AgentTable},
     approvals::ApprovalsTable,
+    audit::AuditTable,
     auth::AuthTable,
     blobs::BlobsTable,
     budgets::{self, TenantBudgetTable},
@@ -54,6 +55,7 @@ pub(super) struct File {
     codec: CodecTable,
     worker: WorkerTable,
     auth: AuthTable,
+    audit: AuditTable,
     gateway: GatewayTable,
     reconciler: ReconcilerTable,
     postgres: PostgresTable,
@@ -99,10 +101,12 @@ impl File {
                 .map(|agent| (agent.name.clone(), agent.tenants.clone()))
                 .collect(),
             auth: self.auth.check(check),
+            audit: self.audit.check(check),
             reconciler: self.reconciler.check(check),
             ..gateway
         };
         Config {
+            hash: String::new(),
             agents,
             approval_answers: self.approvals.answers_from(),
             tenant_budgets,

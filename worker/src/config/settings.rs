@@ -24,6 +24,8 @@ pub const DEMO_PROVIDER: &str = "demo";
 /// What is configured.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// SHA-256 of the file's text, in hexadecimal digits.
+    pub hash: String,
     /// Agents, `default` always among them.
     pub agents: Vec<AgentDefinition>,
     /// Which answers to approvals are taken.

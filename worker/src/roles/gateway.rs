@@ -1,6 +1,6 @@
 //! A gateway: REST and SSE.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::tell_configuration,
     cli::{Common, GatewayOptions, ListenOptions},
     config::Config,
     connections::{self, Connected, Stream},
@@ -132,6 +133,7 @@ pub async fn serve(
         ..TemporalTurnsOptions::default()
     };
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
+    tell_configuration(parts.store.audit.clone(), "gateway", &parts.config);
     let mut config = parts.config.gateway;
     config.codec = codec;
     if !listener.local_addr()?.ip().is_loopback() {
@@ -155,15 +157,14 @@ pub async fn serve(
         results: parts.store.results,
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         keys: parts.store.keys,
+        audit: parts.store.audit,
+        tenants: parts.store.tenants,
         stream: parts.stream.reader,
         counts: parts.stream.counts,
         turns,
     };
-    config.poll_interval = match parts.config.poll_interval {
-        Some(interval) => interval,
-        None if parts.stream.is_shared => ANNOUNCED_POLL_INTERVAL,
-        None => config.poll_interval,
-    };
+    let (asked, is_shared) = (parts.config.poll_interval, parts.stream.is_shared);
+    config.poll_interval = poll_interval(asked, is_shared, config.poll_interval);
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
     let (checked, sampled) = (state.clone(), state.clone());
@@ -192,6 +193,15 @@ pub async fn serve(
     reconciling.abort();
     watching.abort();
     served
+}
+
+/// How often the store is asked for events without an announcement: as configured, else as the stream announces them.
+fn poll_interval(asked: Option<Duration>, is_shared: bool, default: Duration) -> Duration {
+    match asked {
+        Some(interval) => interval,
+        None if is_shared => ANNOUNCED_POLL_INTERVAL,
+        None => default,
+    }
 }
 
 #[cfg(test)]

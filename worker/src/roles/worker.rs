@@ -16,7 +16,7 @@ use everturn_activities::{
     },
 };
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::Store;
+use everturn_store::{Store, ToolResults};
 use everturn_supervisor::launch::Launch;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
@@ -35,6 +35,7 @@ use super::{
     versions,
 };
 use crate::{
+    audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
     config::{Config, WorkerLimits},
     connections::{self, Connected, Stream},
@@ -154,16 +155,24 @@ pub fn configure(
     Ok((config, tools))
 }
 
+/// The tools, and the one that reads whole results.
+fn with_results(
+    mut tools: ToolRegistry,
+    results: Arc<dyn ToolResults>,
+) -> anyhow::Result<Arc<ToolRegistry>> {
+    tools.register(typed(ReadResult::new(results)))?;
+    Ok(Arc::new(tools))
+}
+
 /// Runs a worker until `shutdown`. Activities then have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
+    tell_configuration(parts.store.audit.clone(), "worker", &parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
     let limits = parts.config.worker.clone();
-    let mut tools = parts.tools;
-    tools.register(typed(ReadResult::new(parts.store.results)))?;
-    let tools = Arc::new(tools);
+    let tools = with_results(parts.tools, parts.store.results)?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {

@@ -8,7 +8,7 @@ use everturn_store::{Access, ApiKey, KeyKind};
 use super::refusal::AuthRefusal;
 use crate::{
     config::{Scope, Scopes},
-    http::problem::Problem,
+    http::{audit::Source, problem::Problem},
 };
 
 /// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
@@ -25,6 +25,8 @@ pub struct Caller {
     /// Who they are, for what asks whether two callers are the same: the owner, or else the key, also in its sessions.
     /// `None`: nobody is known.
     pub principal: Option<String>,
+    /// Where the request comes from.
+    pub source: Source,
 }
 
 /// How a caller proved who they are.
@@ -45,10 +47,11 @@ impl Caller {
     pub(super) fn anonymous() -> Self {
         Self {
             access: Access::tenant(DEFAULT_TENANT),
-            scopes: Scopes::all(),
+            scopes: Scopes::of_users(),
             expires_at: None,
             credential: Credential::Anonymous,
             principal: None,
+            source: Source::default(),
         }
     }
 
@@ -60,6 +63,7 @@ impl Caller {
             access: key.access.clone(),
             scopes: Scopes::parse(&key.scopes),
             expires_at: key.expires_at,
+            source: Source::default(),
             credential: match key.kind {
                 KeyKind::Key => Credential::Key(key.id.clone()),
                 KeyKind::Session => Credential::Session(key.id.clone()),

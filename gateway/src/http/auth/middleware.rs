@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{Request, State},
+    extract::{MatchedPath, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
 use super::{authenticator::Authenticator, caller::Caller};
-use crate::{config::Scope, connections::client::Peer};
+use crate::{
+    config::Scope,
+    connections::client::Peer,
+    http::problem::{Code, Problem},
+};
 
 /// Middleware of every route but health: tells who is asking, or refuses.
 pub(crate) async fn authenticate(
@@ -18,16 +22,35 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response {
     let peer = request.extensions().get::<Peer>().copied();
+    let source = authenticator.source(request.headers(), peer);
     let caller = authenticator
-        .caller(request.method(), request.headers(), peer)
+        .caller(request.method(), request.headers(), source.clone())
         .await;
+    let endpoint = endpoint(&request);
     match caller {
         Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+            request.extensions_mut().insert(caller.clone());
+            let response = next.run(request).await;
+            let problem = response.extensions().get::<Problem>();
+            if problem.is_some_and(|problem| problem.code() == Code::InsufficientScope) {
+                authenticator.refusals().of_scope(&caller, &endpoint);
+            }
+            response
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => {
+            let claimed = authenticator.claimed(request.headers());
+            let refusals = authenticator.refusals();
+            refusals.of_credential(&refusal, claimed.as_ref(), &source, &endpoint);
+            refusal.into_response()
+        }
     }
+}
+
+/// The method and the path of an endpoint, without ids.
+fn endpoint(request: &Request) -> String {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("", MatchedPath::as_str);
+    format!("{} {path}", request.method())
 }
 
 /// Middleware of the agent's routes, behind [`authenticate`]: reading needs `read`, everything else `write`.
@@ -38,6 +61,11 @@ pub(crate) async fn check_scope(caller: Caller, request: Request, next: Next) ->
         Scope::Write
     };
     run_with(scope, &caller, request, next).await
+}
+
+/// Middleware of the routes of admins, behind [`authenticate`].
+pub(crate) async fn check_admin(caller: Caller, request: Request, next: Next) -> Response {
+    run_with(Scope::Admin, &caller, request, next).await
 }
 
 /// Middleware of the route that answers approvals, behind [`authenticate`].

@@ -29,9 +29,9 @@ pub mod secret;
 mod token;
 
 pub(crate) use self::{
-    authenticator::Authenticator,
+    authenticator::{Authenticator, Claimed},
     cookie::SECURE_NAME as SECURE_COOKIE,
-    middleware::{authenticate, check_approve, check_codec, check_scope},
+    middleware::{authenticate, check_admin, check_approve, check_codec, check_scope},
     origin::cors,
     refusal::AuthRefusal,
 };

@@ -66,7 +66,7 @@ const SESSION: &str = "session";
         description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
                        else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
                        needs the scope `read`, everything else `write`, and answering approvals `approve` instead; \
-                       the codec server needs `codec`. A gateway that does not require a credential \
+                       `/admin` needs `admin`, and the codec server `codec`. A gateway that does not require a credential \
                        takes callers who present none as the tenant `default`."
     ),
     components(schemas(
@@ -83,6 +83,7 @@ const SESSION: &str = "session";
         (name = "tools", description = "Tool calls that wait for a person or for the client"),
         (name = "usage", description = "What a tenant took of models"),
         (name = "codec", description = "What Temporal holds, for its UI and CLI"),
+        (name = "admin", description = "The audit trail, keys, tenants and usage, for admins"),
         (name = "auth", description = "Who the caller is"),
         (name = "health", description = "For whoever restarts gateways and routes to them"),
         (name = "docs", description = "This document, and the pages of the error codes"),

@@ -48,6 +48,8 @@ codes! {
     InvalidId = "invalid_id", BAD_REQUEST, "An id is not valid";
     /// A message without text, or with a NUL.
     InvalidMessage = "invalid_message", BAD_REQUEST, "The message is not valid";
+    /// No such key, or one of another tenant.
+    KeyNotFound = "key_not_found", NOT_FOUND, "There is no such key";
     /// The gateway's configuration has no such agent.
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
     /// Any other request that HTTP itself finds wrong.

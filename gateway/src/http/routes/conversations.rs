@@ -5,6 +5,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{Conversation, NewConversation};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use super::idempotency::idempotency_key;
 use crate::{
     http::{
+        audit::WithDetails,
         extract::{Caller, ConversationId, JsonBody, checked_id},
         openapi::{IdempotencyKey, problems},
         problem::{Code, Problem},
@@ -255,10 +257,16 @@ pub(super) async fn delete(
     deleted.map_err(away(
         "The conversation is still there. Repeat the request in a moment.",
     ))?;
+    let target = (AuditTargetKind::Conversation, id.as_str());
+    let entry = state
+        .audit
+        .entry(&caller, AuditAction::ConversationDeleted, target)
+        .with("owner", conversation.owner_id.clone())
+        .with("last_sequence", conversation.last_sequence);
     if !state
         .ports
         .conversations
-        .delete_conversation(&caller.access, &id)
+        .delete_conversation(&caller.access, &id, Some(&entry))
         .await?
     {
         return Err(Problem::conversation_not_found(&id));

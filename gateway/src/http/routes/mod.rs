@@ -1,6 +1,7 @@
 //! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in
 //! `tests/`, a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
 
+mod admin;
 mod approvals;
 mod attachments;
 mod blobs;
@@ -106,10 +107,18 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(codec::encode))
         .route_layer(middleware::from_fn(auth::check_codec))
         .layer(DefaultBodyLimit::max(codec::MAX_BODY_BYTES));
+    let admin = OpenApiRouter::default()
+        .routes(routes!(admin::audit::read))
+        .routes(routes!(admin::keys::list, admin::keys::create))
+        .routes(routes!(admin::keys::revoke))
+        .routes(routes!(admin::tenants::list))
+        .routes(routes!(admin::usage::list))
+        .route_layer(middleware::from_fn(auth::check_admin));
     OpenApiRouter::default()
         .nest("/agent", agent)
         .nest("/codec", codec)
         .merge(usage)
+        .merge(admin)
         .routes(routes!(session::show, session::open, session::end))
 }
 
