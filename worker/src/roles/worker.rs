@@ -16,7 +16,7 @@ use everturn_activities::{
     },
 };
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::Store;
+use everturn_store::{Store, ToolResults};
 use everturn_supervisor::launch::Launch;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     cli::{Common, Work, WorkerOptions},
-    config::{Config, WorkerLimits},
+    config::{CodecConfig, Config, WorkerLimits},
     connections::{self, Connected, Stream},
     environment, shutdown,
     telemetry::{self, Telemetry},
@@ -161,9 +161,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
     let limits = parts.config.worker.clone();
-    let mut tools = parts.tools;
-    tools.register(typed(ReadResult::new(parts.store.results)))?;
-    let tools = Arc::new(tools);
+    let tools = Arc::new(reading_results(parts.tools, parts.store.results)?);
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
@@ -191,8 +189,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     };
     let tuner = tuner(&limits);
     let task_queue = task_queue(&parts.task_queue, parts.only);
-    let for_tenants = ForTenants::new(parts.config.codec.codec()?.is_some());
-    let client = connections::with_codec(parts.client, parts.config.codec.strict()?.as_ref());
+    let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
     let make = |count: ActivityCount| {
@@ -227,6 +224,22 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tools.close().await;
     lease.end().await;
     ended
+}
+
+/// The tools, and the one that reads the results of others.
+fn reading_results(
+    mut tools: ToolRegistry,
+    results: Arc<dyn ToolResults>,
+) -> anyhow::Result<ToolRegistry> {
+    tools.register(typed(ReadResult::new(results)))?;
+    Ok(tools)
+}
+
+/// The client of workers, which may take less than that of gateways, and what notes for whom activities run.
+fn encrypting(client: Client, codec: &CodecConfig) -> anyhow::Result<(Client, ForTenants)> {
+    let for_tenants = ForTenants::new(codec.codec()?.is_some());
+    let client = connections::with_codec(client, codec.strict()?.as_ref());
+    Ok((client, for_tenants))
 }
 
 /// How many tasks of each kind a worker has at once.
