@@ -4,7 +4,7 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    AuthConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
+    AuthConfig, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
     config::ANNOUNCED_POLL_INTERVAL, connections::listener, turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
@@ -111,6 +111,16 @@ fn any_host_unless_named(auth: &mut AuthConfig) {
     }
 }
 
+/// What is configured for a gateway that listens here, with the keys of its codec server.
+fn configured(config: &Config, listener: &TcpListener) -> anyhow::Result<GatewayConfig> {
+    let mut gateway = config.gateway.clone();
+    gateway.codec = config.codec.server()?;
+    if !listener.local_addr()?.ip().is_loopback() {
+        any_host_unless_named(&mut gateway.auth);
+    }
+    Ok(gateway)
+}
+
 /// Takes the address, which no other process may have.
 pub fn bind(options: &ListenOptions) -> anyhow::Result<TcpListener> {
     listener::bind(options.listen).with_context(|| {
@@ -127,18 +137,13 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let codec = parts.config.codec.server()?;
     let options = TemporalTurnsOptions {
         task_queue: parts.task_queue,
         ..TemporalTurnsOptions::default()
     };
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
     tell_configuration(parts.store.audit.clone(), "gateway", &parts.config);
-    let mut config = parts.config.gateway;
-    config.codec = codec;
-    if !listener.local_addr()?.ip().is_loopback() {
-        any_host_unless_named(&mut config.auth);
-    }
+    let mut config = configured(&parts.config, &listener)?;
     let reconciler = Reconciler::new(
         parts.store.reconciliation,
         turns.clone(),

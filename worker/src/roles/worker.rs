@@ -37,7 +37,7 @@ use super::{
 use crate::{
     audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
-    config::{Config, WorkerLimits},
+    config::{CodecConfig, Config, WorkerLimits},
     connections::{self, Connected, Stream},
     environment, shutdown,
     telemetry::{self, Telemetry},
@@ -200,8 +200,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     };
     let tuner = tuner(&limits);
     let task_queue = task_queue(&parts.task_queue, parts.only);
-    let for_tenants = ForTenants::new(parts.config.codec.codec()?.is_some());
-    let client = connections::with_codec(parts.client, parts.config.codec.strict()?.as_ref());
+    let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
     let make = |count: ActivityCount| {
@@ -236,6 +235,13 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tools.close().await;
     lease.end().await;
     ended
+}
+
+/// The client of workers, which may take less than that of gateways, and what notes for whom activities run.
+fn encrypting(client: Client, codec: &CodecConfig) -> anyhow::Result<(Client, ForTenants)> {
+    let for_tenants = ForTenants::new(codec.codec()?.is_some());
+    let client = connections::with_codec(client, codec.strict()?.as_ref());
+    Ok((client, for_tenants))
 }
 
 /// How many tasks of each kind a worker has at once.

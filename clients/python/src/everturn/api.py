@@ -57,6 +57,29 @@ class ClientToolResult(TypedDict):
 Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
+class CodecPayload(TypedDict):
+    """
+    One payload of Temporal, as JSON of Protocol Buffers has it.
+    """
+
+    data: NotRequired[str]
+    """
+    In Base64.
+    """
+    metadata: NotRequired[dict[str, str]]
+    """
+    How `data` is written, and more; each value in Base64.
+    """
+
+
+class CodecPayloads(TypedDict):
+    """
+    Payloads of Temporal.
+    """
+
+    payloads: NotRequired[list[CodecPayload]]
+
+
 CursorText: TypeAlias = str
 """
 The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a cursor, too, but only the whole `id` tells that a log is another one than before.
@@ -320,7 +343,7 @@ class Session(TypedDict):
     """
     Null: they see every owner's conversations of the tenant.
     """
-    scopes: list[Literal['read', 'write', 'approve']]
+    scopes: list[Literal['read', 'write', 'approve', 'codec']]
     tenant: str
 
 
