@@ -10,18 +10,17 @@ use std::{
 };
 
 use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
-use everturn_store::{AuditActor, NewAuditEntry};
+use everturn_store::{ApiKey, AuditActor, NewAuditEntry};
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc},
     time::Instant,
 };
 
-use super::{Audit, Source, WithDetails};
-use crate::{
-    config::AuditConfig,
-    connections::client::counted,
-    http::auth::{AuthRefusal, Caller, Claimed},
+use super::{
+    source::Source,
+    trail::{Audit, Doer, WithDetails},
 };
+use crate::{config::AuditConfig, connections::client::counted};
 
 /// How long a count lasts.
 const WINDOW: Duration = Duration::from_mins(1);
@@ -114,24 +113,23 @@ impl Refusals {
         })
     }
 
-    /// Notes that a credential was refused. A request without one is none of these: it is what every visit begins with.
+    /// Notes that a credential was refused, and why. `ended` is the key that was valid, when its secret was right, and `claimed`
+    /// the id of the one that was named.
     pub(crate) fn of_credential(
         &self,
-        refusal: &AuthRefusal,
-        claimed: Option<&Claimed>,
+        reason: &str,
+        ended: Option<&ApiKey>,
+        claimed: Option<&str>,
         source: &Source,
         endpoint: &str,
     ) {
-        let Some(reason) = refusal.reason() else {
-            return;
-        };
         self.note(source, || {
             let target = (AuditTargetKind::Endpoint, endpoint);
             let entry = self
                 .audit
                 .blank(source, AuditAction::CredentialRefused, target)
                 .with("reason", reason);
-            match (refusal.ended_key(), claimed) {
+            match (ended, claimed) {
                 // Its secret was right, so it is known whose it was.
                 (Some(key), _) => NewAuditEntry {
                     tenant_id: Some(key.access.tenant_id.clone()),
@@ -141,19 +139,19 @@ impl Refusals {
                     },
                     ..entry
                 },
-                (None, Some(claimed)) => entry.with("claimed", claimed.0.as_str()),
+                (None, Some(claimed)) => entry.with("claimed", claimed),
                 (None, None) => entry,
             }
         });
     }
 
     /// Notes that a credential holds and does not allow this.
-    pub(crate) fn of_scope(&self, caller: &Caller, endpoint: &str) {
-        self.note(&caller.source, || {
+    pub(crate) fn of_scope(&self, caller: &impl Doer, scopes: &str, endpoint: &str) {
+        self.note(caller.source(), || {
             let target = (AuditTargetKind::Endpoint, endpoint);
             self.audit
                 .entry(caller, AuditAction::ScopeRefused, target)
-                .with("scopes", caller.scopes.to_string())
+                .with("scopes", scopes)
         });
     }
 

@@ -159,11 +159,11 @@ impl Authenticator {
         Source::of(headers, address)
     }
 
-    /// The key or session that a request names, whether it is valid or not.
-    pub(super) fn claimed(&self, headers: &HeaderMap) -> Option<Claimed> {
+    /// The id of the key or session that a request names, without having proved that it is its bearer.
+    pub(super) fn claimed(&self, headers: &HeaderMap) -> Option<String> {
         let credential = bearer(headers).ok()?;
         let credential = credential.or_else(|| cookie::sent(headers, &self.config))?;
-        Secret::parse(credential).map(|secret| Claimed(secret.id().to_owned()))
+        Secret::parse(credential).map(|secret| secret.id().to_owned())
     }
 
     /// What was refused, for the audit trail.
@@ -293,9 +293,6 @@ fn barred(wait: Duration) -> AuthRefusal {
         Problem::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1)),
     )
 }
-
-/// The id of the key or session that a request names without having proved that it is its bearer.
-pub(crate) struct Claimed(pub(crate) String);
 
 /// A session that was opened.
 pub(crate) struct OpenSession {

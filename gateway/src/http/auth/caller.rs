@@ -2,13 +2,16 @@
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use chrono::{DateTime, Utc};
-use everturn_proto::words::DEFAULT_TENANT;
-use everturn_store::{Access, ApiKey, KeyKind};
+use everturn_proto::words::{AuditActorKind, DEFAULT_TENANT};
+use everturn_store::{Access, ApiKey, AuditActor, KeyKind};
 
 use super::refusal::AuthRefusal;
 use crate::{
     config::{Scope, Scopes},
-    http::{audit::Source, problem::Problem},
+    http::{
+        audit::{Doer, Source},
+        problem::Problem,
+    },
 };
 
 /// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
@@ -78,6 +81,36 @@ impl Caller {
         } else {
             Err(AuthRefusal::Scope(scope))
         }
+    }
+}
+
+impl Doer for Caller {
+    fn tenant_id(&self) -> &str {
+        &self.access.tenant_id
+    }
+
+    fn actor(&self) -> AuditActor {
+        let (kind, id) = match &self.credential {
+            Credential::Anonymous => (AuditActorKind::Anonymous, None),
+            Credential::Key(id) => (AuditActorKind::Key, Some(id)),
+            Credential::Session(id) => (AuditActorKind::Session, Some(id)),
+            Credential::Token => (AuditActorKind::Token, self.access.owner_id.as_ref()),
+        };
+        AuditActor {
+            kind,
+            id: id.cloned().unwrap_or_default(),
+        }
+    }
+
+    fn principal_of_session(&self) -> Option<&str> {
+        match &self.credential {
+            Credential::Session(_) => self.principal.as_deref(),
+            Credential::Anonymous | Credential::Key(_) | Credential::Token => None,
+        }
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
     }
 }
 

@@ -33,14 +33,20 @@ pub(crate) async fn authenticate(
             let response = next.run(request).await;
             let problem = response.extensions().get::<Problem>();
             if problem.is_some_and(|problem| problem.code() == Code::InsufficientScope) {
-                authenticator.refusals().of_scope(&caller, &endpoint);
+                let scopes = caller.scopes.to_string();
+                let refusals = authenticator.refusals();
+                refusals.of_scope(&caller, &scopes, &endpoint);
             }
             response
         }
         Err(refusal) => {
-            let claimed = authenticator.claimed(request.headers());
-            let refusals = authenticator.refusals();
-            refusals.of_credential(&refusal, claimed.as_ref(), &source, &endpoint);
+            // A request without a credential is not told: it is what every visit begins with.
+            if let Some(reason) = refusal.reason() {
+                let claimed = authenticator.claimed(request.headers());
+                let (ended, claimed) = (refusal.ended_key(), claimed.as_deref());
+                let refusals = authenticator.refusals();
+                refusals.of_credential(reason, ended, claimed, &source, &endpoint);
+            }
             refusal.into_response()
         }
     }

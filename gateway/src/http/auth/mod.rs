@@ -29,7 +29,7 @@ pub mod secret;
 mod token;
 
 pub(crate) use self::{
-    authenticator::{Authenticator, Claimed},
+    authenticator::Authenticator,
     cookie::SECURE_NAME as SECURE_COOKIE,
     middleware::{authenticate, check_admin, check_approve, check_codec, check_scope},
     origin::cors,
