@@ -77,6 +77,7 @@ const GATEWAY_HTTP: Rooms = &[
             "range",
         ],
     ),
+    ("room", &["state", "extract", "problem"]),
     ("state", &["extract", "auth", "problem"]),
     ("openapi", &["extract", "auth", "problem"]),
     ("extract", &["auth", "problem"]),

@@ -799,7 +799,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description A conversation. */
         Conversation: {
             agent: string;
@@ -1622,7 +1622,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many files wait for their messages (`too_many_blobs`). Too many requests (`rate_limited`) */
+            /** @description Too many files wait for their messages (`too_many_blobs`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1632,7 +1632,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_blobs" | "rate_limited";
+                        code?: "too_many_blobs" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -1803,7 +1803,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1813,7 +1813,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -1966,7 +1966,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1976,7 +1976,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "queue_full" | "too_many_turns" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "queue_full" | "too_many_turns" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2081,7 +2081,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2091,7 +2091,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2227,7 +2227,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2237,7 +2237,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2385,7 +2385,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2395,7 +2395,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2529,7 +2529,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2539,7 +2539,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2671,7 +2671,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2681,7 +2681,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2832,7 +2832,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2842,7 +2842,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2976,7 +2976,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2986,7 +2986,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3139,7 +3139,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3149,7 +3149,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3300,7 +3300,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3310,7 +3310,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3444,7 +3444,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3454,7 +3454,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3607,7 +3607,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3617,7 +3617,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3770,7 +3770,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3780,7 +3780,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3924,7 +3924,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3934,7 +3934,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4074,7 +4074,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4084,7 +4084,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4218,7 +4218,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4228,7 +4228,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4375,7 +4375,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4385,7 +4385,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4521,7 +4521,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4531,7 +4531,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4673,7 +4673,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4683,7 +4683,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4837,7 +4837,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Too many requests (`rate_limited`) */
+            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4847,7 +4847,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "queue_full" | "too_many_turns" | "rate_limited";
+                        code?: "queue_full" | "too_many_turns" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5000,7 +5000,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5010,7 +5010,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5144,7 +5144,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5154,7 +5154,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5295,7 +5295,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5305,7 +5305,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5473,7 +5473,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5483,7 +5483,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5562,7 +5562,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5572,7 +5572,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5729,7 +5729,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5739,7 +5739,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };

@@ -147,7 +147,7 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant. It runs after `authenticate`, which tells who asks. Requests for
+/// Middleware: counts each request to its tenant, and what it and its answer hold. It runs after `authenticate`, which tells who asks. Requests for
 /// health have no tenant.
 async fn within_limits(
     State(state): State<GatewayState>,
@@ -156,7 +156,13 @@ async fn within_limits(
     next: Next,
 ) -> Result<Response, Problem> {
     state.limits.check(&caller.access)?;
-    Ok(next.run(request).await)
+    let bytes = state.bytes_of_body(&request);
+    let _room = match bytes {
+        Some(bytes) => Some(state.room(&caller, bytes).await?),
+        None => None,
+    };
+    let response = next.run(request).await;
+    Ok(state.counted(&caller, response))
 }
 
 /// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint counts as none, and a method that no
