@@ -49,6 +49,9 @@ pub struct GatewayConfig {
     /// Bytes of a request body. `None`, the default: as many as there can be, which is what a message of the largest
     /// size needs with every byte escaped, and the other fields.
     pub body_bytes: Option<NonZeroUsize>,
+    /// Bytes that are held for tenants at once: frames, pages, bodies. Over it, each tenant may hold an equal part.
+    /// Default 512 MiB: with 10 000 idle streams still less than the 1 GiB that the chart gives. `None`: any number.
+    pub memory_bytes: Option<NonZeroUsize>,
     /// Limits of each tenant.
     pub tenant: TenantLimits,
     /// Limits of each owner.
@@ -117,6 +120,7 @@ impl Default for GatewayConfig {
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
             body_bytes: None,
+            memory_bytes: NonZeroUsize::new(512 * 1024 * 1024),
             tenant: TenantLimits::default(),
             owner: OwnerLimits::default(),
             max_title_bytes: 512,

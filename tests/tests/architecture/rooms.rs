@@ -80,6 +80,7 @@ const GATEWAY_HTTP: Rooms = &[
             "range",
         ],
     ),
+    ("room", &["state", "extract", "problem"]),
     ("state", &["extract", "auth", "audit", "problem"]),
     ("openapi", &["extract", "auth", "problem"]),
     ("extract", &["auth", "problem"]),

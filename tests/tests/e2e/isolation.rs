@@ -30,8 +30,6 @@ enum Rule {
     NotStreamed,
     /// The operation needs a scope of its own, which neither owners nor strangers have.
     OfOperator,
-    /// The operation is for admins. Strangers are none.
-    OfAdmin,
     /// The operation is about the caller, and not about conversations.
     OfCaller,
     /// The operation needs no credential, and is not about conversations.
@@ -81,7 +79,7 @@ fn rule(name: &str) -> Rule {
         // The file is the caller's own, and belongs to no conversation. It has no type here.
         "POST /api/v1/agent/blobs" => Rule::InBody("", 415, "blob_type_refused"),
         "POST /api/v1/codec/decode" | "POST /api/v1/codec/encode" => Rule::OfOperator,
-        name if name.contains("/api/v1/admin/") => Rule::OfAdmin,
+        name if name.contains("/api/v1/admin/") => Rule::OfOperator,
         "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
@@ -184,10 +182,6 @@ impl Operation {
             }
             Rule::InBody(_, status, code) => {
                 self.is_refused(stack, Some(stranger), status, code).await;
-            }
-            Rule::OfAdmin => {
-                self.is_refused(stack, Some(stranger), 403, "insufficient_scope")
-                    .await;
             }
             Rule::OfFile => {
                 self.is_refused(stack, Some(stranger), 404, "blob_not_found")

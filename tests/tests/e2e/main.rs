@@ -52,6 +52,7 @@ mod list_stream;
 mod long_steps;
 mod lost_workers;
 mod mcp;
+mod memory_share;
 mod operations;
 mod output;
 mod own_tools;

@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// Problems of every endpoint of the agent: with the credential, with the limits of a tenant, and with the store.
-const COMMON: [Code; 10] = [
+const COMMON: [Code; 11] = [
     Code::Unauthenticated,
     Code::InsufficientScope,
     Code::OriginNotAllowed,
@@ -50,6 +50,7 @@ const COMMON: [Code; 10] = [
     Code::RequestTimeout,
     Code::Conflict,
     Code::RateLimited,
+    Code::TooMuchAtOnce,
     Code::Internal,
     Code::IssuerUnavailable,
     Code::StoreUnavailable,

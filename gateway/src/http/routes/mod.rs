@@ -163,8 +163,8 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant, and runs it for that tenant. It runs after `authenticate`, which tells who asks. Requests for
-/// health have no tenant.
+/// Middleware: counts each request to its tenant, with what it and its answer hold, and runs it for that tenant. It runs
+/// after `authenticate`, which tells who asks. Requests for health have no tenant.
 async fn within_limits(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -172,9 +172,15 @@ async fn within_limits(
     next: Next,
 ) -> Result<Response, Problem> {
     state.limits.check(&caller.access)?;
+    let bytes = state.bytes_of_body(&request);
+    let _room = match bytes {
+        Some(bytes) => Some(state.room(&caller, bytes).await?),
+        None => None,
+    };
     // What the request sends to the engine is encrypted for its tenant.
     let tenant_id = &caller.access.tenant_id;
-    Ok(everturn_codec::tenant::within(tenant_id, next.run(request)).await)
+    let response = everturn_codec::tenant::within(tenant_id, next.run(request)).await;
+    Ok(state.counted(&caller, response))
 }
 
 /// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint counts as none, and a method that no

@@ -122,9 +122,9 @@ impl Watched {
             places.push(("what Redis keeps".to_owned(), kept));
         }
         for secret in secrets {
-            places
-                .iter()
-                .for_each(|(place, text)| assert_without(secret, place, text));
+            for (place, text) in &places {
+                assert_without(secret, place, text);
+            }
         }
     }
 }
