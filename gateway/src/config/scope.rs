@@ -143,7 +143,10 @@ mod tests {
         );
         assert!(Scopes::parse("READ write").words().eq(["write"]));
         assert_eq!(Scopes::of_users(), Scopes::parse("read write approve"));
-        assert_eq!(Scopes::all(), Scopes::parse("read write approve codec admin:all"));
+        assert_eq!(
+            Scopes::all(),
+            Scopes::parse("read write approve codec admin:all")
+        );
     }
 
     #[test]
