@@ -219,7 +219,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{auth::Credential, config::Scopes};
+    use crate::{auth::Credential, config::Scopes, http::audit::Source};
 
     fn caller(tenant: &str) -> Caller {
         Caller {
@@ -228,6 +228,7 @@ mod tests {
             expires_at: None,
             credential: Credential::Anonymous,
             principal: None,
+            source: Source::default(),
         }
     }
 

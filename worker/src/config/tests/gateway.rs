@@ -33,10 +33,10 @@ fn memory_has_a_limit_for_all_and_for_each_tenant() {
         [gateway.memory_bytes, gateway.tenant.memory_bytes]
             .map(|most| most.map_or(0, NonZeroUsize::get))
     };
-    const MIB: usize = 1024 * 1024;
-    assert_eq!(memory(""), [512 * MIB, 256 * MIB]);
+    let mib = 1024 * 1024;
+    assert_eq!(memory(""), [512 * mib, 256 * mib]);
     let written = "[limits]\nmemory_bytes = 0\ntenant_memory_bytes = 16777216\n";
-    assert_eq!(memory(written), [0, 16 * MIB]);
+    assert_eq!(memory(written), [0, 16 * mib]);
     assert_errors(&[(
         "[limits]\nmemory_bytes = 1000\n",
         "`memory_bytes` must be from 16777216 to 1099511627776, not 1000",
