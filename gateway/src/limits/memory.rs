@@ -114,11 +114,15 @@ impl Account {
     /// Takes room for bytes to come, unless the tenant would be over its share. Whoever holds nothing gets any room.
     pub(crate) fn try_room(self: &Arc<Self>, bytes: usize) -> Option<Held> {
         let before = self.add(bytes);
-        let room = Held {
+        if before > 0 && self.is_over() {
+            // Nobody is told: this was no room before, and whoever waits would wake itself again and again.
+            self.subtract(bytes);
+            return None;
+        }
+        Some(Held {
             account: Arc::clone(self),
             bytes,
-        };
-        (before == 0 || !self.is_over()).then_some(room)
+        })
     }
 
     /// Waits for room. Cancel safe.
@@ -161,11 +165,15 @@ impl Account {
         before
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn subtract(&self, bytes: usize) {
         if self.held.fetch_sub(bytes, Relaxed) == bytes && bytes > 0 {
             self.memory.holders.fetch_sub(1, Relaxed);
         }
         self.memory.all.fetch_sub(bytes, Relaxed);
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.subtract(bytes);
         if self.waiting.load(Relaxed) > 0 && bytes > 0 {
             self.freed.notify_one();
         }

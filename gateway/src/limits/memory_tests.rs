@@ -1,3 +1,5 @@
+//! Tests of the accounts: sums, shares, and those who wait.
+
 use futures::FutureExt;
 use proptest::prelude::*;
 

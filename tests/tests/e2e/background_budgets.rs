@@ -97,7 +97,8 @@ async fn a_response_that_runs_on_keeps_its_part_of_the_budget() {
     provider.read_again(2).await;
     provider.release();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(count(&events, "complete"), 1, "{events:#?}");
+    let ends = "that of the agent whose response ran on, and that of the turn";
+    assert_eq!(count(&events, "complete"), 2, "{ends}: {events:#?}");
     assert_eq!(count(&events, "error"), 1, "that of the busy agent alone");
     let paid = wait::until("the response is paid", || {
         ready(provider.paid().first().cloned())
@@ -112,7 +113,7 @@ async fn a_response_that_runs_on_keeps_its_part_of_the_budget() {
     let calls = 2 + of_busy;
     let each = EACH.input_tokens + EACH.output_tokens;
     assert_eq!(sums(&page, "scripted/scripted"), [calls, 1, calls * each]);
-    let end = data(&events, "complete")[0];
+    let end = data(&events, "complete")[1];
     let tokens = ["input_tokens", "output_tokens"].map(|key| end["usage"][key].as_u64().unwrap());
     assert_eq!(tokens.iter().sum::<u64>(), calls * each + 15, "{end:#}");
 }

@@ -143,7 +143,7 @@ mod tests {
         };
         assert_eq!(
             line(&entry),
-            "1970-01-01 00:00:00  done       key_created           acme          operator ann\u{fffd}[2J         \
+            "1970-01-01 00:00:00  done       key_created           acme          operator ann\u{fffd}[2J          \
              key 0011223344556677                      -\n"
         );
     }

@@ -198,8 +198,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         worker: lease.worker().clone(),
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
-    let tuner = tuner(&limits);
-    let task_queue = task_queue(&parts.task_queue, parts.only);
+    let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
