@@ -31,7 +31,6 @@ mod remote;
 mod retry_after;
 mod run_tool;
 mod save;
-mod secrets;
 mod stopping;
 mod think;
 mod tool_threads;

@@ -1,10 +1,9 @@
 //! Providers as another project mocks them (npm `@copilotkit/aimock`), so that our reading of the wires is not checked by
 //! our own writing of them alone.
 
-use std::{fs, path::Path, process::Stdio};
+use std::{path::Path, process::Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use crate::{temporal::free_port, wait};
@@ -13,25 +12,11 @@ use crate::{temporal::free_port, wait};
 pub struct Aimock {
     port: u16,
     _process: Child,
-    _fixtures: Option<TempDir>,
 }
 
 impl Aimock {
     /// Starts one that answers by `tests/aimock/fixtures.json`, and waits until it listens.
     pub async fn start() -> Self {
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self::reading(&tests.join("aimock/fixtures.json"), None).await
-    }
-
-    /// Starts one that answers by these fixtures (`FixtureFile` in the types of the package).
-    pub async fn answering(fixtures: &Value) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("fixtures.json");
-        fs::write(&file, fixtures.to_string()).unwrap();
-        Self::reading(&file, Some(directory)).await
-    }
-
-    async fn reading(file: &Path, directory: Option<TempDir>) -> Self {
         let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
         let program = tests.join("../.tools/aimock/node_modules/@copilotkit/aimock/dist/cli.js");
         assert!(program.is_file(), "run `make aimock`");
@@ -41,7 +26,7 @@ impl Aimock {
             .args(["--host", "127.0.0.1", "--log-level", "warn", "--port"])
             .arg(port.to_string())
             .arg("--fixtures")
-            .arg(file)
+            .arg(tests.join("aimock/fixtures.json"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .kill_on_drop(true)
@@ -55,7 +40,6 @@ impl Aimock {
         Self {
             port,
             _process: process,
-            _fixtures: directory,
         }
     }
 
@@ -64,7 +48,7 @@ impl Aimock {
         format!("http://127.0.0.1:{}/{path}/", self.port)
     }
 
-    /// Returns the requests so far, with `path`, `body`, `response`, and `timestamp` in milliseconds.
+    /// Returns the requests so far, with `path` and `body`.
     pub async fn requests(&self) -> Vec<Value> {
         let url = format!("http://127.0.0.1:{}/__aimock/journal", self.port);
         let answer = reqwest::get(url).await.unwrap();

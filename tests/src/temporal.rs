@@ -1,12 +1,7 @@
 //! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
 //! CLI.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    process::Output,
-    sync::Mutex,
-};
+use std::{collections::BTreeMap, path::Path, process::Output, sync::Mutex};
 
 use everturn_proto::ids;
 use everturn_test_servers::{
@@ -91,18 +86,13 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
         .await
 }
 
-/// Starts a dev server that keeps everything in memory, or in a file. `dynamic_config` are settings, each `key=value`.
-fn dev_server(
-    port: u16,
-    metrics_port: Option<u16>,
-    dynamic_config: Vec<String>,
-    database: Option<PathBuf>,
-) -> TemporalServer {
+/// Starts a dev server that keeps everything in memory. `dynamic_config` are settings, each `key=value`.
+fn dev_server(port: u16, metrics_port: Option<u16>, dynamic_config: Vec<String>) -> TemporalServer {
     let log = std::env::temp_dir().join(format!("everturn-test-temporal-{port}.log"));
     let options = TemporalOptions {
         binary: binary(),
         port,
-        database,
+        database: None,
         log,
         has_ui: false,
         dynamic_config,
@@ -134,17 +124,8 @@ impl Temporal {
 
     /// Starts a dev server that keeps everything in memory, with these settings, each `key=value`.
     pub async fn dev_with(dynamic_config: Vec<String>) -> Self {
-        Self::dev_of(dynamic_config, None).await
-    }
-
-    /// Starts a dev server that keeps everything in this file.
-    pub async fn dev_in(database: &Path) -> Self {
-        Self::dev_of(Vec::new(), Some(database.to_owned())).await
-    }
-
-    async fn dev_of(dynamic_config: Vec<String>, database: Option<PathBuf>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
-        let server = dev_server(port, metrics_port, dynamic_config.clone(), database);
+        let server = dev_server(port, metrics_port, dynamic_config.clone());
         let temporal = Self {
             port,
             metrics_port,
@@ -187,12 +168,7 @@ impl Temporal {
 
     /// Starts a dev server again, after [`Temporal::stop`].
     pub async fn start_empty(&self) {
-        let server = dev_server(
-            self.port,
-            self.metrics_port,
-            self.dynamic_config.clone(),
-            None,
-        );
+        let server = dev_server(self.port, self.metrics_port, self.dynamic_config.clone());
         *self.dev_server().lock().unwrap() = Some(server);
         self.client().await;
     }

@@ -136,7 +136,7 @@ impl Feed {
         if joined.is_empty() {
             first.bytes.clone()
         } else {
-            self.reader.account().counted(joined)
+            joined.into()
         }
     }
 

@@ -25,7 +25,7 @@ async fn start(
     change(&mut oidc);
     (
         gateway(AuthConfig {
-            oidc: vec![oidc],
+            oidc: Some(oidc),
             ..config()
         })
         .await,

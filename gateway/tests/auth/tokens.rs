@@ -19,7 +19,7 @@ const ROUTE: (&str, &str) = ("GET", "/conversations");
 
 async fn gateway_of(oidc: OidcConfig) -> TestGateway {
     gateway(AuthConfig {
-        oidc: vec![oidc],
+        oidc: Some(oidc),
         ..config()
     })
     .await

@@ -8,9 +8,8 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("proto", &[]),
-    ("codec", &["proto"]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
     ("stream", &["proto"]),
@@ -23,20 +22,12 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
     (
         "gateway",
-        &[
-            "proto",
-            "codec",
-            "store",
-            "stream",
-            "telemetry",
-            "workflows",
-        ],
+        &["proto", "store", "stream", "telemetry", "workflows"],
     ),
     (
         "worker",
         &[
             "proto",
-            "codec",
             "store",
             "stream",
             "supervisor",
@@ -54,7 +45,6 @@ const ARROWS: [(&str, &[&str]); 16] = [
         "tests",
         &[
             "proto",
-            "codec",
             "store",
             "stream",
             "telemetry",

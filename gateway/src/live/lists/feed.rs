@@ -10,15 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::hub::ListReader;
 use crate::{
     config::GatewayConfig,
-    limits::{StreamPermit, memory::Account},
+    limits::StreamPermit,
     live::sse::{self, StreamEnd},
 };
 
 /// A stream of server-sent events about a list.
 pub struct ListFeed {
     reader: ListReader,
-    /// The account that its frames are counted to.
-    account: Arc<Account>,
     /// Text that goes out first; empty once it has.
     preface: String,
     config: Arc<GatewayConfig>,
@@ -35,7 +33,6 @@ impl ListFeed {
     /// valid.
     pub(crate) fn new(
         reader: ListReader,
-        account: Arc<Account>,
         config: Arc<GatewayConfig>,
         closing: CancellationToken,
         until: BoxFuture<'static, ()>,
@@ -43,7 +40,6 @@ impl ListFeed {
     ) -> Self {
         Self {
             reader,
-            account,
             preface: sse::retry(config.retry_delay()),
             config,
             closing,
@@ -79,16 +75,8 @@ impl ListFeed {
                 self.is_over = true;
                 Some(sse::end(StreamEnd::TokenExpired).into())
             }
-            frames = next(&mut self.reader, &self.account) => frames,
+            frames = self.reader.next() => frames.map(Bytes::from),
             () = sleep(self.config.heartbeat) => Some(Bytes::from_static(sse::HEARTBEAT.as_bytes())),
         }
     }
-}
-
-/// Waits for the next frames, and for room for them. Cancel safe.
-async fn next(reader: &mut ListReader, account: &Arc<Account>) -> Option<Bytes> {
-    reader.changed().await?;
-    account.has_room().await;
-    let frames = reader.next().await?;
-    Some(account.counted(frames.into_bytes().into_boxed_slice()))
 }

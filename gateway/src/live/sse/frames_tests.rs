@@ -14,8 +14,7 @@ fn rendered(event_type: &str, data: &str) -> String {
         sequence_number: 7,
         created_at: "2026-01-02T03:04:05.678Z".to_owned(),
     };
-    let cursor = Some(Cursor::behind(&event));
-    render("c", &LiveFrame::Event(event), cursor)
+    render("c", &LiveFrame::Event(event))
 }
 
 const ENVELOPE: &str = r#""conversation_id":"c","message_id":"m","sequence_number":7,"created_at":"2026-01-02T03:04:05.678Z""#;
@@ -107,5 +106,5 @@ fn deltas_carry_no_id() {
         r#""step":1,"part":"reasoning","generation":2,"offset":3,"text":"a\nb"}"#,
         "\n\n"
     );
-    assert_eq!(render("c", &LiveFrame::TextDelta(piece), None), expected);
+    assert_eq!(render("c", &LiveFrame::TextDelta(piece)), expected);
 }

@@ -9,9 +9,8 @@ use everturn_proto::{
 };
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ClientToolClaim,
-    NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange,
-    ResultSender, ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults,
-    UsageDay, UsageQuery,
+    NewAnswer, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange, ResultSender,
+    ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -217,7 +216,6 @@ impl OutsideTools for MemoryStore {
         conversation_id: &str,
         execution_id: &str,
         answer: NewAnswer<'_>,
-        audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer> {
         let tool = self.outside_tool(access, conversation_id, execution_id);
         let Some(tool) = tool.await? else {
@@ -228,7 +226,6 @@ impl OutsideTools for MemoryStore {
         if answer.approves && needs_other && answer.answered_by != "boss" {
             return Ok(NotedAnswer::NeedsOther);
         }
-        self.lock().audit.extend(audit.cloned());
         Ok(NotedAnswer::Noted)
     }
 

@@ -13,15 +13,8 @@ export interface Reply {
   readonly isCut?: boolean;
 }
 
-/** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. `results` are those of its calls. */
-export type Script = (step: number, attempt: number, results: readonly string[]) => Reply;
-
-/** A promise that a test resolves. */
-export function gate() {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
-}
+/** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. */
+export type Script = (step: number, attempt: number) => Reply;
 
 interface Message {
   readonly role: string;
@@ -38,15 +31,13 @@ export async function startModel() {
     request.on("end", () => {
       const { messages } = JSON.parse(body) as { messages: Message[] };
       const at = messages.findLastIndex((message) => message.role === "user");
-      const turn = messages.slice(at);
-      const step = turn.filter((message) => message.role === "assistant").length;
-      const results = turn.filter((message) => message.role === "tool").map((message) => String(message.content));
+      const step = messages.slice(at).filter((message) => message.role === "assistant").length;
       const asked = JSON.stringify(messages[at]?.content);
       const name = [...scripts.keys()].find((start) => asked.includes(start)) ?? "";
       const key = `${asked}/${step}`;
       const attempt = attempts.get(key) ?? 0;
       attempts.set(key, attempt + 1);
-      void send(response, scripts.get(name)?.(step, attempt, results) ?? { texts: [`You said ${asked}.`] });
+      void send(response, scripts.get(name)?.(step, attempt) ?? { texts: [`You said ${asked}.`] });
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -64,8 +64,7 @@ export function turn(number: number): Seed[] {
   ];
 }
 
-/** The answer of such a turn. */
-export function answer(number: number): string {
+function answer(number: number): string {
   const parts = [`Answer ${number}: the **result** is \`${number * 2}\`.`];
   if (number % 2 === 0) parts.push("- one thing\n- [another](https://example.com/)\n- [x] a third");
   if (number % 3 === 0) parts.push(`\`\`\`python\ndef answer(question):  # ${number}\n    return "${number}" * 2\n\`\`\``);
