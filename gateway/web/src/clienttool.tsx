@@ -2,7 +2,7 @@
 
 import type { Conversation, Json, ToolCall } from "everturn-client";
 import { useState } from "preact/hooks";
-import { Fault, Plain, pretty } from "./shown";
+import { Fault, Value } from "./shown";
 import { texts } from "./texts";
 
 /** Asks for the result. The first one counts, in whichever tab or program it was given. */
@@ -22,7 +22,7 @@ export function ClientToolCard({ chat, call }: { chat: Conversation; call: ToolC
   return (
     <div class="approval" role="group" aria-label={texts.client}>
       <p>{texts.client}</p>
-      <pre tabIndex={0}><Plain text={pretty(call.toolInput)} /></pre>
+      <Value of={call.toolInput} />
       <textarea
         aria-label={texts.result}
         placeholder={texts.result}

@@ -4,7 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { parse, type TokenType } from "sugar-high/core";
 import { lang, languages } from "sugar-high/lang";
-import { visible } from "./shown";
+import { later } from "./later";
+import { exact } from "./shown";
 
 /** Longer code has no colours: to look at it takes too long. */
 const MOST_CHARACTERS = 20_000;
@@ -36,11 +37,11 @@ export function Code({ text, language, isOpen }: { text: string; language: strin
       redraw({});
     });
   }, [key]);
-  return <pre tabIndex={0}><code>{pieces ? pieces.map(element) : visible(text)}</code></pre>;
+  return <pre tabIndex={0}><code>{pieces ? pieces.map(element) : exact(text)}</code></pre>;
 }
 
 function element({ text, type }: Piece): ComponentChildren {
-  return type ? <span class={`code-${type}`}>{visible(text)}</span> : visible(text);
+  return type ? <span class={`code-${type}`}>{exact(text)}</span> : exact(text);
 }
 
 function piecesOf(text: string, name: string): readonly Piece[] {
@@ -71,25 +72,4 @@ function remember(key: string, pieces: readonly Piece[]): void {
   known.set(key, pieces);
   const oldest = known.keys().next().value;
   if (known.size > MOST_KEPT && oldest !== undefined) known.delete(oldest);
-}
-
-const waiting: (() => void)[] = [];
-
-/**
- * Runs one action after the other, each in a task of its own, so that none of them makes the page wait. Returns what takes it
- * back.
- */
-function later(action: () => void): () => void {
-  if (waiting.push(action) === 1) setTimeout(runNext);
-  return () => {
-    const at = waiting.indexOf(action);
-    // The first one is waited for: its place stays, and it does nothing.
-    if (at >= 0) waiting[at] = () => undefined;
-  };
-}
-
-function runNext(): void {
-  waiting[0]?.();
-  waiting.shift();
-  if (waiting.length > 0) setTimeout(runNext);
 }

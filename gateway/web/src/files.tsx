@@ -1,7 +1,7 @@
 /** Files of messages and of results: pictures as pictures, everything else as a link that saves it. */
 
 import type { Json } from "everturn-client";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { everturn } from "./everturn";
 import { bytes, visible } from "./shown";
 import { texts } from "./texts";
@@ -63,20 +63,25 @@ export function Files({ files }: { files: readonly FileRef[] }) {
 
 /** A picture of the gateway's own. It is loaded when it comes into sight. */
 function Picture({ file }: { file: FileRef }) {
-  const [isWanted, setWanted] = useState((file.bytes ?? 0) <= MOST_BYTES);
+  const [isAsked, setAsked] = useState(false);
   const [isBroken, setBroken] = useState(false);
+  const link = useRef<HTMLAnchorElement>(null);
+  // The button that asked for it is gone.
+  useEffect(() => {
+    if (isAsked) link.current?.focus();
+  }, [isAsked]);
   if (isBroken) return <><FileLink file={file} /> <span class="hint">{texts.brokenPicture}</span></>;
-  if (!isWanted) {
+  if (!isAsked && (file.bytes ?? 0) > MOST_BYTES) {
     return (
       <>
         <FileLink file={file} />{" "}
-        <button type="button" class="quiet" data-opens onClick={() => setWanted(true)}>{texts.showPicture}</button>
+        <button type="button" class="quiet" data-opens onClick={() => setAsked(true)}>{texts.showPicture}</button>
       </>
     );
   }
   const name = nameOf(file);
   return (
-    <a class="picture" href={everturn.blobUrl(file.blobId)} target="_blank" rel="noopener" title={name}>
+    <a class="picture" ref={link} href={everturn.blobUrl(file.blobId)} target="_blank" rel="noopener" title={name}>
       <img src={everturn.blobUrl(file.blobId)} alt={name} loading="lazy" decoding="async" onError={() => setBroken(true)} />
     </a>
   );

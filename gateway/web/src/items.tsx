@@ -137,12 +137,12 @@ const MARKS: Record<string, string> = { completed: "☑", running: "◐", failed
 function Plan({ plan }: { plan: WorkPlan }) {
   return (
     <div class="item plan" data-item={plan.id}>
-      <strong>{visible(plan.title)}</strong>
+      <strong><bdi>{visible(plan.title)}</bdi></strong>
       <ul>
         {plan.steps.map((step) => (
           <li key={step.stepNumber} data-status={step.status}>
             <span role="img" aria-label={texts.planStep[step.status] ?? step.status}>{MARKS[step.status] ?? "☐"}</span>{" "}
-            {visible(step.description)}
+            <bdi>{visible(step.description)}</bdi>
           </li>
         ))}
       </ul>

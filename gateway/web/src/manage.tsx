@@ -4,7 +4,7 @@ import type { api } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { conversation, forget } from "./everturn";
-import { Fault, visible } from "./shown";
+import { Fault, isolated } from "./shown";
 import { texts } from "./texts";
 
 type Dialog = "rename" | "delete";
@@ -39,7 +39,7 @@ function Delete({ row, onClose }: { row: api.ListedConversation; onClose: () => 
     location.hash = "#/";
   };
   return (
-    <Question label={texts.deleteWhat(visible(row.title) || texts.untitled)} action={texts.delete} onClose={onClose} onAgree={remove}>
+    <Question label={texts.deleteWhat(isolated(row.title || texts.untitled))} action={texts.delete} onClose={onClose} onAgree={remove}>
       <p>{texts.deleteWhy}</p>
     </Question>
   );

@@ -1,75 +1,64 @@
 /** Markdown as elements. What a text has of HTML is shown as text: no HTML is ever made from it. */
 
-import { Lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 import { memo } from "preact/compat";
-import { useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Code } from "./code";
-import { Plain, visible } from "./shown";
+import { later } from "./later";
+import { keepWritten, more, PART, type Read, readingOf, tokensOf, tokensOfWritten } from "./reading";
+import { exact, Plain, visible } from "./shown";
 
 /** Longer texts are shown as they are: to read their structure takes too long (docs/performance.md). */
 const MAX_CHARACTERS = 50_000;
-
-/** Characters that are read again with each piece of a text that is written. More are shown as they are until it is whole. */
-const MAX_AGAIN = 10_000;
 
 /** Levels of lists and quotes; what is deeper is shown as text. */
 const MAX_DEPTH = 20;
 
 /** A text of a model, which may still be written. */
 export const Markdown = memo(function Markdown({ text, isWriting = false }: { text: string; isWriting?: boolean }) {
-  const before = useRef<Read>({ text: "", tokens: [] });
   if (text.length > MAX_CHARACTERS) return <Plain text={text} />;
-  const tokens = isWriting ? more(before.current, text) : tokensOf(text);
-  if (isWriting) before.current = { text, tokens };
+  if (isWriting) return <Growing text={text} />;
+  return text.length > PART ? <InParts text={text} /> : <Blocks tokens={tokensOf(text)} />;
+});
+
+function Growing({ text }: { text: string }) {
+  const before = useRef<Read>({ text: "", tokens: [] });
+  before.current = { text, tokens: more(before.current, text) };
+  keepWritten(before.current);
+  return <Blocks tokens={before.current.tokens} isOpen />;
+}
+
+/** A long text. What is drawn of it grows from its beginning, a part in each task, unless it was here a moment ago. */
+function InParts({ text }: { text: string }) {
+  const [, redraw] = useState({});
+  const atOnce = useMemo(() => tokensOfWritten(text), [text]);
+  const reading = atOnce ? undefined : readingOf(text);
+  useEffect(() => {
+    if (!reading || reading.isWhole) return undefined;
+    return later(() => {
+      reading.more();
+      redraw({});
+    });
+  });
+  return <Blocks tokens={atOnce ?? reading!.tokens} />;
+}
+
+function Blocks({ tokens, isOpen = false }: { tokens: readonly Token[]; isOpen?: boolean }) {
   return (
     <div class="markdown">
-      {tokens.map((token, at) => {
-        const isLast = at === tokens.length - 1;
-        return <Block key={at} token={token as Tokens.Generic} isOpen={isWriting && isLast} />;
-      })}
+      {tokens.map((token, at) => (
+        <Block key={at} token={token as Tokens.Generic} isOpen={isOpen && at === tokens.length - 1} />
+      ))}
     </div>
   );
-});
+}
 
 /** A paragraph, a list, a block of code … One that stays as it is is not made anew when text is added behind it. */
 const Block = memo(
   ({ token, isOpen }: { token: Tokens.Generic; isOpen: boolean }) => <>{element(token, 0, isOpen)}</>,
   (one, other) => one.token.raw === other.token.raw && one.token.type === other.token.type && one.isOpen === other.isOpen,
 );
-
-interface Read {
-  readonly text: string;
-  readonly tokens: readonly Token[];
-}
-
-/** Reads a text that has grown. Only its last blocks may have become something else: the ones before are not read again. */
-function more(before: Read, text: string): Token[] {
-  if (!text.startsWith(before.text)) return tokensOf(text);
-  const last = before.tokens.at(-1);
-  const longer = last && longerCode(last, text.slice(before.text.length));
-  if (longer) return [...before.tokens.slice(0, -1), longer];
-  const kept = before.tokens.slice(0, -2);
-  const rest = text.slice(kept.reduce((sum, token) => sum + token.raw.length, 0));
-  if (rest.length <= MAX_AGAIN) return [...kept, ...tokensOf(rest)];
-  return [...kept, { type: "text", raw: rest, text: rest } as Token];
-}
-
-/** A block of code to which something is added that cannot end it. */
-function longerCode(token: Token, added: string): Token | undefined {
-  const raw = token.raw + added;
-  const isFenced = token.type === "code" && /^(```|~~~).*\n/.test(token.raw) && !/\n *(```|~~~)/.test(token.raw);
-  if (!isFenced || /[`~]/.test(added)) return undefined;
-  return { ...token, raw, text: raw.slice(raw.indexOf("\n") + 1).replace(/\n$/, "") } as Token;
-}
-
-function tokensOf(text: string): Token[] {
-  try {
-    return new Lexer({ gfm: true }).lex(text);
-  } catch {
-    return [{ type: "html", raw: text, text } as Token]; // nested too deeply for the parser
-  }
-}
 
 function blocks(tokens: readonly Token[] | undefined, depth: number): ComponentChildren[] {
   return (tokens ?? []).map((token) => element(token as Tokens.Generic, depth));
@@ -108,7 +97,7 @@ function element(token: Tokens.Generic, depth: number, isOpen = false): Componen
     case "del":
       return <del>{inner()}</del>;
     case "codespan":
-      return <code>{visible(token["text"])}</code>;
+      return <code>{exact(token["text"])}</code>;
     case "link":
       return <Link href={token["href"]}>{inner()}</Link>;
     case "image": // nothing is fetched from elsewhere

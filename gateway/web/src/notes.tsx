@@ -2,7 +2,7 @@
 
 import type { JsonObject, Note } from "everturn-client";
 import { useKept } from "./kept";
-import { Plain, pretty, visible } from "./shown";
+import { Value, visible } from "./shown";
 import { texts } from "./texts";
 
 export function NoteLine({ note }: { note: Note }) {
@@ -10,7 +10,7 @@ export function NoteLine({ note }: { note: Note }) {
   return (
     <details class="item note" data-item={note.id} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{visible(sentence(note))}</summary>
-      {isOpen && <pre tabIndex={0}><Plain text={pretty(note.data)} /></pre>}
+      {isOpen && <Value of={note.data} />}
     </details>
   );
 }

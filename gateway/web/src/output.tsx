@@ -4,7 +4,8 @@ import type { Conversation, Json, ToolResult } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Files, filesOf } from "./files";
 import { useKept } from "./kept";
-import { bytes, Fault, Plain, pretty, visible } from "./shown";
+import { More } from "./more";
+import { bytes, exact, Fault, Value, visible } from "./shown";
 import { texts } from "./texts";
 
 /** Bytes of a result that are read with each step. */
@@ -33,7 +34,7 @@ export function Output({ chat, name, value, executionId }: OutputProps) {
         {isOpen && (cut && executionId !== undefined ? (
           <Long chat={chat} executionId={executionId} beginning={cut.text} total={cut.total} />
         ) : (
-          <pre tabIndex={0}><Plain text={pretty(value)} /></pre>
+          <Value of={value} />
         ))}
       </details>
       <Files files={filesOf(value)} />
@@ -48,9 +49,9 @@ export function ResultCard({ result }: { result: ToolResult }) {
     <div class="item tool" data-item={result.id}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
-          <strong>{visible(result.toolName)}</strong> · {result.isError ? texts.failed : texts.done}
+          <strong><bdi>{visible(result.toolName)}</bdi></strong> · {result.isError ? texts.failed : texts.done}
         </summary>
-        {isOpen && <pre tabIndex={0}><Plain text={pretty(result.toolOutput)} /></pre>}
+        {isOpen && <Value of={result.toolOutput} />}
       </details>
       <Files files={filesOf(result.toolOutput)} />
     </div>
@@ -89,14 +90,14 @@ function Long({ chat, executionId, beginning, total }: LongProps) {
   return (
     <>
       <pre tabIndex={0}>
-        {(slices.length === 0 ? [beginning] : slices).map((slice, at) => <span class="plain" key={at}>{visible(slice)}</span>)}
+        {(slices.length === 0 ? [beginning] : slices).map((slice, at) => <span class="plain" key={at}>{exact(slice)}</span>)}
       </pre>
       <p class="hint slices">
         {texts.shownOf(bytes(shown), bytes(total))}
         {next !== null && next < MOST_SHOWN && (
-          <button type="button" class="quiet" data-opens disabled={isReading} onClick={more}>{texts.more}</button>
+          <More isBusy={isReading} onMore={more} opens>{texts.more}</More>
         )}
-        <button type="button" class="quiet" disabled={isReading} onClick={save}>{texts.save}</button>
+        <More isBusy={isReading} onMore={save}>{texts.save}</More>
       </p>
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
     </>

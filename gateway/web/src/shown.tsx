@@ -1,18 +1,41 @@
 /** How values are shown as text that does nothing. */
 
 import { EverturnError, type Json } from "everturn-client";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { texts } from "./texts";
 
 /** Characters of a text that are shown until somebody asks for all of it. */
 const FIRST = 20_000;
 
+/** Characters of a text in a heading. */
+const MOST_IN_LINE = 120;
+
 /** Control characters, and those that turn the direction of the text around them. */
 const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Writes characters that are not seen, and may make a text look like another one, as their numbers. */
+/** Marks that have a direction, and are not seen. In a value they put signs and numbers beside them into another order. */
+const MARKS = /[\u061c\u200e\u200f]/g;
+
+/**
+ * Writes characters that are not seen, and may make a text look like another one, as their numbers. Marks of a direction stay:
+ * texts in Arabic and Hebrew need them. Whoever shows a text beside another one isolates it, so that they turn nothing else.
+ */
 export function visible(text: string): string {
-  return text.replace(HIDDEN, (found) => `⟨${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return text.replace(HIDDEN, numbered);
+}
+
+/** Shows a value or code as exactly what it is: with the numbers of marks that have a direction, too. */
+export function exact(text: string): string {
+  return visible(text).replace(MARKS, numbered);
+}
+
+/** A text that stands in a sentence of the page, where no element can isolate it. */
+export function isolated(text: string): string {
+  return `\u2068${visible(text)}\u2069`;
+}
+
+function numbered(found: string): string {
+  return `⟨${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
 /** JSON for people; a text is shown as it is. */
@@ -23,7 +46,8 @@ export function pretty(value: Json | undefined): string {
 /** One line for a heading. */
 export function brief(value: Json): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return visible(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+  const line = text.length > MOST_IN_LINE ? `${text.slice(0, MOST_IN_LINE)}…` : text;
+  return typeof value === "string" ? visible(line) : exact(line);
 }
 
 /** Milliseconds for people. */
@@ -38,13 +62,24 @@ export function bytes(count: number): string {
   return `${Number((count / 1000 ** at).toPrecision(3))} ${units[at]}`;
 }
 
+/** JSON, or a text that is a value. */
+export function Value({ of }: { of: Json | undefined }) {
+  return <pre tabIndex={0}><Plain text={pretty(of)} show={exact} /></pre>;
+}
+
 /** A text with its line breaks. Of a very long one, the beginning. */
-export function Plain({ text }: { text: string }) {
+export function Plain({ text, show = visible }: { text: string; show?: (text: string) => string }) {
   const [isWhole, setWhole] = useState(false);
-  if (isWhole || text.length <= FIRST) return <span class="plain">{visible(text)}</span>;
+  const whole = useRef<HTMLSpanElement>(null);
+  // The button that asked for it is gone.
+  useEffect(() => {
+    if (isWhole) whole.current?.focus({ preventScroll: true });
+  }, [isWhole]);
+  if (isWhole) return <span class="plain" tabIndex={-1} ref={whole}>{show(text)}</span>;
+  if (text.length <= FIRST) return <span class="plain">{show(text)}</span>;
   return (
     <>
-      <span class="plain">{visible(text.slice(0, FIRST))}…</span>
+      <span class="plain">{show(text.slice(0, FIRST))}…</span>
       <button type="button" class="quiet" onClick={() => setWhole(true)}>
         {texts.showAll(text.length)}
       </button>
@@ -59,7 +94,7 @@ export function Fault({ error, code, message }: { error?: unknown; code?: string
   const page = known ? known.docs : name && `docs/errors/${encodeURIComponent(name)}`;
   return (
     <span class="fault">
-      {visible(message ?? (error instanceof Error ? error.message : String(error ?? "")))}{" "}
+      <bdi>{visible(message ?? (error instanceof Error ? error.message : String(error ?? "")))}</bdi>{" "}
       {page ? (
         <a href={page} target="_blank" rel="noopener">
           {name}

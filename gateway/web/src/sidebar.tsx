@@ -4,8 +4,9 @@ import { type api, ApiError, type Connection } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { everturn } from "./everturn";
 import { Manage } from "./manage";
+import { More } from "./more";
 import { addressOf } from "./route";
-import { Fault, visible } from "./shown";
+import { Fault, isolated, visible } from "./shown";
 import { texts } from "./texts";
 
 /** Milliseconds without a key stroke after which the search is made. */
@@ -32,7 +33,7 @@ export function Sidebar({ open, isListOpen, isSession, onToggle, onRefused }: Si
   const shown = search.trim() === "" ? rows : found;
   const title = rows?.find((row) => row.id === open)?.title;
   useEffect(() => {
-    document.title = title ? `${visible(title)} · Everturn` : "Everturn";
+    document.title = title ? `${isolated(title)} · Everturn` : "Everturn";
   }, [title]);
   const signOut = () => void everturn.signOut().finally(onRefused);
   return (
@@ -114,7 +115,7 @@ function Earlier({ rows, open }: { rows: readonly Row[]; open: string | undefine
     <>
       <ul>{shown.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
-      {!isAll && <button type="button" class="quiet" disabled={isReading} onClick={onMore}>{isReading ? texts.loading : texts.earlierConversations}</button>}
+      {!isAll && <More isBusy={isReading} onMore={onMore}>{isReading ? texts.loading : texts.earlierConversations}</More>}
     </>
   );
 }

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { PAGE } from "./everturn";
 import { estimateOf, mustStay, nameOf, RowView, Writing } from "./items";
 import { Kept } from "./kept";
+import { More } from "./more";
 import { rowsOf, textsBelow } from "./rows";
 import { Fault, Plain, visible } from "./shown";
 import { texts } from "./texts";
@@ -36,9 +37,7 @@ export function Timeline({ chat, update }: { chat: Conversation; update: Update 
     <Kept.Provider value={kept}>
       <section class="timeline" aria-label={texts.timeline} tabIndex={0} ref={box}>
         {hasOlder && !isFull && (
-          <button type="button" class="quiet earlier" disabled={isReadingOlder} onClick={readOlder}>
-            {isReadingOlder ? texts.loading : texts.earlier}
-          </button>
+          <More class="earlier" isBusy={isReadingOlder} onMore={readOlder}>{isReadingOlder ? texts.loading : texts.earlier}</More>
         )}
         {isFull && <p class="hint">{texts.full}</p>}
         {isNothing && connection.status === "connecting" && <p class="hint">{texts.loading}</p>}

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ClientToolCard } from "./clienttool";
 import { Output } from "./output";
-import { brief, duration, Fault, Plain, pretty, visible } from "./shown";
+import { brief, duration, Fault, Value, visible } from "./shown";
 import { texts } from "./texts";
 
 interface ToolCardProps {
@@ -32,7 +32,7 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
       {waits && <ApprovalCard chat={chat} call={call} />}
       {call.subAgent && (
         <details class="nested" open>
-          <summary>{texts.subAgent(visible(call.subAgent.agent))}: {brief(call.subAgent.task)}</summary>
+          <summary>{texts.subAgent(visible(call.subAgent.agent))}: <bdi>{brief(call.subAgent.task)}</bdi></summary>
           {within}
         </details>
       )}
@@ -48,7 +48,7 @@ function Folded({ label, value }: { label: string; value: Json }) {
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{label}</summary>
-      {isOpen && <pre tabIndex={0}><Plain text={pretty(value)} /></pre>}
+      {isOpen && <Value of={value} />}
     </details>
   );
 }
@@ -75,7 +75,7 @@ function ApprovalCard({ chat, call }: { chat: Conversation; call: ToolCall }) {
     <div class="approval" role="group" aria-label={texts.approval}>
       <p>{texts.approval}</p>
       {edited === undefined ? (
-        <pre tabIndex={0}><Plain text={pretty(call.toolInput)} /></pre>
+        <Value of={call.toolInput} />
       ) : (
         <textarea aria-label={texts.input} rows={5} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
       )}

@@ -52,7 +52,7 @@ export function RowWindow<Row extends Keyed>(props: RowWindowProps<Row>) {
     return height > 0 && <div key={key} style={{ height: `${height}px` }} />;
   };
   return (
-    <div role="feed" aria-busy={props.isBusy} ref={list} onClickCapture={onClick}>
+    <div role={rows.length > 0 ? "feed" : undefined} aria-busy={props.isBusy} ref={list} onClickCapture={onClick}>
       {shown.flatMap((at, nth) => {
         const row = rows[at]!;
         return [

@@ -5,14 +5,16 @@ import { readFileSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
+import { gate } from "./support/model";
 import { assertAccessible, openedId, see, send, turnEnds } from "./support/page";
+import { gif } from "./support/pictures";
 import { type Seed, turn } from "./support/seed";
 
 const CONFIG = `
 [agents.default]
 provider = "scripted"
 model = "scripted"
-tools = ["look"]
+tools = ["look", "work_plan"]
 
 [client_tools.look]
 description = "Looks at something."
@@ -27,15 +29,6 @@ const PNG = Buffer.from(
 /** A name that would be markup, and that would look like one with another ending. */
 const EVIL_NAME = `"><img src=x onerror=alert(1)>\u202Egnp.exe`;
 
-/** A picture that is empty, and as large as it says. */
-function gif(width: number, height: number): Buffer {
-  const size = Buffer.alloc(4);
-  size.writeUInt16LE(width, 0);
-  size.writeUInt16LE(height, 2);
-  const rest = "800000" + "000000ffffff" + "2c00000000010001000002024401003b";
-  return Buffer.concat([Buffer.from("GIF89a"), size, Buffer.from(rest, "hex")]);
-}
-
 let bench: Bench;
 
 before(async () => {
@@ -43,13 +36,6 @@ before(async () => {
 });
 afterEach(() => bench.closeTabs());
 after(() => bench?.stop());
-
-/** A promise that a test resolves. */
-function gate() {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
-}
 
 /** Waits until a call of the tool waits for a client, and answers it. */
 async function answerLook(page: Page, result: unknown): Promise<void> {
@@ -98,6 +84,47 @@ test("a text that grows is read as one that came at once", async () => {
   assert.deepEqual(await Promise.all(boxes.map((box) => box.isChecked())), [true, false]);
 });
 
+test("a text that is read in parts is read as a short one", async () => {
+  const short = "# One\n\n- a\n- b\n\n  more of *b*\n\n  - [deep](https://example.com/)\n\n| `x` | y |\n|---|---|\n| **1** | 2 |\n\n> quote\nlazy\n\n[named]\n\n";
+  const rest = "A [word][named] of it, and **more**.\n\n".repeat(1000);
+  const named = "[named]: https://example.com/named";
+  const say = (content: string): Seed[] => [
+    { type: "user_message", data: { content: "Go", message_id: "m" } },
+    { type: "assistant_message", data: { content, message_id: "a", agent_execution_id: "run" } },
+  ];
+  await bench.seed("short", say(`${short}${named}`));
+  await bench.seed("parts", say(`${short}${rest}${named}`));
+  const { page } = await bench.open("/#/c/short");
+  const answer = page.locator(".assistant_message .markdown");
+  await see(page, ".assistant_message", "quote");
+  const read = await answer.innerHTML();
+  await page.goto(`${bench.gateway.url}/#/c/parts`);
+  await page.waitForFunction(() => document.querySelectorAll(".markdown strong").length === 1001);
+  assert.ok((await answer.innerHTML()).startsWith(read));
+  assert.equal(await answer.locator("a[href='https://example.com/named']").count(), 1001);
+});
+
+test("a long answer that was watched stays whole when it has ended", async () => {
+  const held = gate();
+  const texts = Array.from({ length: 500 }, (_, number) => `Paragraph ${number} of *it*.\n\n`);
+  bench.model.on("say much", () => ({ texts: [...texts, held.opened, "The **end**."] }));
+  const { page } = await bench.open();
+  await send(page, "Now say much");
+  await page.locator("[data-writing] p").nth(499).waitFor();
+  await page.evaluate(() => {
+    const look = () => {
+      const count = document.querySelectorAll(".assistant_message p").length;
+      document.body.dataset["fewest"] = String(Math.min(count, Number(document.body.dataset["fewest"] ?? count)));
+      requestAnimationFrame(look);
+    };
+    look();
+  });
+  held.open();
+  await turnEnds(page);
+  await see(page, ".assistant_message p", /^The end\.$/);
+  assert.ok(Number(await page.locator("body").getAttribute("data-fewest")) >= 500);
+});
+
 test("an attempt that failed is written anew, which is told", async () => {
   const [half, rest] = [gate(), gate()];
   bench.model.on("try again", (_, attempt) =>
@@ -115,7 +142,7 @@ test("an attempt that failed is written anew, which is told", async () => {
 });
 
 test("hostile code, names and files do nothing but show", async () => {
-  const code = "</code></pre><script>alert(1)</script> \u202Eevil \u0007 const a = `${alert(2)}`";
+  const code = "</code></pre><script>alert(1)</script> \u202Eevil \u0007 \u200F const a = `${alert(2)}`";
   const languages = ['html"onload="alert(3)', "html", "typescript"];
   const answer = languages.map((language) => `~~~${language}\n${code}\n~~~`).join("\n\n");
   bench.model.on("hostile code", () => ({ texts: [answer] }));
@@ -124,7 +151,7 @@ test("hostile code, names and files do nothing but show", async () => {
   await turnEnds(page);
   const blocks = page.locator(".assistant_message pre code");
   await blocks.nth(2).locator("span").first().waitFor();
-  const seen = code.replace("\u202E", "⟨202E⟩").replace("\u0007", "⟨0007⟩");
+  const seen = code.replace("\u202E", "⟨202E⟩").replace("\u0007", "⟨0007⟩").replace("\u200F", "⟨200F⟩");
   assert.deepEqual(await blocks.allTextContents(), [seen, seen, seen]);
   const file = (blob_id: string, media_type: string, file_name = "") => ({ blob_id, media_type, file_name, bytes: 12 });
   const attachments = [
@@ -294,6 +321,49 @@ test("events of earlier and later releases are shown as far as they are known", 
   await see(page, ".tool pre", "The first result");
   assert.deepEqual(await page.locator(".user_message").allTextContents(), ["An old question", "A second question"]);
   await assertAccessible(page);
+});
+
+test("a plan ticks while it is watched", async () => {
+  const actions = [
+    { action: "start_step", step_number: 1 },
+    { action: "end_step", step_number: 1 },
+    { action: "start_step", step_number: 2 },
+    { action: "end_step", step_number: 2, status: "failed" },
+  ];
+  const gates = [...actions, "the end"].map(gate);
+  bench.model.on("plan a picnic", (step, _, results) => {
+    const call = (input: object) => ({ calls: [{ name: "work_plan", input }] });
+    if (step === 0) return call({ action: "create", title: "A <b>picnic</b>", steps: ["Buy bread", "Find a meadow"] });
+    const { plan_id } = JSON.parse(results[0] ?? "") as { plan_id: string };
+    const action = actions[step - 1];
+    const held = { texts: [gates[step - 1]!.opened, "Next."] };
+    return action ? { ...held, ...call({ ...action, plan_id }) } : held;
+  });
+  const { page } = await bench.open();
+  await send(page, "Please plan a picnic");
+  const plan = page.locator(".plan");
+  const become = (...labels: string[]) =>
+    page.waitForFunction((wanted) => {
+      const marks = document.querySelectorAll(".plan li [role=img]");
+      return [...marks].map((mark) => mark.getAttribute("aria-label")).join() === wanted;
+    }, labels.join());
+  await become("to do", "to do");
+  assert.equal(await plan.locator("strong").textContent(), "A <b>picnic</b>");
+  gates[0]!.open();
+  await become("running", "to do");
+  await assertAccessible(page);
+  gates[1]!.open();
+  await become("done", "to do");
+  await page.reload();
+  await become("done", "to do");
+  gates[2]!.open();
+  await become("done", "running");
+  gates[3]!.open();
+  await become("done", "failed");
+  gates[4]!.open();
+  await turnEnds(page);
+  assert.equal(await plan.count(), 1, "it ticks in its place");
+  assert.deepEqual(await plan.locator("li").allInnerTexts(), ["☑ Buy bread", "☒ Find a meadow"]);
 });
 
 test("a long part of a sub-agent is shown from its end", async () => {

@@ -7,10 +7,11 @@ import { after, afterEach, before, test } from "node:test";
 import { Everturn } from "everturn-client";
 import type { Browser, Page } from "playwright-core";
 import { type RealGateway, startGateway } from "../../../clients/typescript/test/support/everturn.js";
-import { startModel } from "./support/model";
-import { assertAccessible, assertSameAsApi, openedId, openTab } from "./support/page";
+import { gate, startModel } from "./support/model";
+import { assertAccessible, openedId, openTab } from "./support/page";
 import { see, send, startChromium, type Tab, turnEnds } from "./support/page";
 import { type Roles, startRoles } from "./support/roles";
+import { assertSameAsApi } from "./support/same";
 
 const config = (model: string) => `
 [providers.scripted]
@@ -60,13 +61,6 @@ async function open(url = `${gateway.url}/`): Promise<Tab> {
 /** What the browser says itself of requests that failed as they should. */
 function expect(tab: Tab, said: RegExp): void {
   tab.complaints.splice(0, Infinity, ...tab.complaints.filter((text) => !said.test(text)));
-}
-
-/** A promise that a test resolves. */
-function gate() {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
 }
 
 /** Chooses what the next message does with the turn that runs. */
@@ -149,6 +143,7 @@ test("a call that no program has run is answered by a person", async () => {
   const { timeline } = await events.timeline();
   const results = timeline.filter((item) => item.type === "tool_result").map((item) => item.toolOutput);
   assert.deepEqual(results, [{ city: "Turin" }, "no signal"]);
+  await assertSameAsApi(page, gateway.url);
 });
 
 test("files go with a message, and one that is refused does not", async () => {
@@ -210,6 +205,7 @@ test("a turn in which nothing happens is resumed", async () => {
   await page.getByText("Nothing has happened for a while.").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Stop" }).click();
   await page.locator(".end.cancelled").waitFor();
+  await assertSameAsApi(page, gateway.url);
   never.open();
 });
 

@@ -5,9 +5,11 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import type { Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
-import { assertAccessible, assertSameAsApi, openedId, see, turnEnds } from "./support/page";
+import { enter, send, tabTo, unfold, write } from "./support/keyboard";
+import { gate } from "./support/model";
+import { assertAccessible, openedId, see, turnEnds } from "./support/page";
+import { assertSameAsApi } from "./support/same";
 
 const CONFIG = `
 [agents.default]
@@ -22,9 +24,6 @@ description = "Says where the person is."
 description = "Refunds an order."
 `;
 
-/** More than the page has that can be focused. */
-const MOST_TABS = 80;
-
 let bench: Bench;
 
 before(async () => {
@@ -33,46 +32,11 @@ before(async () => {
 afterEach(() => bench.closeTabs());
 after(() => bench?.stop());
 
-/** A promise that a test resolves. */
-function gate() {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
-}
-
-/** Presses Tab until this is focused. */
-async function tabTo(page: Page, role: Parameters<Page["getByRole"]>[0], name: string | RegExp): Promise<void> {
-  const targets = page.getByRole(role, { name, exact: true });
-  await targets.first().waitFor();
-  for (let tabs = 0; tabs < MOST_TABS; tabs++) {
-    if (await targets.evaluateAll((found) => found.includes(document.activeElement as HTMLElement))) return;
-    await page.keyboard.press("Tab");
-  }
-  assert.fail(`Tab never comes to the ${role} ${name}`);
-}
-
-/** Goes to this, and presses Enter. */
-async function enter(page: Page, role: Parameters<Page["getByRole"]>[0], name: string | RegExp): Promise<void> {
-  await tabTo(page, role, name);
-  await page.keyboard.press("Enter");
-}
-
-/** Goes to the field, and writes this in the place of what is in it. */
-async function write(page: Page, name: string, text: string): Promise<void> {
-  await tabTo(page, "textbox", name);
-  await page.keyboard.press("Control+A");
-  await page.keyboard.insertText(text);
-}
-
-async function send(page: Page, text: string): Promise<void> {
-  await write(page, "Message", text);
-  await page.keyboard.press("Enter");
-}
-
 test("messages are sent, wait, join and interrupt, and are withdrawn", async () => {
   const rest = gate();
   const never = gate();
-  bench.model.on("take your time", () => ({ texts: ["Slowly", rest.opened, "."] }));
+  const sum = { name: "calculate", input: { expression: "1 + 1" } };
+  bench.model.on("take your time", () => ({ texts: ["Slowly", rest.opened, "."], calls: [sum] }));
   bench.model.on("stop this", () => ({ texts: ["So far", never.opened] }));
   const { page } = await bench.open();
   await assertAccessible(page);
@@ -88,24 +52,31 @@ test("messages are sent, wait, join and interrupt, and are withdrawn", async () 
   await page.locator("[data-pending=queued]").filter({ hasText: "be brief" }).waitFor();
   await assertAccessible(page);
   rest.open();
-  await turnEnds(page);
+  await turnEnds(page, 2); // that of the message that was withdrawn ends as cancelled
+  assert.deepEqual(await page.locator(".end").evaluateAll((ends) => ends.map((end) => end.className)), [
+    "item end complete",
+    "item end cancelled",
+  ]);
+  await see(page, ".assistant_message", 'You said "be brief"');
   await assertSameAsApi(page, bench.gateway.url);
   await send(page, "Now stop this");
   await see(page, "[data-writing]", "So far");
   await enter(page, "button", "Stop");
-  await see(page, ".end.cancelled", "Cancelled");
+  await turnEnds(page, 3);
+  await see(page, ".assistant_message", /^So far$/);
   await assertAccessible(page);
   never.open();
 });
 
 test("calls are approved, edited, denied and answered, and what they gave is opened", async () => {
   const order = (number: number) => ({ name: "refund", input: { order: number } });
-  bench.model.on("two refunds", (step) => (step === 0 ? { calls: [order(1), order(2)] } : { texts: ["Done."] }));
+  const orders = [order(1), order(2), order(3)];
+  bench.model.on("three refunds", (step) => (step === 0 ? { calls: orders } : { texts: ["Done."] }));
   const locate = { name: "locate", input: {} };
   bench.model.on("where I am", (step) => (step < 2 ? { calls: [locate] } : { texts: ["There."] }));
   const { page } = await bench.open();
-  await send(page, "Make two refunds");
-  await page.getByRole("button", { name: "Deny" }).nth(1).waitFor();
+  await send(page, "Make three refunds");
+  await page.getByRole("button", { name: "Deny" }).nth(2).waitFor();
   await assertAccessible(page);
   await enter(page, "button", "Deny");
   await see(page, ".tool.failed", "denied");
@@ -113,9 +84,14 @@ test("calls are approved, edited, denied and answered, and what they gave is ope
   await write(page, "Input", '{"order": 22}');
   await enter(page, "button", "Approve with this input");
   await see(page, ".tool", /"order":22.*running · approved/);
+  await enter(page, "button", "Approve");
+  await see(page, ".tool", /"order":3.*running · approved/);
   await assertAccessible(page);
-  await write(page, "Result: a text, or JSON", "refunded");
-  await enter(page, "button", "Send the result");
+  for (const done of [0, 1]) {
+    await write(page, "Result: a text, or JSON", "refunded");
+    await enter(page, "button", "Send the result");
+    await page.locator(".tool.done").nth(done).waitFor();
+  }
   await turnEnds(page);
   await send(page, "Say where I am");
   await write(page, "Result: a text, or JSON", '{"city": "Turin"}');
@@ -124,12 +100,7 @@ test("calls are approved, edited, denied and answered, and what they gave is ope
   await write(page, "Result: a text, or JSON", "no signal");
   await enter(page, "button", "It failed");
   await turnEnds(page, 2);
-  const output = page.locator(".tool.done", { hasText: "locate" }).locator("summary", { hasText: "Output" });
-  for (let tabs = 0; !(await output.evaluate((summary) => summary === document.activeElement)); tabs++) {
-    assert.ok(tabs < MOST_TABS, "Tab never comes to the output");
-    await page.keyboard.press("Tab");
-  }
-  await page.keyboard.press("Enter");
+  await unfold(page, page.locator(".tool.done", { hasText: "locate" }), "Output");
   await see(page, ".tool.done details[open]", "Turin");
   await assertAccessible(page);
   await assertSameAsApi(page, bench.gateway.url);
@@ -190,4 +161,25 @@ test("an error, a lost connection and a turn in which nothing happens are access
   await enter(page, "button", "Stop");
   await page.locator(".end.cancelled").waitFor();
   never.open();
+});
+
+test("a message that was refused is discarded, or sent again", async () => {
+  const tab = await bench.open();
+  const { page } = tab;
+  const problem = { type: "docs/errors/rate_limited", title: "Too many", status: 400, code: "invalid_request", detail: "No <b>." };
+  const messages = "**/messages";
+  await page.route(messages, (route) => route.fulfill({ status: 400, json: problem, contentType: "application/problem+json" }));
+  await send(page, "The first one");
+  await see(page, "[data-pending=failed]", "Not sent: No <b>. invalid_request");
+  await assertAccessible(page);
+  await enter(page, "button", "Discard");
+  await page.locator("[data-pending]").waitFor({ state: "detached" });
+  await send(page, "The second one");
+  await page.locator("[data-pending=failed]").waitFor();
+  await page.unroute(messages);
+  await enter(page, "button", "Try again");
+  await turnEnds(page);
+  assert.deepEqual(await page.locator(".user_message").allTextContents(), ["The second one"]);
+  await assertSameAsApi(page, bench.gateway.url);
+  tab.complaints.splice(0, Infinity, ...tab.complaints.filter((complaint) => !complaint.includes("status of 400")));
 });

@@ -1,16 +1,17 @@
 /** The page in Chromium, against `everturn dev` with a model that does as it is told. `make page` runs it. */
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { after, afterEach, before, test } from "node:test";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { type RealGateway, startGateway } from "../../../clients/typescript/test/support/everturn.js";
 import { Everturn } from "everturn-client";
-import { startModel } from "./support/model";
-import { assertAccessible, assertSameAsApi, beginAnew, openedId, openTab } from "./support/page";
+import { createKey } from "./support/keys";
+import { gate, startModel } from "./support/model";
+import { assertAccessible, beginAnew, openedId, openTab } from "./support/page";
 import { see, send, startChromium, type Tab, turnEnds } from "./support/page";
+import { assertSameAsApi } from "./support/same";
 
 const config = (model: string) => `
 [providers.scripted]
@@ -55,23 +56,6 @@ async function open(path = "/", options: BrowserContextOptions = {}, beside?: Ta
   const tab = await openTab(browser, gateway.url + path, options, beside);
   tabs.push(tab);
   return tab;
-}
-
-/** Makes a key in the data of the gateway in this folder. */
-function createKey(folder: string): string {
-  const made = spawnSync(process.env["EVERTURN_BIN"] ?? "", ["keys", "create", "--tenant", "acme", "--data-dir", "data"], {
-    cwd: folder,
-    encoding: "utf8",
-  });
-  assert.equal(made.status, 0, made.stderr);
-  return made.stdout.trim();
-}
-
-/** A promise that a test resolves. */
-function gate() {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
 }
 
 test("tools run beside one another, and a reload in mid-message loses nothing", async () => {
@@ -166,6 +150,7 @@ test("a turn is stopped, and the text so far is kept", async () => {
   await page.getByRole("button", { name: "Stop" }).click();
   await see(page, ".end.cancelled", "Cancelled");
   await see(page, ".assistant_message", "So far");
+  await assertSameAsApi(page, gateway.url);
   never.open();
 });
 
@@ -187,8 +172,10 @@ test("calls are approved, edited and denied", async () => {
   await second.getByRole("textbox").fill('{"order": 22}');
   await second.getByRole("button", { name: "Approve with this input" }).click();
   await see(page, ".tool", /"order":22.*running · approved/);
+  await assertSameAsApi(page, gateway.url);
   await page.getByRole("button", { name: "Stop" }).click();
   await see(page, ".end.cancelled", "Cancelled");
+  await assertSameAsApi(page, gateway.url);
 });
 
 test("texts of others do nothing but show", async () => {

@@ -3,6 +3,7 @@
 import type { api, Conversation } from "everturn-client";
 import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { More } from "../more";
 import { brief, Fault, visible } from "../shown";
 import { texts } from "../texts";
 import { clock } from "./format";
@@ -39,7 +40,7 @@ export function Events({ chat, cursor }: { chat: Conversation; cursor: string })
       <p class="hint" role="status">{words.eventsRead(shown.length, events.length)}</p>
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
       {hasOlder && (
-        <button type="button" class="quiet" disabled={isReading} onClick={readOlder}>{isReading ? texts.loading : texts.earlier}</button>
+        <More isBusy={isReading} onMore={readOlder}>{isReading ? texts.loading : texts.earlier}</More>
       )}
       {shown.length === 0 && !isReading && <p class="hint">{words.noEvents}</p>}
       <ol class="events">{shown.map((event) => <EventLine key={event.id} event={event} />)}</ol>

@@ -2,7 +2,7 @@
 
 import type { Json } from "everturn-client";
 import { useState } from "preact/hooks";
-import { Plain, pretty } from "../shown";
+import { Value } from "../shown";
 import { texts } from "../texts";
 
 /** A value as JSON, with a button that copies it. */
@@ -11,7 +11,7 @@ export function JsonBlock({ value }: { value: unknown }) {
   return (
     <div class="json">
       <CopyButton text={text} />
-      <pre tabIndex={0}><Plain text={pretty(text)} /></pre>
+      <Value of={text} />
     </div>
   );
 }

@@ -12,6 +12,7 @@ import {
 import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { PAGE } from "../everturn";
+import { More } from "../more";
 import { addressOf } from "../route";
 import { brief, Fault } from "../shown";
 import { texts } from "../texts";
@@ -101,7 +102,7 @@ function TurnList({ chat, turns, hasOlder, chosen }: ListProps) {
         {shown.map((turn) => <TurnLine key={turn.id} id={chat.id} turn={turn} isChosen={turn.sequenceNumber === chosen} />)}
       </ol>
       {(hasOlder || turns.length > count) && (
-        <button type="button" class="quiet" disabled={isReading} onClick={readOlder}>{isReading ? texts.loading : texts.earlier}</button>
+        <More isBusy={isReading} onMore={readOlder}>{isReading ? texts.loading : texts.earlier}</More>
       )}
     </nav>
   );

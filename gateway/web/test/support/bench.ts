@@ -16,8 +16,8 @@ export interface Bench {
   readonly browser: Browser;
   readonly client: Everturn;
   open(path?: string, options?: BrowserContextOptions): Promise<Tab>;
-  /** Makes a conversation of these events. */
-  seed(id: string, events: readonly Seed[]): Promise<void>;
+  /** Makes a conversation of these events. Its title is its id, unless there is another one. */
+  seed(id: string, events: readonly Seed[], title?: string): Promise<void>;
   /** Closes the tabs of a test; fails when the browser complained in one. */
   closeTabs(): Promise<void>;
   stop(): Promise<void>;
@@ -37,12 +37,12 @@ export async function startBench(config: string): Promise<Bench> {
     browser,
     client,
     open: async (path = "/", options = {}) => {
-      const tab = await openTab(browser, gateway.url + path, options);
+      const tab = await openTab(browser, new URL(path, gateway.url).href, options);
       tabs.push(tab);
       return tab;
     },
-    seed: async (id, events) => {
-      await client.create({ id, title: id });
+    seed: async (id, events, title = id) => {
+      await client.create({ id, title });
       seed(folder, id, events);
     },
     closeTabs: async () => {

@@ -13,8 +13,15 @@ export interface Reply {
   readonly isCut?: boolean;
 }
 
-/** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. */
-export type Script = (step: number, attempt: number) => Reply;
+/** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. `results` are those of its calls. */
+export type Script = (step: number, attempt: number, results: readonly string[]) => Reply;
+
+/** A promise that a test resolves. */
+export function gate() {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
 
 interface Message {
   readonly role: string;
@@ -31,13 +38,15 @@ export async function startModel() {
     request.on("end", () => {
       const { messages } = JSON.parse(body) as { messages: Message[] };
       const at = messages.findLastIndex((message) => message.role === "user");
-      const step = messages.slice(at).filter((message) => message.role === "assistant").length;
+      const turn = messages.slice(at);
+      const step = turn.filter((message) => message.role === "assistant").length;
+      const results = turn.filter((message) => message.role === "tool").map((message) => String(message.content));
       const asked = JSON.stringify(messages[at]?.content);
       const name = [...scripts.keys()].find((start) => asked.includes(start)) ?? "";
       const key = `${asked}/${step}`;
       const attempt = attempts.get(key) ?? 0;
       attempts.set(key, attempt + 1);
-      void send(response, scripts.get(name)?.(step, attempt) ?? { texts: [`You said ${asked}.`] });
+      void send(response, scripts.get(name)?.(step, attempt, results) ?? { texts: [`You said ${asked}.`] });
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -64,7 +64,8 @@ export function turn(number: number): Seed[] {
   ];
 }
 
-function answer(number: number): string {
+/** The answer of such a turn. */
+export function answer(number: number): string {
   const parts = [`Answer ${number}: the **result** is \`${number * 2}\`.`];
   if (number % 2 === 0) parts.push("- one thing\n- [another](https://example.com/)\n- [x] a third");
   if (number % 3 === 0) parts.push(`\`\`\`python\ndef answer(question):  # ${number}\n    return "${number}" * 2\n\`\`\``);
