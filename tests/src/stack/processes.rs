@@ -32,6 +32,13 @@ impl Stack {
         (self.worker(), gateway)
     }
 
+    /// Starts every gateway and one worker, also where [`Stack::start`] starts several: each worker has MCP servers of its
+    /// own, and one that has not noticed yet that its server has ended would still offer the tools as they were.
+    pub async fn start_with_one_worker(&self) -> (Process, Process) {
+        let gateway = self.gateway().await;
+        (self.spawn(&["worker"], "worker", &[]), gateway)
+    }
+
     /// Starts a worker.
     pub fn worker(&self) -> Process {
         self.worker_with(&[])

@@ -6,7 +6,7 @@ use everturn_tests::{
     events::{data, types},
     mcp,
     model::{Model, Reply, Request},
-    stack::{Process, Stack},
+    stack::Stack,
 };
 use nix::{
     sys::signal::{self, Signal},
@@ -93,15 +93,6 @@ async fn stack(shop: &Shop, entry: &str) -> Stack {
     Stack::with_agent(Model::start(paying).await, &agent).await
 }
 
-/// Starts a gateway and one worker: each worker has a server of its own, and one that has not noticed yet that its server
-/// has ended would still offer the tool as it was.
-async fn one_worker(stack: &Stack) -> (Process, Process) {
-    (
-        stack.gateway().await,
-        stack.spawn(&["worker"], "worker", &[]),
-    )
-}
-
 fn yes() -> Value {
     json!({"decision": "approve"})
 }
@@ -116,7 +107,7 @@ async fn turn(stack: &Stack, conversation: &str) {
 async fn a_tool_that_changes_while_its_call_waits_does_not_run() {
     let shop = Shop::new("Pays a little.");
     let stack = stack(&shop, r#"{ name = "shop__*", approval = "always" }"#).await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let (conversation, _) = stack.ask("pay").await;
     let shown = pending(&stack, &conversation, 1).await.remove(0);
     shop.becomes("Pays everything.");
@@ -141,7 +132,7 @@ async fn a_tool_that_changes_while_its_call_waits_does_not_run() {
 async fn a_grant_is_for_the_definition_that_was_shown() {
     let shop = Shop::new("Pays a little.");
     let stack = stack(&shop, r#"{ name = "shop__*", approval = "always" }"#).await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let (conversation, _) = stack.ask("pay").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
     let always = json!({"decision": "approve", "remember": true});
@@ -163,7 +154,7 @@ async fn a_tool_that_has_changed_asks_when_it_is_to() {
     let shop = Shop::new("Pays a little.");
     let entry = r#"{ name = "shop__*", on_definition_change = "ask" }"#;
     let stack = stack(&shop, entry).await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let (conversation, _) = stack.ask("pay").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(data(&events, "approval_requested").len(), 0);
@@ -188,7 +179,7 @@ async fn a_tool_that_has_changed_is_refused_when_it_is_to_be() {
     let shop = Shop::new("Pays a little.");
     let entry = r#"{ name = "shop__*", on_definition_change = "refuse" }"#;
     let stack = stack(&shop, entry).await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let (conversation, _) = stack.ask("pay").await;
     stack.ended(&conversation, 1).await;
     shop.becomes("Pays everything.");

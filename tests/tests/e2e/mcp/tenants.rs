@@ -7,7 +7,7 @@ use everturn_tests::{
     events::{observe, result},
     mcp,
     model::{Model, Reply, Request},
-    stack::{Process, Stack},
+    stack::Stack,
     wait,
 };
 use serde_json::json;
@@ -66,14 +66,6 @@ async fn stack(more: &str) -> Stack {
     stack
 }
 
-/// Starts the gateways and one worker: each worker has connections of its own.
-async fn one_worker(stack: &Stack) -> (Process, Process) {
-    (
-        stack.gateway().await,
-        stack.spawn(&["worker"], "worker", &[]),
-    )
-}
-
 const PER_TENANT: &str = "per = \"tenant\"\nenv_file = { NOTES_TOKEN = \"{tenant}/token\" }\n";
 
 /// Returns how many processes of the server run.
@@ -96,7 +88,7 @@ async fn recalled(stack: &Stack, tenant: &str) -> String {
 #[tokio::test]
 async fn a_tenant_does_not_see_the_state_of_another_one() {
     let stack = stack(PER_TENANT).await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let acme = recalled(&stack, "acme").await;
     assert!(acme.contains("acme;token-of-acme;a secret"), "{acme}");
     let globex = recalled(&stack, "globex").await;
@@ -111,7 +103,7 @@ async fn a_tenant_does_not_see_the_state_of_another_one() {
 #[tokio::test]
 async fn one_connection_for_all_is_what_it_says() {
     let stack = stack("").await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     recalled(&stack, "acme").await;
     let globex = recalled(&stack, "globex").await;
     assert!(globex.contains("everybody;no token"), "{globex}");
@@ -121,7 +113,7 @@ async fn one_connection_for_all_is_what_it_says() {
 #[tokio::test]
 async fn connections_of_tenants_are_bounded_and_end_when_nobody_uses_them() {
     let stack = stack("per = \"tenant\"\nmax_connections = 1\nkeep_idle = \"2s\"\n").await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     for tenant in ["acme", "globex"] {
         assert!(recalled(&stack, tenant).await.contains(tenant));
     }
@@ -137,7 +129,7 @@ async fn connections_of_tenants_are_bounded_and_end_when_nobody_uses_them() {
 #[tokio::test]
 async fn a_server_is_for_the_tenants_and_agents_that_it_names() {
     let stack = stack("tenants = [\"acme\"]\nagents = [\"clerk\"]\n").await;
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let acme = create(&stack, &["--tenant", "acme"]).await;
     let globex = create(&stack, &["--tenant", "globex"]).await;
     turn_of(&stack, &globex, "clerk").await;
@@ -164,7 +156,7 @@ async fn a_call_for_another_tenant_does_not_reach_the_server() {
     stack.configure(&format!(
         "{AUTH}\n[agents.clerk]\nprovider = \"scripted\"\nmodel = \"scripted\"\ntools = [\"notes__*\"]\n{table}"
     ));
-    let _running = one_worker(&stack).await;
+    let _running = stack.start_with_one_worker().await;
     let globex = create(&stack, &["--tenant", "globex"]).await;
     let (_, events) = turn_of(&stack, &globex, "clerk").await;
     assert_eq!(observe(&events, "notes__recall")["is_error"], true);
