@@ -113,8 +113,10 @@ test("conversations are begun, found, opened, renamed and deleted, and files are
   const first = await openedId(page);
   await enter(page, "link", "New conversation");
   await see(page, ".timeline", "Send a message to begin.");
+  // Chromium is told to hand the chooser over before the key is pressed, and not at the same time.
+  const chosen = page.waitForEvent("filechooser");
   await tabTo(page, "button", "Attach files");
-  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.keyboard.press("Enter")]);
+  const [chooser] = await Promise.all([chosen, page.keyboard.press("Enter")]);
   await chooser.setFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("Remember the milk.") });
   await page.locator("[data-attachment=ready]").waitFor();
   await enter(page, "button", "Remove notes.txt");
