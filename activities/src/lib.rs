@@ -31,6 +31,7 @@ mod remote;
 mod retry_after;
 mod run_tool;
 mod save;
+mod secrets;
 mod stopping;
 mod think;
 mod tool_threads;

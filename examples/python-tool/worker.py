@@ -1,7 +1,8 @@
 """Two tools for Everturn in Python: activities on a task queue of their own.
 
 `transfer` must not happen twice; `statement` only reads. Both keep to one file, LEDGER. A large statement is sent to the
-gateway at EVERTURN_URL, with the key EVERTURN_TOKEN where one is needed.
+gateway at EVERTURN_URL, with the key EVERTURN_TOKEN where one is needed. With EVERTURN_CODEC_KEYS, what goes through
+Temporal is encrypted (codec.py).
 """
 
 import asyncio
@@ -17,6 +18,8 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
+
+from codec import data_converter
 
 LEDGER = Path(os.environ.get("LEDGER", "ledger.txt"))
 GATEWAY = os.environ.get("EVERTURN_URL")
@@ -96,7 +99,8 @@ async def statement(call: Call) -> str | None:
 
 
 async def main() -> None:
-    client = await Client.connect(os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233"))
+    address = os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233")
+    client = await Client.connect(address, data_converter=data_converter())
     queue = os.environ.get("TASK_QUEUE", "python-tools")
     await Worker(client, task_queue=queue, activities=[transfer, statement]).run()
 

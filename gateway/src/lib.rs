@@ -12,11 +12,12 @@
 //! - [`connections`]: what happens before a request is whole, and before it is known who sends it
 //! - `ports`: what the gateway is connected to
 //! - `deliveries`: what readers were shown, for traces
-//! - `listed`: conversations as answers and streams show them
+//! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail
 //! - `schema`, `fields`, `loopback`: small helpers
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
+mod audited;
 pub mod config;
 pub mod connections;
 mod deliveries;
@@ -33,7 +34,8 @@ mod schema;
 mod server;
 pub mod turns;
 
-pub use config::{AuthConfig, GatewayConfig, OwnerLimits, RequestRate, TenantLimits};
+pub use audited::AuditEntryBody;
+pub use config::{AuditConfig, AuthConfig, GatewayConfig, OwnerLimits, RequestRate, TenantLimits};
 pub use deliveries::{DeliveredEvent, Deliveries};
 pub use http::{
     auth, problem,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use everturn_store::{
-    AgentExecutions, BlobFiles, Conversations, EventReader, Keys, OutsideTools, TenantUsage,
-    ToolResults,
+    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Keys, OutsideTools,
+    TenantUsage, Tenants, ToolResults,
 };
 use everturn_stream::{SharedCounts, StreamReader};
 
@@ -27,6 +27,10 @@ pub struct Ports {
     pub blobs: BlobFiles,
     /// What tenants took of models.
     pub usage: Arc<dyn TenantUsage>,
+    /// Who did what.
+    pub audit: Arc<dyn AuditTrail>,
+    /// What the store knows of tenants.
+    pub tenants: Arc<dyn Tenants>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
     /// The texts that models are writing now.

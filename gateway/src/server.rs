@@ -59,11 +59,14 @@ pub async fn serve(
             None => std::future::pending().await,
         }
     };
+    let refusals = state.auth.refusals();
     tokio::select! {
         () = server.run(listener, last_stream) => {}
+        () = refusals.run() => {}
         () = sharing => {}
         () = stop => tracing::warn!("the gateway stops with connections still open"),
     }
+    refusals.end().await;
     if let Some(share) = &share {
         share.end().await;
     }

@@ -39,6 +39,8 @@ impl Stack {
             results: Arc::new(store.clone()),
             blobs: BlobFiles::new(Arc::new(store.clone()), None, BlobRules::default()),
             keys: Arc::new(store.clone()),
+            audit: Arc::new(store.clone()),
+            tenants: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::new(RecordingTurns::default()),
         };

@@ -1,3 +1,19 @@
+CREATE FUNCTION public.audit_events_append() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(418581342580);
+    NEW.id := COALESCE((SELECT MAX(id) FROM audit_events), 0) + 1;
+    RETURN NEW;
+END
+$$;
+CREATE FUNCTION public.audit_events_refuse() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'an entry of the audit trail stays as it was written until its retention is over';
+END
+$$;
 CREATE TABLE public.agent_definitions (
     hash text NOT NULL COLLATE pg_catalog."C",
     definition jsonb NOT NULL
@@ -60,6 +76,21 @@ CREATE TABLE public.approval_answers (
     answer_id text NOT NULL COLLATE pg_catalog."C",
     answered_by text NOT NULL COLLATE pg_catalog."C",
     answered_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.audit_events (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    keep_until timestamp with time zone NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    actor_kind text NOT NULL COLLATE pg_catalog."C",
+    actor_id text NOT NULL COLLATE pg_catalog."C",
+    action text NOT NULL COLLATE pg_catalog."C",
+    target_kind text NOT NULL COLLATE pg_catalog."C",
+    target_id text NOT NULL COLLATE pg_catalog."C",
+    outcome text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL COLLATE pg_catalog."C",
+    request_id text NOT NULL COLLATE pg_catalog."C",
+    details text NOT NULL
 );
 CREATE TABLE public.blobs (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -276,6 +307,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.approval_answers
     ADD CONSTRAINT approval_answers_pkey PRIMARY KEY (conversation_id, execution_id, answer_id);
+ALTER TABLE ONLY public.audit_events
+    ADD CONSTRAINT audit_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.client_tool_claims
@@ -331,6 +364,9 @@ CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING
 CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
 CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX api_keys_ended_sessions ON public.api_keys USING btree (expires_at) WHERE (kind = 'session'::text);
+CREATE INDEX audit_events_by_action ON public.audit_events USING btree (action, id);
+CREATE INDEX audit_events_by_tenant ON public.audit_events USING btree (tenant_id, id);
+CREATE INDEX audit_events_by_time ON public.audit_events USING btree (at);
 CREATE INDEX blobs_by_conversation ON public.blobs USING btree (conversation_id) WHERE (conversation_id IS NOT NULL);
 CREATE UNIQUE INDEX blobs_by_upload ON public.blobs USING btree (tenant_id, owner_id, upload_key) WHERE (upload_key IS NOT NULL);
 CREATE INDEX blobs_unattached ON public.blobs USING btree (tenant_id, created_at) WHERE (conversation_id IS NULL);
@@ -345,6 +381,10 @@ CREATE INDEX removed_objects_due ON public.removed_objects USING btree (remove_a
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 CREATE INDEX turn_checks_due ON public.turn_checks USING btree (due_at, conversation_id);
+CREATE TRIGGER audit_events_append BEFORE INSERT ON public.audit_events FOR EACH ROW EXECUTE FUNCTION public.audit_events_append();
+CREATE TRIGGER audit_events_no_delete BEFORE DELETE ON public.audit_events FOR EACH ROW WHEN ((old.keep_until > clock_timestamp())) EXECUTE FUNCTION public.audit_events_refuse();
+CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON public.audit_events FOR EACH STATEMENT EXECUTE FUNCTION public.audit_events_refuse();
+CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON public.audit_events FOR EACH ROW EXECUTE FUNCTION public.audit_events_refuse();
 ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.agent_execution_events

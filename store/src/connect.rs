@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, Blobs, ConnectionUsage, Conversations, EventReader, Keys, LostWorkers,
-        OutsideTools, Reconciliation, Result, Retention, TenantUsage, ToolResults, TraceContexts,
-        TurnStore, WorkerLeases,
+        AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader, Keys,
+        LostWorkers, OutsideTools, Reconciliation, Result, Retention, TenantUsage, Tenants,
+        ToolResults, TraceContexts, TurnStore, WorkerLeases,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -40,6 +40,10 @@ pub struct Store {
     pub keys: Arc<dyn Keys>,
     /// For gateways and operators.
     pub usage: Arc<dyn TenantUsage>,
+    /// For gateways and operators.
+    pub audit: Arc<dyn AuditTrail>,
+    /// For gateways.
+    pub tenants: Arc<dyn Tenants>,
     /// For gateways and workers.
     pub traces: Arc<dyn TraceContexts>,
     /// For gateways and workers, by way of [`BlobFiles`](crate::BlobFiles).
@@ -63,6 +67,8 @@ impl Store {
         + Retention
         + Keys
         + TenantUsage
+        + AuditTrail
+        + Tenants
         + TraceContexts
         + Blobs
         + ConnectionUsage
@@ -82,6 +88,8 @@ impl Store {
             retention: store.clone(),
             keys: store.clone(),
             usage: store.clone(),
+            audit: store.clone(),
+            tenants: store.clone(),
             traces: store.clone(),
             blobs: store.clone(),
             connections: store,

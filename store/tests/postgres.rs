@@ -58,6 +58,12 @@ impl Backend for Database {
         let mut connection = self.connection().await;
         sqlx::query(text).execute(&mut connection).await.unwrap();
     }
+
+    async fn refused(&self, text: &'static str) -> Option<String> {
+        let mut connection = self.connection().await;
+        let done = sqlx::query(text).execute(&mut connection).await;
+        done.err().map(|error| error.to_string())
+    }
 }
 
 conformance_suite!(Database::migrated().await);
@@ -299,7 +305,7 @@ async fn a_large_conversation_is_removed_in_a_time_of_its_own() {
         .await;
     assert!(
         store
-            .delete_conversation(&tenant(), "deleted")
+            .delete_conversation(&tenant(), "deleted", None)
             .await
             .unwrap()
     );

@@ -73,7 +73,12 @@ async fn files_are_written_read_and_removed() {
     let refused = without.file(&tenant(), &left.id).await;
     assert!(matches!(refused, Err(StoreError::ObjectsUnavailable(_))));
 
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(
+        store
+            .delete_conversation(&tenant(), "c", None)
+            .await
+            .unwrap()
+    );
     assert_eq!(files.file(&tenant(), &kept.id).await.unwrap(), None);
     assert_eq!(files.remove_objects().await.unwrap(), 1);
     assert_eq!(s3.objects(PREFIX), [left.id.as_str()]);

@@ -71,6 +71,12 @@ impl Backend for SqliteFile {
         let mut connection = raw(&self.path()).await;
         sqlx::query(text).execute(&mut connection).await.unwrap();
     }
+
+    async fn refused(&self, text: &'static str) -> Option<String> {
+        let mut connection = raw(&self.path()).await;
+        let done = sqlx::query(text).execute(&mut connection).await;
+        done.err().map(|error| error.to_string())
+    }
 }
 
 async fn raw(path: &Path) -> SqliteConnection {
@@ -98,6 +104,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "agent_executions",
         "api_keys",
         "approval_answers",
+        "audit_events",
         "blobs",
         "client_tool_claims",
         "context_cuts",

@@ -39,6 +39,17 @@ const STREAMS_CUT: Metric = Metric::counter(
     "Streams that ended without being asked to, by the reason.",
     &["reason"],
 );
+const MEMORY_HELD: Metric = Metric::gauge(
+    "everturn_memory_held_bytes",
+    "Bytes that are held for tenants: frames, pages, bodies of requests and answers.",
+    &[],
+);
+const OVER_MEMORY: Metric = Metric::counter(
+    "everturn_over_memory_total",
+    "What had to wait because its tenant held more than its share of memory: each `reader` that was sent back to the \
+     store, and each `request` that was refused.",
+    &["what"],
+);
 const CONNECTIONS_REFUSED: Metric = Metric::counter(
     "everturn_connections_refused_total",
     "Connections that were closed before an answer because of a limit, by the reason.",
@@ -68,6 +79,8 @@ pub(crate) const ALL: &[&Metric] = &[
     &TAILS,
     &STREAM_LAG,
     &STREAMS_CUT,
+    &MEMORY_HELD,
+    &OVER_MEMORY,
     &CONNECTIONS_REFUSED,
     &RECONCILED,
     &LOST_WORKERS,
@@ -98,6 +111,16 @@ pub fn connected(missed: u32) {
 /// A stream has ended without being asked to.
 pub fn cut(reason: &'static str) {
     STREAMS_CUT.add(1, &[reason]);
+}
+
+/// So many bytes are held for tenants now.
+pub fn memory_held(bytes: usize) {
+    MEMORY_HELD.set(bytes, &[]);
+}
+
+/// A `reader` was sent back to the store, or a `request` was refused, because its tenant held too much.
+pub fn over_memory(what: &'static str) {
+    OVER_MEMORY.add(1, &[what]);
 }
 
 /// A connection was closed because of a limit: all are taken (`full`), its address has as many as it may (`address`), or

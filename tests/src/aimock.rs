@@ -1,9 +1,10 @@
 //! Providers as another project mocks them (npm `@copilotkit/aimock`), so that our reading of the wires is not checked by
 //! our own writing of them alone.
 
-use std::{path::Path, process::Stdio};
+use std::{fs, path::Path, process::Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use crate::{temporal::free_port, wait};
@@ -12,11 +13,25 @@ use crate::{temporal::free_port, wait};
 pub struct Aimock {
     port: u16,
     _process: Child,
+    _fixtures: Option<TempDir>,
 }
 
 impl Aimock {
     /// Starts one that answers by `tests/aimock/fixtures.json`, and waits until it listens.
     pub async fn start() -> Self {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Self::reading(&tests.join("aimock/fixtures.json"), None).await
+    }
+
+    /// Starts one that answers by these fixtures (`FixtureFile` in the types of the package).
+    pub async fn answering(fixtures: &Value) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("fixtures.json");
+        fs::write(&file, fixtures.to_string()).unwrap();
+        Self::reading(&file, Some(directory)).await
+    }
+
+    async fn reading(file: &Path, directory: Option<TempDir>) -> Self {
         let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
         let program = tests.join("../.tools/aimock/node_modules/@copilotkit/aimock/dist/cli.js");
         assert!(program.is_file(), "run `make aimock`");
@@ -26,7 +41,7 @@ impl Aimock {
             .args(["--host", "127.0.0.1", "--log-level", "warn", "--port"])
             .arg(port.to_string())
             .arg("--fixtures")
-            .arg(tests.join("aimock/fixtures.json"))
+            .arg(file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .kill_on_drop(true)
@@ -40,6 +55,7 @@ impl Aimock {
         Self {
             port,
             _process: process,
+            _fixtures: directory,
         }
     }
 
@@ -48,7 +64,7 @@ impl Aimock {
         format!("http://127.0.0.1:{}/{path}/", self.port)
     }
 
-    /// Returns the requests so far, with `path` and `body`.
+    /// Returns the requests so far, with `path`, `body`, `response`, and `timestamp` in milliseconds.
     pub async fn requests(&self) -> Vec<Value> {
         let url = format!("http://127.0.0.1:{}/__aimock/journal", self.port);
         let answer = reqwest::get(url).await.unwrap();

@@ -21,11 +21,16 @@ pub struct Appender {
 impl Appender {
     /// Begins a turn in a conversation, which is created when it is unknown. The conversation has one more event then.
     pub async fn begin(store: &Store, conversation_id: &str) -> Self {
+        Self::begin_for(store, DEFAULT_TENANT, conversation_id).await
+    }
+
+    /// As [`Appender::begin`], in a conversation of this tenant.
+    pub async fn begin_for(store: &Store, tenant_id: &str, conversation_id: &str) -> Self {
         let message_id = Uuid::now_v7().to_string();
         let agent_execution_id = ids::root_execution_id(conversation_id, &message_id);
         let mut begin = BeginTurn {
             conversation_id: conversation_id.to_owned(),
-            tenant_id: DEFAULT_TENANT.to_owned(),
+            tenant_id: tenant_id.to_owned(),
             message_id: message_id.clone(),
             content: Some("Begin.".to_owned()),
             agent_execution_id: agent_execution_id.clone(),

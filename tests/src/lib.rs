@@ -15,6 +15,7 @@
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and the processes that they read from
 //! - [`collector`]: the OpenTelemetry Collector
 //! - [`count`]: a number that rises in other tasks, and that a test waits for
+//! - [`engine_dump`]: everything that Temporal and Redis keep, as text
 //! - [`append`]: turns that nobody runs, whose batches are saved without a worker
 //! - [`outage`]: messages that come while the engine is away
 //! - [`soak`]: many short turns, and what they leave
@@ -33,6 +34,7 @@ pub mod backends;
 pub mod collector;
 pub mod count;
 pub mod crowd;
+pub mod engine_dump;
 pub mod events;
 mod failpoints;
 pub mod mcp;

@@ -1,7 +1,12 @@
 //! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
 //! CLI.
 
-use std::{collections::BTreeMap, path::Path, process::Output, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Output,
+    sync::Mutex,
+};
 
 use everturn_proto::ids;
 use everturn_test_servers::{
@@ -86,13 +91,18 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
         .await
 }
 
-/// Starts a dev server that keeps everything in memory. `dynamic_config` are settings, each `key=value`.
-fn dev_server(port: u16, metrics_port: Option<u16>, dynamic_config: Vec<String>) -> TemporalServer {
+/// Starts a dev server that keeps everything in memory, or in a file. `dynamic_config` are settings, each `key=value`.
+fn dev_server(
+    port: u16,
+    metrics_port: Option<u16>,
+    dynamic_config: Vec<String>,
+    database: Option<PathBuf>,
+) -> TemporalServer {
     let log = std::env::temp_dir().join(format!("everturn-test-temporal-{port}.log"));
     let options = TemporalOptions {
         binary: binary(),
         port,
-        database: None,
+        database,
         log,
         has_ui: false,
         dynamic_config,
@@ -124,8 +134,17 @@ impl Temporal {
 
     /// Starts a dev server that keeps everything in memory, with these settings, each `key=value`.
     pub async fn dev_with(dynamic_config: Vec<String>) -> Self {
+        Self::dev_of(dynamic_config, None).await
+    }
+
+    /// Starts a dev server that keeps everything in this file.
+    pub async fn dev_in(database: &Path) -> Self {
+        Self::dev_of(Vec::new(), Some(database.to_owned())).await
+    }
+
+    async fn dev_of(dynamic_config: Vec<String>, database: Option<PathBuf>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
-        let server = dev_server(port, metrics_port, dynamic_config.clone());
+        let server = dev_server(port, metrics_port, dynamic_config.clone(), database);
         let temporal = Self {
             port,
             metrics_port,
@@ -168,7 +187,12 @@ impl Temporal {
 
     /// Starts a dev server again, after [`Temporal::stop`].
     pub async fn start_empty(&self) {
-        let server = dev_server(self.port, self.metrics_port, self.dynamic_config.clone());
+        let server = dev_server(
+            self.port,
+            self.metrics_port,
+            self.dynamic_config.clone(),
+            None,
+        );
         *self.dev_server().lock().unwrap() = Some(server);
         self.client().await;
     }

@@ -98,10 +98,12 @@ impl App {
                     roles::config::check(&cli.common, options, self.tools)
                 }
             },
+            Command::Codec(options) => roles::codec_key::run(options.command),
             Command::Replay(options) => roles::replay::run(&cli.common, options).await,
             Command::Retention(options) => {
                 Box::pin(roles::retention::run(&cli.common, options)).await
             }
+            Command::Audit(options) => roles::audit::run(&cli.common, options).await,
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
             Command::Chat(options) => Box::pin(chat::run(&cli.common, options)).await,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
+use everturn_codec::Codec;
 use everturn_gateway::turns::RegisterError;
 use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
@@ -21,7 +22,7 @@ use temporalio_client::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{cli::Common, telemetry::Telemetry};
+use crate::{cli::Common, config::CodecConfig, telemetry::Telemetry};
 
 /// The shortest pause between two tries.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
@@ -102,13 +103,16 @@ pub struct Connected {
 pub async fn everything(
     common: &Common,
     postgres: PostgresOptions,
+    codec: &CodecConfig,
     telemetry: &Telemetry,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connected> {
+    // What is wrong with the keys is told before anything is waited for.
+    let codec = codec.codec()?;
     telemetry.waits_for("the database");
     let store = store(common, postgres, shutdown).await?;
     telemetry.waits_for("Temporal");
-    let client = temporal(shutdown).await?;
+    let client = with_codec(temporal(shutdown).await?, codec.as_ref());
     register_search_attributes(&client, shutdown).await?;
     Ok(Connected {
         client,
@@ -225,6 +229,14 @@ pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
     let address = connection.target.to_string();
     let connection = connect(connection, &address, None, shutdown).await?;
     Ok(Client::new(connection, client)?)
+}
+
+/// The same connection. What goes through it is encrypted, and decrypted on the way back.
+pub fn with_codec(mut client: Client, codec: Option<&Codec>) -> Client {
+    if let Some(codec) = codec {
+        client.options_mut().data_converter = codec.converter();
+    }
+    client
 }
 
 /// What the environment says of Temporal (TEMPORAL_*, temporal.toml), for people. Connects to nothing.

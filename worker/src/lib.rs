@@ -3,6 +3,7 @@
 //!
 //! - [`App`]: the whole binary, with tools of one's own; [`TypedTool`] is what they implement
 //! - [`cli`]: the command line
+//! - `audit`: what operators and processes leave in the audit trail
 //! - [`logging`]: what is written to standard error
 //! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: Temporal and the store, waited for with back-off
@@ -18,6 +19,7 @@
 //! Must not be here: state that a second gateway or worker would not have.
 
 mod app;
+mod audit;
 pub mod chat;
 pub mod cli;
 pub mod config;

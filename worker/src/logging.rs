@@ -3,7 +3,9 @@
 use std::{fmt, io::IsTerminal, panic};
 
 use anyhow::Context;
-use tracing_subscriber::{EnvFilter, fmt::SubscriberBuilder};
+use tracing_subscriber::{
+    EnvFilter, fmt::SubscriberBuilder, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 /// How a log entry is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,22 +40,34 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// genai logs what providers answer, and a provider may repeat a key in its words (docs/libraries.md, genai: its log holds
-/// what providers say). So nothing of it is ever logged, whatever the filter says; what matters is in our own entries.
-const NEVER: &str = "genai=off";
+/// Libraries whose entries never reach the log, whatever the filter says, because they repeat what others have sent:
+/// genai what providers answer, rmcp what MCP servers answer, and both may repeat a key (docs/libraries.md, the logs of
+/// genai and rmcp). What matters of their errors is in our own entries.
+const NEVER: [&str; 2] = ["genai", "rmcp"];
+
+/// Says whether entries of this target may be logged: those of the crates of [`NEVER`] and of all their modules may not.
+fn may_be_logged(target: &str) -> bool {
+    let library = target.split("::").next().unwrap_or(target);
+    !NEVER.contains(&library)
+}
 
 /// Writes the entries that pass the filter from here on.
 pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     let parsed = EnvFilter::try_new(filter)
-        .with_context(|| format!("`{filter}` is not a log filter"))?
-        .add_directive(NEVER.parse()?);
+        .with_context(|| format!("`{filter}` is not a log filter"))?;
+    let allowed = filter_fn(|entry| may_be_logged(entry.target()));
     let log = SubscriberBuilder::default()
         .with_env_filter(parsed)
         .with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Text => log
+            .with_ansi(std::io::stderr().is_terminal())
+            .finish()
+            .with(allowed)
+            .init(),
         LogFormat::Json => {
-            log.json().flatten_event(true).with_span_list(false).init();
+            let log = log.json().flatten_event(true).with_span_list(false);
+            log.finish().with(allowed).init();
             // A panic is a JSON entry, too, for programs that read the log line by line.
             panic::set_hook(Box::new(
                 |panic| tracing::error!(%panic, "a thread panicked"),
@@ -68,5 +82,20 @@ pub fn report_failure(error: &anyhow::Error, format: LogFormat) {
     match format {
         LogFormat::Text => eprintln!("everturn: {error:#}"),
         LogFormat::Json => tracing::error!(error = format!("{error:#}"), "everturn has failed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_that_repeat_what_they_are_sent_are_never_logged() {
+        for target in ["genai", "genai::webc", "rmcp", "rmcp::transport::worker"] {
+            assert!(!may_be_logged(target), "{target}");
+        }
+        for target in ["everturn_worker", "rmcp_like", "temporalio_client", ""] {
+            assert!(may_be_logged(target), "{target}");
+        }
     }
 }

@@ -11,13 +11,12 @@ use reqwest::{
 use url::Host;
 
 use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
+use crate::secrets::Secrets;
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
 /// the activity has a deadline of its own.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(2);
-/// Shorter keys are placeholders like `demo`, and ordinary words in a message.
-const MIN_SECRET_BYTES: usize = 8;
 /// The version of Anthropic's wire that the adapter knows.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
@@ -72,7 +71,7 @@ pub(super) struct Endpoint {
     /// The headers of each request: the key, and those of the configuration.
     pub(super) headers: BTreeMap<String, String>,
     /// The key and the values of the configured headers, which are cut out of messages.
-    secrets: Vec<String>,
+    secrets: Secrets,
     gate: Option<Gate>,
 }
 
@@ -96,17 +95,12 @@ impl Endpoint {
         };
         let key = provider.api_key.as_deref().map(str::trim);
         let key = key.filter(|key| !key.is_empty());
-        let values = provider.headers.values().map(|value| value.trim());
+        let values = provider.headers.values().map(String::as_str);
         Ok(Self {
             url,
             headers: headers(name, provider, key)?,
             gate: Gate::new(name, provider.limits),
-            secrets: key
-                .into_iter()
-                .chain(values)
-                .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
-                .map(str::to_owned)
-                .collect(),
+            secrets: Secrets::of(key.into_iter().chain(values)),
         })
     }
 
@@ -141,18 +135,9 @@ impl Endpoint {
         }
     }
 
-    /// The message without the secrets: a provider may repeat one in its words, whatever the error. The message may have been
-    /// shortened in the middle of one.
+    /// The message without the secrets: a provider may repeat one in its words, whatever the error.
     pub(super) fn without_secrets(&self, message: String) -> String {
-        let without = |message: String, secret: &String| {
-            let message = message.replace(secret, "***");
-            let beginnings = (MIN_SECRET_BYTES..secret.len()).rev();
-            let whole = beginnings
-                .filter_map(|bytes| secret.get(..bytes))
-                .find_map(|beginning| message.strip_suffix(beginning));
-            whole.map_or_else(|| message.clone(), |whole| format!("{whole}***"))
-        };
-        self.secrets.iter().fold(message, without)
+        self.secrets.cut(message)
     }
 }
 

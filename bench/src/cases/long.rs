@@ -39,6 +39,11 @@ const MOST_MISSES: usize = 10;
 const MOST_EVENTS: f64 = 16.0;
 const MOST_BYTES: f64 = 2500.0;
 const MOST_SLOWDOWN: f64 = 1.5;
+/// What a call of a step with many may add to the history.
+const MOST_WIDE_EVENTS: f64 = 8.0;
+const MOST_WIDE_BYTES: f64 = 1250.0;
+/// The part of its tokens, in percent, that the context must come to: it is compacted at the step that would exceed them.
+const LEAST_OF_TOKENS: usize = 95;
 /// The longest time that passes between a request and the kill of the worker.
 const KILL_WITHIN_MS: usize = 40;
 
@@ -69,6 +74,8 @@ struct Seen {
     /// Whether each request begins with the whole of the one before.
     goes_on: Vec<bool>,
     last: Vec<Value>,
+    /// The steps that the last context says were made.
+    steps: usize,
     largest_tokens: usize,
     summaries: usize,
     without_task: usize,
@@ -79,6 +86,7 @@ struct Seen {
 struct Script {
     steps: usize,
     wide: usize,
+    tokens: usize,
     output_bytes: usize,
     seen: Arc<Mutex<Seen>>,
 }
@@ -90,6 +98,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     let script = Script {
         steps,
         wide: options.wide as usize,
+        tokens: options.tokens as usize,
         output_bytes: bytes.saturating_sub(STEP_BYTES),
         seen: Arc::default(),
     };
@@ -156,6 +165,13 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
         ),
         (seen.without_task == 0, "the task was left out".to_owned()),
         (
+            seen.largest_tokens * 100 >= script.tokens * LEAST_OF_TOKENS,
+            format!(
+                "the context came to {} of {} tokens",
+                seen.largest_tokens, script.tokens
+            ),
+        ),
+        (
             events_each <= MOST_EVENTS && bytes_each <= MOST_BYTES,
             format!("a step adds {events_each:.1} events and {bytes_each:.0} bytes"),
         ),
@@ -189,21 +205,36 @@ async fn wide(
         "wide_ms_per_call",
         took.as_secs_f64() * 1000.0 / float(calls as u64),
     );
-    let bytes: u64 = histories.iter().map(|it| it.bytes).sum();
-    samples.add(
-        "wide_history_bytes_per_call",
-        float(bytes) / float(calls as u64),
-    );
+    let each = |number: u64| float(number) / float(calls as u64);
+    let bytes_each = each(histories.iter().map(|it| it.bytes).sum());
+    let events_each = each(histories.iter().map(|it| it.events).sum());
+    samples.add("wide_history_bytes_per_call", bytes_each);
+    samples.add("wide_history_events_per_call", events_each);
     let events = world.stack.events(&conversation).await;
-    let observed = events::count(&events, "observe");
-    expected.push((
-        observed == calls,
-        format!("{observed} of {calls} wide calls ended"),
-    ));
-    expected.push((
-        seen.without_task == 0,
-        "the task of the wide turn was left out".to_owned(),
-    ));
+    events::assert_gap_free(&events);
+    let count = |event_type| events::count(&events, event_type);
+    let (acts, observes) = (count("act"), count("observe"));
+    expected.extend([
+        (
+            acts == calls && observes == calls && count("complete") == 1,
+            format!("of {calls} wide calls {acts} began and {observes} ended"),
+        ),
+        (
+            seen.calls.len() == script.wide_steps() + 1 + seen.summaries,
+            format!(
+                "the model was asked {} times for wide steps",
+                seen.calls.len()
+            ),
+        ),
+        (
+            seen.without_task == 0,
+            "the task of the wide turn was left out".to_owned(),
+        ),
+        (
+            events_each <= MOST_WIDE_EVENTS && bytes_each <= MOST_WIDE_BYTES,
+            format!("a wide call adds {events_each:.1} events and {bytes_each:.0} bytes"),
+        ),
+    ]);
     expected
 }
 
@@ -244,15 +275,16 @@ async fn killed(
         events::count(&events, "act"),
         events::count(&events, "observe"),
     );
-    // Each kill may cut one call of the model, which is then made again, and one that was asked for is not counted twice.
-    let asked = seen.calls.len() - seen.summaries - 1;
+    let steps = script.steps;
     expected.push((
-        acts == observes,
-        format!("{acts} calls, and {observes} results"),
+        acts == steps && observes == steps && events::count(&events, "complete") == 1,
+        format!("of {steps} calls {acts} began and {observes} ended in the killed turn"),
     ));
+    // Each kill may cut one call of the model, which is then made again.
+    let (asked, least) = (seen.calls.len(), steps + 1 + seen.summaries);
     expected.push((
-        acts + kills as usize >= asked && acts <= asked,
-        format!("{asked} calls were asked for, and {acts} were made"),
+        asked >= least && asked <= least + kills as usize,
+        format!("the model was asked {asked} times in the killed turn, and not {least}"),
     ));
     expected.push((
         seen.without_task == 0,
@@ -271,8 +303,8 @@ impl Script {
         (self.steps / self.wide).max(1)
     }
 
-    /// Asks for one tool after the other, and then answers. The context that the model is given has an end, so the script
-    /// counts by itself.
+    /// Asks for one tool after the other, and then answers. It tells by the number of the last step in the context how far the
+    /// turn is, also when a call is made again.
     fn answer(&self, request: &Request) -> Reply {
         let user = request.last("user");
         if user == WARM_UP {
@@ -282,7 +314,11 @@ impl Script {
         let tokens = seen.note(request);
         let is_summary = user.contains("Write a summary");
         seen.summaries += usize::from(is_summary);
-        let asked = seen.calls.len() - seen.summaries;
+        let asked = if user == WIDE {
+            seen.calls.len() - seen.summaries
+        } else {
+            seen.steps
+        };
         let reply = if is_summary {
             Reply::text("So far it went well.")
         } else if user == WIDE && asked < self.wide_steps() {
@@ -290,7 +326,7 @@ impl Script {
             (0..self.wide).fold(Reply::text("Many at once."), one)
         } else if user != WIDE && asked < self.steps {
             let input = json!({"output_bytes": self.output_bytes});
-            Reply::text("One more.").call("test_read", &input)
+            Reply::text(&format!("Step {}.", asked + 1)).call("test_read", &input)
         } else {
             Reply::text("These were many steps.")
         };
@@ -317,6 +353,11 @@ impl Seen {
             let tasks = [SEQUENTIAL, WIDE, KILLED];
             tasks.iter().any(|task| message["content"] == **task)
         };
+        let step = |message: &Value| {
+            let text = message["content"].as_str()?;
+            text.strip_prefix("Step ")?.strip_suffix('.')?.parse().ok()
+        };
+        self.steps = messages.iter().rev().find_map(step).unwrap_or_default();
         self.without_task += usize::from(!messages.iter().any(is_task));
         self.last = messages;
         let tokens = request.body.to_string().len() / BYTES_PER_TOKEN;

@@ -1,4 +1,7 @@
-"""The examples of the README, run as a user runs them: the wheel in an empty environment, against a real stack."""
+"""The examples of the README, and that of the project's, run as a user runs them.
+
+The wheel is in an empty environment, and the stack is a real one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from everturn import Everturn, timeline
 
 PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text("utf-8")
+FRONT = (PROJECT.parents[1] / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
+(HELLO,) = re.findall(r"```python\n(.*?)```", FRONT, re.S)
 (CONFIG,) = re.findall(r"```toml\n(.*?)```", README, re.S)
 SEND, STREAM, AFTER_A_CRASH, CLIENT_TOOL, APPROVAL, OWN_TESTS = EXAMPLES
 
@@ -102,6 +107,12 @@ def test_send(stack: Stack, installed: Installed) -> None:
     assert installed.run("-c", at(stack, SEND)).startswith("6 * 7 = 42.")
 
 
+def test_the_example_of_the_projects_readme(stack: Stack, installed: Installed) -> None:
+    first, rest = installed.run("-c", at(stack, HELLO)).split("\n", 1)
+    assert first.startswith("2 + 2 = 4.")
+    assert "21 * 2 = 42." in rest
+
+
 def test_client_tool(stack: Stack, installed: Installed) -> None:
     assert "returned: Bread and cheese." in installed.run("-c", at(stack, CLIENT_TOOL))
 
@@ -177,6 +188,6 @@ def test_own_tests(installed: Installed) -> None:
 
 def test_the_wheel_is_typed(installed: Installed) -> None:
     installed.pip_install("mypy", "pytest")
-    for number, program in enumerate(EXAMPLES):
+    for number, program in enumerate([*EXAMPLES, HELLO]):
         (installed.folder / f"example_{number}.py").write_text(program, "utf-8")
         installed.run("-m", "mypy", "--strict", f"example_{number}.py")

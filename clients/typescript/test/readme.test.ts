@@ -1,6 +1,6 @@
 /**
- * The examples of README.md, as they are printed there: the package is packed, installed in an empty project, and run
- * against a real gateway (EVERTURN_BIN, EVERTURN_TEMPORAL_BIN; `make clients` sets both).
+ * The examples of README.md, and that of the project's README.md, as they are printed there: the package is packed, installed in
+ * an empty project, and run against a real gateway (EVERTURN_BIN, EVERTURN_TEMPORAL_BIN; `make clients` sets both).
  */
 
 import assert from "node:assert/strict";
@@ -14,9 +14,8 @@ import { ROOT } from "./support/transcripts.js";
 
 const PACKAGE = `${ROOT}clients/typescript`;
 const README = readFileSync(`${PACKAGE}/README.md`, "utf8");
-const EXAMPLES = new Map(
-  [...README.matchAll(/<!-- example: (\S+) -->\n```ts\n([^]*?)```/g)].map(([, name, code]) => [name!, code!]),
-);
+const FRONT = readFileSync(`${ROOT}README.md`, "utf8");
+const EXAMPLES = new Map([...examplesOf(README), ...examplesOf(FRONT)]);
 /** The address that the examples name. */
 const ADDRESS = "http://127.0.0.1:8080";
 const skip = process.env["EVERTURN_BIN"] ? false : "EVERTURN_BIN names no everturn: use `make clients`";
@@ -37,6 +36,11 @@ after(() => {
   gateway?.stop();
   if (project) rmSync(project, { recursive: true, force: true });
 });
+
+/** The examples of a text, by their names. */
+function examplesOf(text: string): [string, string][] {
+  return [...text.matchAll(/<!-- example: (\S+) -->\n```ts\n([^]*?)```/g)].map(([, name, code]) => [name!, code!]);
+}
 
 /** Packs the package and installs it, as `npm install` of the published one would. */
 function installPackage(into: string): void {
@@ -125,6 +129,16 @@ test("approval", { skip }, async () => {
   assert.match(await run("approval"), /\{ to: 'ada@example.com' \} complete/);
 });
 
+test("the example of the project's README sends and streams", { skip }, async () => {
+  const printed = await run("hello");
+  assert.match(printed, /^2 \+ 2 = 4\./);
+  for (const shown of [/^calculate: done$/m, /…$/m, /^21 \* 2 = 42\./m]) assert.match(printed, shown);
+});
+
+test("no example in TypeScript is without a name, so that none is left out", () => {
+  for (const text of [README, FRONT]) assert.equal(text.match(/^```ts$/gm)?.length, examplesOf(text).length);
+});
+
 test("the types fit strict projects, of Node without the types of browsers, and of browsers with a bundler", { skip }, () => {
   const types = { types: ["node"], typeRoots: [`${PACKAGE}/node_modules/@types`] };
   const bundled = { module: "ESNext", moduleResolution: "Bundler", types: [] };
@@ -153,7 +167,7 @@ test("the package has no dependencies, and is small", { skip }, () => {
 });
 
 test("every example is run", () => {
-  assert.deepEqual([...EXAMPLES.keys()], ["send", "stream", "resume", "cursor", "client-tool", "approval"]);
+  assert.deepEqual([...EXAMPLES.keys()], ["send", "stream", "resume", "cursor", "client-tool", "approval", "hello"]);
 });
 
 test("the timeline of the client is the API's, also of a long conversation in pages", { skip }, async () => {

@@ -50,8 +50,8 @@ pub struct AuthConfig {
     pub key_lifetime: Option<Duration>,
     /// How often an open stream checks whether its key was revoked. Default 10 s.
     pub stream_check: Duration,
-    /// Tokens of an identity provider; none by default.
-    pub oidc: Option<OidcConfig>,
+    /// The identity providers whose tokens are taken; none by default. Each issuer is there once.
+    pub oidc: Vec<OidcConfig>,
 }
 
 impl Default for AuthConfig {
@@ -68,7 +68,7 @@ impl Default for AuthConfig {
             max_sessions: MAX_SESSIONS,
             key_lifetime: None,
             stream_check: Duration::from_secs(10),
-            oidc: None,
+            oidc: Vec::new(),
         }
     }
 }
@@ -78,6 +78,9 @@ impl Default for AuthConfig {
 pub struct OidcConfig {
     /// The issuer, exactly as `iss` of its tokens says it. Its discovery document names the keys.
     pub issuer: String,
+    /// The tenants that its tokens may name. `None`: any. Issuers of one gateway have no tenant in common, because whoever
+    /// signs for a tenant may also say who somebody is in it.
+    pub tenants: Option<Vec<String>>,
     /// What must be in `aud`: this API's name at the issuer.
     pub audience: String,
     /// What a token may be signed with. Default RS256, which every issuer has.
@@ -86,7 +89,8 @@ pub struct OidcConfig {
     pub tenant_claim: String,
     /// Claim with the scopes: words in one string, or a list. Default `scope`.
     pub scope_claim: String,
-    /// What a word of that claim allows. Default: `read`, `write` and `approve` allow what they say.
+    /// What a word of that claim allows. Default: `read`, `write` and `approve` allow what they say. A word like `admin` may
+    /// mean something else at an issuer, so it allows nothing unless it is configured.
     pub scopes: BTreeMap<String, Vec<Scope>>,
     /// What a token without that claim may do. Default nothing.
     pub default_scopes: Vec<Scope>,
@@ -110,11 +114,12 @@ impl OidcConfig {
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
+            tenants: None,
             audience: audience.into(),
             algorithms: vec![Algorithm::RS256],
             tenant_claim: "tenant".to_owned(),
             scope_claim: "scope".to_owned(),
-            scopes: Scope::ALL
+            scopes: Scope::OF_USERS
                 .into_iter()
                 .map(|scope| (scope.as_str().to_owned(), vec![scope]))
                 .collect(),

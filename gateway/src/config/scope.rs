@@ -11,11 +11,28 @@ pub enum Scope {
     Write,
     /// Answer approvals. Not part of `write`: who may talk to an agent need not be who allows its tools.
     Approve,
+    /// Have what the engine holds of the whole tenant decrypted. It is part of no other scope.
+    Codec,
+    /// Look after the caller's own tenant: its audit trail, keys and usage. Part of no other scope but `admin:all`.
+    Admin,
+    /// Look after every tenant. `admin` is part of it.
+    AdminAll,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Write,
+        Self::Approve,
+        Self::Codec,
+        Self::Admin,
+        Self::AdminAll,
+    ];
+
+    /// Those that whoever needs no credential has, and that a token has by its own words. Those of an admin, and
+    /// the codec's, are given on purpose only.
+    pub const OF_USERS: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
 
     /// Its word, as in tokens and configurations.
     pub fn as_str(self) -> &'static str {
@@ -23,6 +40,9 @@ impl Scope {
             Self::Read => "read",
             Self::Write => "write",
             Self::Approve => "approve",
+            Self::Codec => "codec",
+            Self::Admin => "admin",
+            Self::AdminAll => "admin:all",
         }
     }
 
@@ -31,11 +51,15 @@ impl Scope {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 
-    fn bit(self) -> u8 {
+    /// What it allows, with the scopes that are part of it.
+    fn bits(self) -> u8 {
         match self {
             Self::Read => 1,
             Self::Write => 2,
             Self::Approve => 4,
+            Self::Admin => 8,
+            Self::AdminAll => 16 | Self::Admin.bits(),
+            Self::Codec => 32,
         }
     }
 }
@@ -50,6 +74,17 @@ impl Scopes {
         Scope::ALL.into_iter().collect()
     }
 
+    /// [`Scope::OF_USERS`].
+    pub fn of_users() -> Self {
+        Scope::OF_USERS.into_iter().collect()
+    }
+
+    /// A scope of these that `others` has not.
+    pub fn beyond(self, others: Self) -> Option<Scope> {
+        let mut own = Scope::ALL.into_iter().filter(|scope| self.has(*scope));
+        own.find(|scope| !others.has(*scope))
+    }
+
     /// Reads words between spaces. Words that this version does not know allow nothing.
     pub fn parse(text: &str) -> Self {
         text.split(' ').filter_map(Scope::of).collect()
@@ -57,7 +92,7 @@ impl Scopes {
 
     /// True when this scope is among them.
     pub fn has(self, scope: Scope) -> bool {
-        self.0 & scope.bit() != 0
+        self.0 & scope.bits() == scope.bits()
     }
 
     /// Their words, in the order of [`Scope::ALL`].
@@ -71,7 +106,11 @@ impl Scopes {
 
 impl FromIterator<Scope> for Scopes {
     fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
-        Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+        Self(
+            scopes
+                .into_iter()
+                .fold(0, |bits, scope| bits | scope.bits()),
+        )
     }
 }
 
@@ -88,7 +127,14 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written() {
-        for text in ["", "read", "read write", "read write approve"] {
+        for text in [
+            "",
+            "read",
+            "read write",
+            "read write approve",
+            "admin",
+            "read admin admin:all",
+        ] {
             assert_eq!(Scopes::parse(text).to_string(), text);
         }
         assert_eq!(
@@ -96,6 +142,23 @@ mod tests {
             "read approve"
         );
         assert!(Scopes::parse("READ write").words().eq(["write"]));
-        assert_eq!(Scopes::all(), Scopes::parse("read write approve"));
+        assert_eq!(Scopes::of_users(), Scopes::parse("read write approve"));
+        assert_eq!(
+            Scopes::all(),
+            Scopes::parse("read write approve codec admin:all")
+        );
+    }
+
+    #[test]
+    fn an_admin_of_all_is_one_and_not_the_other_way_round() {
+        let [one, all] = ["admin", "admin:all"].map(Scopes::parse);
+        assert!(all.has(Scope::Admin) && !one.has(Scope::AdminAll));
+        assert_eq!(all.beyond(one), Some(Scope::AdminAll));
+        assert_eq!(one.beyond(all), None);
+        assert_eq!(
+            Scopes::parse("read admin").beyond(one),
+            Some(Scope::Read),
+            "an admin who may not read gives no key that may"
+        );
     }
 }

@@ -1,10 +1,13 @@
 //! What a tenant, and each of its owners, may use, as configured.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 
-/// Limits of each tenant, at all gateways together; `None`: no such limit.
+/// Limits of each tenant, at all gateways together but for the memory; `None`: no such limit.
 #[derive(Debug, Clone)]
 pub struct TenantLimits {
+    /// Bytes that are held for it at each gateway. Default 256 MiB: half of what all may hold, so that no tenant takes it
+    /// all.
+    pub memory_bytes: Option<NonZeroUsize>,
     /// Requests a second. Default 1000, in bursts of 2000: some thousand are what a gateway on two cores can answer, and
     /// readers come back together after a gateway was restarted.
     pub requests: RequestRate,
@@ -49,6 +52,7 @@ impl Default for RequestRate {
 impl Default for TenantLimits {
     fn default() -> Self {
         Self {
+            memory_bytes: NonZeroUsize::new(256 * 1024 * 1024),
             requests: RequestRate {
                 per_second: NonZeroU32::new(1000),
                 burst: BURST,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use everturn_proto::{Thread, limits::MAX_QUEUED_MESSAGES};
 use everturn_store::{Conversation, OutsideTool, ResumePoint};
 use everturn_telemetry::gateway as telemetry;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::GatewayConfig,
     http::{
+        audit::Audit,
         auth::Authenticator,
         extract::{Caller, ExecutionPath},
         problem::{Code, Problem},
@@ -33,20 +33,17 @@ pub struct GatewayState {
     pub config: Arc<GatewayConfig>,
     /// Who is asking.
     pub(crate) auth: Arc<Authenticator>,
+    /// What is written of it.
+    pub(crate) audit: Audit,
     /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
     pub(crate) shutdown: CancellationToken,
     /// Cancelled some time after `shutdown`; open streams then end.
     pub(crate) closing: CancellationToken,
     pub(crate) limits: Limiter,
-    /// How many files may be in memory at once.
-    pub(crate) files_in_memory: Arc<Semaphore>,
     hub: LiveHub,
     /// The lists that readers follow. Whoever changes a row of a list tells it.
     pub(crate) lists: ListHub,
 }
-
-/// Files that are uploaded or read at once: with ten megabytes each, some hundred megabytes. Others wait.
-const FILES_IN_MEMORY: usize = 16;
 
 impl GatewayState {
     /// Makes the state of a gateway that does not shut down until [`serve`](crate::serve) gives it a token.
@@ -56,19 +53,22 @@ impl GatewayState {
             Arc::clone(&ports.events),
             Arc::clone(&ports.stream),
             ports.deliveries.clone(),
+            Arc::clone(limits.memory()),
             &config,
         );
         let lists = ListHub::new(Arc::clone(&ports.conversations), config.poll_interval);
-        let auth = Arc::new(Authenticator::new(&config, Arc::clone(&ports.keys)));
+        let audit = Audit::new(Arc::clone(&ports.audit), config.audit.keep_days);
+        let keys = Arc::clone(&ports.keys);
+        let auth = Arc::new(Authenticator::new(&config, keys, audit.clone()));
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
         Self {
             ports,
             config: Arc::new(config),
             auth,
+            audit,
             shutdown,
             closing,
             limits,
-            files_in_memory: Arc::new(Semaphore::new(FILES_IN_MEMORY)),
             hub,
             lists,
         }
@@ -184,6 +184,7 @@ impl GatewayState {
         let permit = self.stream_permit(caller).await?;
         Ok(ListFeed::new(
             self.lists.open(&caller.access),
+            self.limits.memory().account(&caller.access.tenant_id),
             Arc::clone(&self.config),
             self.closing.clone(),
             self.auth.end_of(caller),
@@ -207,6 +208,7 @@ impl GatewayState {
     pub fn record(&self) {
         telemetry::open_streams(self.limits.open_streams());
         telemetry::tails(self.hub.tails());
+        telemetry::memory_held(self.limits.memory().held());
     }
 
     /// Waits until no stream is open. None may be opened meanwhile.

@@ -1,8 +1,9 @@
-//! What a tenant and each of its owners may use: requests a second, and open streams.
+//! What a tenant and each of its owners may use: requests a second, open streams, and memory.
 //!
 //! A gateway counts in memory, and shares what it counts with the other gateways ([`sharing`]), so that the limits hold
-//! at all of them together. How many turns may run at once is told to the store, which counts them.
+//! at all of them together. Memory is each gateway's own. How many turns may run at once is told to the store, which counts them.
 
+pub(crate) mod memory;
 mod reached;
 mod requests;
 mod sharing;
@@ -13,12 +14,12 @@ use std::sync::Arc;
 use everturn_store::Access;
 use everturn_stream::SharedCounts;
 
+use self::{memory::Memory, requests::RequestLimits, sharing::Sharing, streams::Streams};
 pub(crate) use self::{
     reached::{LimitReached, Party},
     sharing::Share,
     streams::StreamPermit,
 };
-use self::{requests::RequestLimits, sharing::Sharing, streams::Streams};
 use crate::config::GatewayConfig;
 
 /// The counts of this gateway. Clones share them.
@@ -26,6 +27,7 @@ use crate::config::GatewayConfig;
 pub(crate) struct Limiter {
     requests: Arc<RequestLimits>,
     streams: Arc<Streams>,
+    memory: Arc<Memory>,
     sharing: Option<Sharing>,
 }
 
@@ -35,6 +37,7 @@ impl Limiter {
         Self {
             requests: Arc::new(RequestLimits::new(config, shared.is_some())),
             streams: Arc::new(Streams::new(config, shared.is_some())),
+            memory: Memory::new(config),
             sharing: shared.map(Sharing::new),
         }
     }
@@ -52,6 +55,11 @@ impl Limiter {
             sharing.hold(&told).await?;
         }
         Ok(permit)
+    }
+
+    /// What tenants hold.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
     /// How many streams are open.

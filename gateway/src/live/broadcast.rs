@@ -21,11 +21,14 @@ use super::{
     queue::ReaderQueue,
     sse::RenderedFrame,
 };
+use crate::limits::memory::Account;
 
 /// A conversation as its tail shows it to all readers.
 #[derive(Debug)]
 pub(super) struct Broadcast {
     log: EventLog,
+    /// The tenant's.
+    account: Arc<Account>,
     reader_buffer: usize,
     state: Mutex<BroadcastState>,
     /// Notified when the tail must check what its readers want.
@@ -72,7 +75,11 @@ pub(super) enum Subscribed {
 
 impl Broadcast {
     /// Makes a broadcast that begins after the conversation's last event.
-    pub(super) fn new(conversation: &Conversation, reader_buffer: usize) -> Self {
+    pub(super) fn new(
+        conversation: &Conversation,
+        account: Arc<Account>,
+        reader_buffer: usize,
+    ) -> Self {
         let state = BroadcastState {
             sequence: conversation.last_sequence,
             texts: OpenTexts::default(),
@@ -84,6 +91,7 @@ impl Broadcast {
         };
         Self {
             log: conversation.log(),
+            account,
             reader_buffer,
             state: Mutex::new(state),
             ask: Notify::new(),
@@ -96,6 +104,11 @@ impl Broadcast {
 
     pub(super) fn conversation_id(&self) -> &str {
         &self.log.conversation_id
+    }
+
+    /// The account of the conversation's tenant.
+    pub(super) fn account(&self) -> &Arc<Account> {
+        &self.account
     }
 
     /// True after the end, of which every reader was told.
@@ -145,7 +158,7 @@ impl Broadcast {
         if ahead.is_some() {
             self.ask.notify_one();
         } else {
-            queue.begin(state.texts.frames(self.conversation_id()));
+            queue.begin(state.texts.frames(self.conversation_id(), &self.account));
         }
         let id = state.next_id;
         state.next_id += 1;
@@ -257,17 +270,22 @@ impl Broadcast {
 
     /// Gives a frame, rendered once, to every subscribed reader. The caller has noted it in the open texts already.
     fn hand_out(&self, state: &mut BroadcastState, frame: LiveFrame) {
-        let rendered = Arc::new(RenderedFrame::new(self.conversation_id(), frame));
+        let rendered = RenderedFrame::new(self.conversation_id(), frame, &self.account);
+        let (rendered, is_over) = (Arc::new(rendered), self.account.is_over());
         let (sequence, texts) = (state.sequence, &mut state.texts);
         state.subscriptions.retain(|_, subscription| {
             match subscription.ahead {
-                None => return subscription.queue.push(Arc::clone(&rendered)),
+                None => return subscription.queue.push(Arc::clone(&rendered), is_over),
+                Some(cursor) if sequence >= cursor && is_over => {
+                    subscription.queue.set_back();
+                    return false;
+                }
                 // The reader has this event already. From here on it gets the same frames as the others.
                 Some(cursor) if sequence >= cursor => {
                     subscription.ahead = None;
                     subscription
                         .queue
-                        .begin(texts.frames(self.conversation_id()));
+                        .begin(texts.frames(self.conversation_id(), &self.account));
                 }
                 Some(_) => {}
             }

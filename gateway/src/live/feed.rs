@@ -136,7 +136,7 @@ impl Feed {
         if joined.is_empty() {
             first.bytes.clone()
         } else {
-            joined.into()
+            self.reader.account().counted(joined)
         }
     }
 

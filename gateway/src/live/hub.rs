@@ -20,7 +20,7 @@ use super::{
     broadcast::Broadcast, cursor::Cursor, end::ReaderEnd, log::LogCursor, reader::LiveReader,
     tail::Tail, watcher::Watcher,
 };
-use crate::{config::GatewayConfig, deliveries::Deliveries};
+use crate::{config::GatewayConfig, deliveries::Deliveries, limits::memory::Memory};
 
 /// Holds the live tails of a gateway. Clones share them.
 #[derive(Clone)]
@@ -33,6 +33,7 @@ struct SharedHub {
     stream: Arc<dyn StreamReader>,
     deliveries: Option<Arc<dyn Deliveries>>,
     watcher: Watcher,
+    memory: Arc<Memory>,
     /// Bytes that may wait for one reader; see [`GatewayConfig::reader_buffer`].
     reader_buffer: usize,
     /// How long a tail runs on without readers; see [`GatewayConfig::linger`].
@@ -49,14 +50,15 @@ impl LiveHub {
         stream: Arc<dyn StreamReader>,
         config: &GatewayConfig,
     ) -> Self {
-        Self::telling(events, stream, None, config)
+        Self::telling(events, stream, None, Memory::new(config), config)
     }
 
-    /// As [`LiveHub::new`], and tells `deliveries` what readers were shown.
-    pub fn telling(
+    /// As [`LiveHub::new`], and tells `deliveries` what readers were shown. What is held for them counts in `memory`.
+    pub(crate) fn telling(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,
         deliveries: Option<Arc<dyn Deliveries>>,
+        memory: Arc<Memory>,
         config: &GatewayConfig,
     ) -> Self {
         let watcher = Watcher::new(Arc::clone(&events), config.poll_interval);
@@ -65,6 +67,7 @@ impl LiveHub {
             stream,
             deliveries,
             watcher,
+            memory,
             reader_buffer: config.reader_buffer,
             linger: config.linger,
             broadcasts: Mutex::default(),
@@ -88,6 +91,7 @@ impl LiveHub {
                 broadcast
             }
         };
+        let log = log.counted_to(Arc::clone(broadcast.account()));
         // The reader is counted under the lock, so that the tail cannot end before.
         LiveReader::new(log, broadcast)
     }
@@ -109,11 +113,18 @@ impl LiveHub {
         self.shared.lock().len()
     }
 
+    /// The bytes that are held for tenants now, for tests.
+    pub fn held_bytes(&self) -> usize {
+        self.shared.memory.held()
+    }
+
     /// Starts a tail for all readers of the conversation, after its last event. Readers read the earlier events by
     /// themselves.
     fn start_tail(&self, conversation: &Conversation) -> Arc<Broadcast> {
         let shared = Arc::clone(&self.shared);
-        let broadcast = Arc::new(Broadcast::new(conversation, shared.reader_buffer));
+        let account = shared.memory.account(&conversation.tenant_id);
+        let broadcast = Broadcast::new(conversation, account, shared.reader_buffer);
+        let broadcast = Arc::new(broadcast);
         let access = Access::tenant(&conversation.tenant_id);
         let log = shared.log(access, conversation, Cursor::at(conversation.last_sequence));
         let stream = Arc::clone(&shared.stream);

@@ -10,13 +10,16 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::cursor::Cursor;
+use crate::limits::memory::{Account, Held};
 
-/// The most that is read at a time. A tail or a reader holds two pages: 5000 readers that replay at once hold some 1.3 GB
-/// at the most, and of ordinary events a third of that.
+/// The most that is read at a time. A tail or a reader holds two pages, and a reader only what its tenant has room for.
 const PAGE: PageLimit = PageLimit {
     rows: 500,
     bytes: 128 * 1024,
 };
+
+/// The room that a page takes while it is read: the largest event, and its frame.
+const READ_ROOM: usize = 2 * 1024 * 1024;
 
 /// How many events before the cursor are looked at for those that replaced a text.
 const PAST: u32 = 200;
@@ -41,6 +44,10 @@ pub(super) struct LogCursor {
     events: Arc<dyn EventReader>,
     access: Access,
     log: EventLog,
+    /// What the pages are counted to; `None` for a tail, which shows a page at once and holds none.
+    account: Option<Arc<Account>>,
+    /// What the page that was read last holds.
+    held: Option<Held>,
     /// The last event that was read.
     cursor: Cursor,
     /// True while the log is known to have that event.
@@ -55,8 +62,11 @@ pub(super) struct LogCursor {
 /// A page that is read while the one before it is written to the reader. Dropping it ends the read.
 struct Ahead {
     from: u32,
-    page: AbortOnDropHandle<Result<EventPage, StoreError>>,
+    page: AbortOnDropHandle<Result<CountedPage, StoreError>>,
 }
+
+/// A page, and what it holds.
+type CountedPage = (EventPage, Option<Held>);
 
 impl LogCursor {
     /// Makes the place of the cursor.
@@ -71,12 +81,40 @@ impl LogCursor {
             events,
             access,
             log,
+            account: None,
+            held: None,
             cursor,
             is_checked: cursor.sequence == 0,
             pace,
             failures: 0,
             ahead: None,
         }
+    }
+
+    /// Counts pages to the account, and waits before each while the account has no room.
+    pub(super) fn counted_to(self, account: Arc<Account>) -> Self {
+        Self {
+            account: Some(account),
+            ..self
+        }
+    }
+
+    /// Waits until its account has room. Nothing is held meanwhile: a page that was read ahead is not waited for, but taken.
+    pub(super) async fn has_room(&mut self) {
+        self.held = None;
+        if let Some(account) = self.account.as_ref().filter(|_| self.ahead.is_none()) {
+            account.has_room().await;
+        }
+    }
+
+    /// Reads no more for now, and holds nothing.
+    pub(super) fn rest(&mut self) {
+        (self.held, self.ahead) = (None, None);
+    }
+
+    /// Moves to an event that came another way.
+    pub(super) fn move_to(&mut self, cursor: Cursor) {
+        self.cursor = cursor;
     }
 
     /// The number of the last event that was read.
@@ -197,24 +235,42 @@ impl LogCursor {
     }
 
     async fn read(&mut self, from: u32) -> Result<EventPage, StoreError> {
+        self.held = None;
         if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.from == from) {
             let read = (&mut ahead.page).await;
             self.ahead = None;
-            if let Ok(page) = read {
-                return page;
+            if let Ok(read) = read {
+                let (page, held) = read?;
+                self.held = held;
+                return Ok(page);
             }
         }
         self.ahead = None;
-        self.events
-            .events(&self.access, &self.log, from, PAGE)
-            .await
+        let room = match &self.account {
+            Some(account) => Some(account.room(READ_ROOM).await),
+            None => None,
+        };
+        let page = self.events.events(&self.access, &self.log, from, PAGE);
+        let (page, held) = counted(page.await?, room);
+        self.held = held;
+        Ok(page)
     }
 
-    /// Begins to read what is behind the cursor.
+    /// Begins to read what is behind the cursor, if there is room.
     fn read_ahead(&mut self) {
+        let room = match &self.account {
+            Some(account) => match account.try_room(READ_ROOM) {
+                None => return,
+                room => room,
+            },
+            None => None,
+        };
         let (events, access, log) = (self.events.clone(), self.access.clone(), self.log.clone());
         let from = self.cursor.sequence.saturating_add(1);
-        let read = async move { events.events(&access, &log, from, PAGE).await };
+        let read = async move {
+            let page = events.events(&access, &log, from, PAGE).await?;
+            Ok(counted(page, room))
+        };
         let page = AbortOnDropHandle::new(tokio::spawn(read));
         self.ahead = Some(Ahead { from, page });
     }
@@ -229,4 +285,19 @@ impl LogCursor {
         sleep(self.pace).await;
         Ok(None)
     }
+}
+
+/// Counts what a page holds, its frames included.
+fn counted(page: EventPage, mut room: Option<Held>) -> CountedPage {
+    if let Some(room) = &mut room {
+        let data = |event: &Event| {
+            event
+                .event_data
+                .as_ref()
+                .map_or(0, |data| data.as_str().len())
+        };
+        let of = |event: &Event| 2 * data(event) + size_of::<Event>();
+        room.set(page.events.iter().map(of).sum());
+    }
+    (page, room)
 }

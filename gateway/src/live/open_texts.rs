@@ -7,6 +7,7 @@ use everturn_proto::event::Event;
 use everturn_stream::{OpenText, Piece, TextKey};
 
 use super::{frame::LiveFrame, generations::Generations, seals::Seals, sse::RenderedFrame};
+use crate::limits::memory::Account;
 
 /// The most open texts that are remembered; the stream has fewer. A text beyond it is shown anew when it goes on.
 const MAX_TEXTS: usize = 256;
@@ -136,10 +137,14 @@ impl OpenTexts {
     }
 
     /// Returns the frames that show every open text to a reader that begins now.
-    pub(super) fn frames(&mut self, conversation_id: &str) -> Vec<Arc<RenderedFrame>> {
+    pub(super) fn frames(
+        &mut self,
+        conversation_id: &str,
+        account: &Arc<Account>,
+    ) -> Vec<Arc<RenderedFrame>> {
         let mut frames = Vec::new();
         for ShownText { text, rendered, .. } in &mut self.texts {
-            let render = |frame| Arc::new(RenderedFrame::new(conversation_id, frame));
+            let render = |frame| Arc::new(RenderedFrame::new(conversation_id, frame, account));
             let start = rendered.get_or_insert_with(|| render(LiveFrame::TextStart(text.clone())));
             frames.push(Arc::clone(start));
             if text.is_ended {
@@ -156,6 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{config::GatewayConfig, limits::memory::Memory};
 
     #[derive(Debug, Clone)]
     enum Received {
@@ -209,6 +215,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_pieces_are_shown_as_the_text_that_they_make(all in prop::collection::vec(received(), 0..60)) {
+            let account = Memory::new(&GatewayConfig::default()).account("t");
             let mut open = OpenTexts::default();
             let mut shown: BTreeMap<TextKey, (u32, String)> = BTreeMap::new();
             for received in all {
@@ -241,7 +248,7 @@ mod tests {
                 for ShownText { text, .. } in &open.texts {
                     prop_assert_eq!(shown.get(&text.key), Some(&(text.generation, text.text.clone())));
                 }
-                prop_assert!(open.frames("c").len() <= 2 * MAX_TEXTS);
+                prop_assert!(open.frames("c", &account).len() <= 2 * MAX_TEXTS);
             }
         }
     }

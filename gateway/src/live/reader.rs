@@ -3,19 +3,21 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use everturn_proto::event::Event;
+use everturn_telemetry::gateway as telemetry;
 
 use super::{
     broadcast::{Broadcast, Subscribed},
     end::ReaderEnd,
     frame::LiveFrame,
     log::{LogCursor, Read},
-    queue::ReaderQueue,
+    queue::{QueueEnd, ReaderQueue},
     sse::RenderedFrame,
 };
+use crate::limits::memory::Account;
 
 /// A reader of one conversation. Dropping it affects no other reader and no turn.
 pub struct LiveReader {
-    /// The log, read with the reader's own access. It is not needed once the reader has subscribed.
+    /// The log, read with the reader's own access: until the reader has subscribed, and again when it was set back.
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     page: VecDeque<Event>,
@@ -37,6 +39,11 @@ impl LiveReader {
         }
     }
 
+    /// The account that its frames are counted to.
+    pub(super) fn account(&self) -> &Arc<Account> {
+        self.broadcast.account()
+    }
+
     /// Returns the id of the conversation that it reads.
     pub fn conversation_id(&self) -> &str {
         self.broadcast.conversation_id()
@@ -46,7 +53,34 @@ impl LiveReader {
     pub(super) fn replayed(&mut self) -> Option<RenderedFrame> {
         let event = self.page.pop_front()?;
         let frame = LiveFrame::Event(event);
-        Some(RenderedFrame::new(self.conversation_id(), frame))
+        Some(self.rendered(frame))
+    }
+
+    fn rendered(&self, frame: LiveFrame) -> RenderedFrame {
+        RenderedFrame::new(self.conversation_id(), frame, self.account())
+    }
+
+    /// Takes the next frame of the subscription; `None` when the reader was set back.
+    async fn subscribed(
+        &mut self,
+        queue: &ReaderQueue,
+    ) -> Option<Result<Arc<RenderedFrame>, ReaderEnd>> {
+        match queue.next().await {
+            Ok(frame) => {
+                if let Some(cursor) = frame.cursor {
+                    self.log.move_to(cursor);
+                }
+                Some(Ok(frame))
+            }
+            Err(QueueEnd::Over(end)) => Some(Err(end)),
+            // As if the reader had come back with its cursor.
+            Err(QueueEnd::SetBack) => {
+                telemetry::over_memory("reader");
+                (self.subscription, self.has_read) = (None, false);
+                self.log.doubt();
+                None
+            }
+        }
     }
 
     /// Waits for the next frame. Cancel safe: dropping the future loses nothing.
@@ -56,14 +90,21 @@ impl LiveReader {
                 return Ok(Arc::new(frame));
             }
             if let Some((_, queue)) = &self.subscription {
-                return queue.next().await;
+                let queue = Arc::clone(queue);
+                if let Some(next) = self.subscribed(&queue).await {
+                    return next;
+                }
+                continue;
             }
             // Who comes back reads at least the event that it has already: the log may be another one.
             let known_last = if self.log.is_checked() {
+                // Open texts and frames to come need room, too.
+                self.log.has_room().await;
                 match self.broadcast.subscribe(self.log.sequence(), self.has_read) {
                     Subscribed::Over(end) => return Err(end),
                     Subscribed::Yes { id, queue } => {
                         self.page = VecDeque::new();
+                        self.log.rest();
                         self.subscription = Some((id, queue));
                         continue;
                     }
@@ -83,7 +124,7 @@ impl LiveReader {
                 Some(Read::Lost { common }) => {
                     let from_sequence = common.saturating_add(1);
                     let frame = LiveFrame::Reset { from_sequence };
-                    return Ok(Arc::new(RenderedFrame::new(self.conversation_id(), frame)));
+                    return Ok(Arc::new(self.rendered(frame)));
                 }
             }
         }

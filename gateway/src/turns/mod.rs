@@ -3,10 +3,12 @@
 //! - `port`: what the gateway asks of the engine
 //! - `temporal`: the implementation of the port with Temporal
 //! - `activities`: what has activities of dead workers begin again
+//! - `runs`: what deletes the runs of a conversation that is removed
 //! - `search_attributes`: what the engine must know before a turn is started
 
 mod activities;
 mod port;
+mod runs;
 mod search_attributes;
 mod temporal;
 

@@ -69,6 +69,10 @@ pub trait TurnStarter: Send + Sync {
     /// Ends the conversation's workflow at once, with nothing saved, because the conversation is removed. It is no
     /// error when there is no workflow.
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
+
+    /// Has the engine delete what it keeps of the conversation, whose workflow was ended: the histories of its turns, its
+    /// sub-agents and its hooks. What the engine does not find yet is deleted later.
+    async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError>;
 }
 
 /// The messages that a workflow is started for. It holds only ids, because the store has the messages (invariant 4,

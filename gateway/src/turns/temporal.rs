@@ -21,6 +21,9 @@ use temporalio_client::{
 };
 use temporalio_common::{
     HasWorkflowDefinition, MemoValues, Priority,
+    data_converters::{NoopDecodeHint, SerializationContextData},
+    payload_visitor::decode_payloads,
+    protos::temporal::api::failure::v1::Failure,
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
@@ -155,8 +158,19 @@ impl TemporalTurns {
         Ok(first.as_deref() == Some(message_id))
     }
 
+    /// The text of a failure, which may be encrypted. The SDK gives that of an update as it came.
+    async fn text_of(&self, mut failure: Failure) -> Result<String, TurnError> {
+        let converter = &self.client.options().data_converter;
+        let context = SerializationContextData::None;
+        decode_payloads(&mut failure, converter.codec(), &context)
+            .await
+            .map_err(unavailable)?;
+        let error = converter.to_error(&context, failure, NoopDecodeHint);
+        Ok(error.map_err(unavailable)?.failure().message.clone())
+    }
+
     /// Describes the latest workflow of a conversation; `None` when there is none.
-    async fn describe(
+    pub(super) async fn describe(
         &self,
         conversation_id: &str,
     ) -> Result<Option<WorkflowExecutionDescription>, TurnError> {
@@ -306,7 +320,8 @@ impl TurnStarter for TemporalTurns {
         match answered {
             Ok(()) => Ok(ApprovalOutcome::Taken),
             Err(WorkflowUpdateError::Failed(refused)) => {
-                let word = refused.message.split(':').next().unwrap_or_default();
+                let text = self.text_of(*refused).await?;
+                let word = text.split(':').next().unwrap_or_default();
                 Ok(ApprovalOutcome::Refused(word.to_owned()))
             }
             Err(WorkflowUpdateError::NotFound(_)) => Ok(ApprovalOutcome::NotRunning),
@@ -346,6 +361,10 @@ impl TurnStarter for TemporalTurns {
         self.reached(handle.terminate(options.build()))
             .await
             .map(drop)
+    }
+
+    async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
+        self.delete_all_runs(conversation_id).await
     }
 }
 

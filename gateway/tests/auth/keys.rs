@@ -214,7 +214,7 @@ async fn an_expired_or_revoked_key_opens_nothing() {
     assert_unauthenticated(&gateway.bearer(route, &expired.reveal()).await, "expired");
     let key = acme(&gateway).await;
     assert_eq!(gateway.bearer(route, &key.reveal()).await.status, 200);
-    gateway.keys.revoke_key(key.id()).await.unwrap();
+    gateway.keys.revoke_key(key.id(), None).await.unwrap();
     eventually("the key is refused", || async {
         gateway.bearer(route, &key.reveal()).await.status == 401
     })
@@ -319,7 +319,7 @@ async fn an_open_stream_ends_with_its_key() {
     let mut of_expiring = open(expiring.reveal()).await;
     let mut of_revoked = open(revoked.reveal()).await;
     let mut of_lasting = open(lasting.reveal()).await;
-    gateway.keys.revoke_key(revoked.id()).await.unwrap();
+    gateway.keys.revoke_key(revoked.id(), None).await.unwrap();
     assert_eq!(of_revoked.names(1).await, ["end 1"], "revoked");
     assert_eq!(of_expiring.names(1).await, ["end 1"], "expired");
     assert!(Utc::now() >= end, "not before its time");

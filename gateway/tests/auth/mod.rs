@@ -1,6 +1,8 @@
 //! Who may do what: keys, tokens, browser sessions and origins, over real HTTP.
 
+mod codec;
 mod issuer;
+mod issuers;
 mod keys;
 mod origins;
 mod rotation;
@@ -78,7 +80,7 @@ pub(super) async fn key(
         name: String::new(),
         expires_at,
     };
-    gateway.keys.create_key(new).await.unwrap();
+    gateway.keys.create_key(new, None).await.unwrap();
     secret
 }
 

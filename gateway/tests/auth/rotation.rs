@@ -25,7 +25,7 @@ async fn start(
     change(&mut oidc);
     (
         gateway(AuthConfig {
-            oidc: Some(oidc),
+            oidc: vec![oidc],
             ..config()
         })
         .await,

@@ -192,7 +192,7 @@ async fn revoking_a_key_ends_its_sessions_and_their_streams() {
         .header("cookie", &cookie);
     let mut stream = Sse::of(request.send().await.unwrap());
     assert_eq!(stream.names(1).await, ["replay"]);
-    gateway.keys.revoke_key(key.id()).await.unwrap();
+    gateway.keys.revoke_key(key.id(), None).await.unwrap();
     assert_eq!(stream.names(1).await, ["end"]);
     assert!(stream.next().await.is_none());
     eventually("the session is refused", || async {
@@ -267,7 +267,7 @@ async fn a_session_of_a_token_needs_no_issuer_and_ends_with_the_token() {
     let mut oidc = issuer.config();
     oidc.algorithms = vec![signing.algorithm];
     let gateway = gateway(AuthConfig {
-        oidc: Some(oidc),
+        oidc: vec![oidc],
         ..config()
     })
     .await;

@@ -19,7 +19,7 @@ const ROUTE: (&str, &str) = ("GET", "/conversations");
 
 async fn gateway_of(oidc: OidcConfig) -> TestGateway {
     gateway(AuthConfig {
-        oidc: Some(oidc),
+        oidc: vec![oidc],
         ..config()
     })
     .await

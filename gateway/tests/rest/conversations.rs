@@ -263,7 +263,7 @@ async fn a_conversation_is_deleted_once_its_turn_is_ended() {
     assert_eq!((deleted.status.as_u16(), deleted.text.as_str()), (204, ""));
     assert_eq!(
         gateway.turns.take(),
-        ["terminate c the conversation was deleted"]
+        ["terminate c the conversation was deleted", "delete_runs c"]
     );
     assert_eq!(listed(&gateway, "").await, [""; 0]);
     for path in [

@@ -6,6 +6,7 @@ use everturn_gateway::{
     GatewayConfig, GatewayState, Ports,
     auth::{Caller, Credential},
     config::Scopes,
+    http::audit::Source,
     live::{Cursor, Feed},
 };
 use everturn_store::{Access, BlobFiles, BlobRules};
@@ -162,6 +163,8 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         outside: Arc::new(store.clone()),
         results: Arc::new(store.clone()),
         blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
+        audit: Arc::new(keys.clone()),
+        tenants: Arc::new(keys.clone()),
         keys: Arc::new(keys),
         stream: Arc::new(InProcessStream::default()),
         turns: Arc::new(RecordingTurns::default()),
@@ -173,6 +176,7 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         credential: Credential::Anonymous,
         expires_at: None,
         principal: None,
+        source: Source::default(),
     };
     let conversation = state.conversation(&caller, "c").await.unwrap();
     let feed = state.feed(&caller, &conversation, Cursor::default()).await;

@@ -173,6 +173,10 @@ impl TurnStarter for RecordingTurns {
         self.record(format!("terminate {conversation_id} {reason}"))
     }
 
+    async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
+        self.record(format!("delete_runs {conversation_id}"))
+    }
+
     async fn cancel(
         &self,
         conversation_id: &str,
@@ -287,6 +291,8 @@ impl TestGateway {
             results: Arc::new(store.clone()),
             blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
             keys: Arc::new(keys.clone()),
+            audit: Arc::new(keys.clone()),
+            tenants: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };

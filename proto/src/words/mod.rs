@@ -9,6 +9,7 @@
 mod word;
 
 mod approvals;
+mod audit;
 mod event_types;
 mod failures;
 mod tools;
@@ -19,6 +20,7 @@ pub use self::{
         AnswersFrom, ApprovalBy, ApprovalState, Decision, OPERATOR, OnDefinitionChange,
         THROUGH_ENGINE, refusal,
     },
+    audit::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind},
     event_types::EventType,
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},

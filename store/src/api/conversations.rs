@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::words::OnBusy;
 
 use super::{
-    Access, Result,
+    Access, NewAuditEntry, Result,
     lists::{Conversation, ListPage, ListQuery},
 };
 
@@ -44,11 +44,16 @@ pub trait Conversations: Send + Sync {
     ///
     /// It is one transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take
     /// about a second, for which SQLite's other writers wait, and a million some ten seconds. PostgreSQL gives it ten
-    /// minutes.
+    /// minutes. The entry of the audit trail is part of it.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     /// [`TurnStore::begin_turn`]: super::TurnStore::begin_turn
-    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
+    async fn delete_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        audit: Option<&NewAuditEntry>,
+    ) -> Result<bool>;
 
     /// Stores a message as `queued` (invariant 9, accepted means durable). When the conversation already has a message
     /// with this `client_message_id`, that one is returned and nothing is written. It gives

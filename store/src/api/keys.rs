@@ -3,18 +3,18 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Access, Result};
+use super::{Access, NewAuditEntry, Result};
 use crate::error::StoreError;
 
 /// API keys and browser sessions. A session is a short-lived key in the same table, so that every gateway knows it.
 #[async_trait]
 pub trait Keys: Send + Sync {
-    /// Stores a key. [`StoreError::Conflict`] when its id is taken; [`StoreError::NotFound`] when its parent does not
+    /// Stores a key, together with the entry of the audit trail about it. [`StoreError::Conflict`] when its id is taken; [`StoreError::NotFound`] when its parent does not
     /// exist.
     ///
     /// [`StoreError::Conflict`]: crate::StoreError::Conflict
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
-    async fn create_key(&self, new: NewKey) -> Result<()>;
+    async fn create_key(&self, new: NewKey, audit: Option<&NewAuditEntry>) -> Result<()>;
 
     /// Returns one key or session, also when it has expired or was revoked: the caller decides by
     /// [`ApiKey::is_valid_at`].
@@ -30,8 +30,8 @@ pub trait Keys: Send + Sync {
     ) -> Result<Vec<ApiKey>>;
 
     /// Revokes a key or ends a session; a key's sessions end with it. False when there is no such key. Repeating it
-    /// keeps the first time.
-    async fn revoke_key(&self, id: &str) -> Result<bool>;
+    /// keeps the first time. The entry of the audit trail is stored together with it.
+    async fn revoke_key(&self, id: &str, audit: Option<&NewAuditEntry>) -> Result<bool>;
 
     /// Notes that the key was used now, unless that was noted after `before`.
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()>;

@@ -2,6 +2,7 @@
 //!
 //! - `events`: the event log, read. For gateways
 //! - `conversations`, `lists`: conversations, the messages they accept, pages of the list. For gateways
+//! - `audit`: who did what. For gateways and operators
 //! - `background`: responses of models that run on at their provider. For workers
 //! - `chain`: where a step is in the chain of its agent's models. For workers
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
@@ -16,11 +17,13 @@
 //! - `leases`: which worker processes live. For workers and gateways
 //! - `reconciliation`: what was accepted and has not ended. For gateways
 //! - `traces`: the traces that turns belong to. For gateways and workers
+//! - `tenants`: what is known of tenants. For gateways
 //! - `retention`: the removal of what is old. For operators
 //!
 //! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
 //! whatever else only one database knows.
 
+mod audit;
 mod background;
 mod blobs;
 mod budgets;
@@ -36,6 +39,7 @@ mod outside;
 mod page_limit;
 mod reconciliation;
 mod retention;
+mod tenants;
 mod tool_results;
 mod tools;
 mod traces;
@@ -43,6 +47,9 @@ mod turns;
 
 pub(crate) use self::background::OfStep;
 pub use self::{
+    audit::{
+        AuditActor, AuditDetails, AuditEntry, AuditQuery, AuditTarget, AuditTrail, NewAuditEntry,
+    },
     background::BackgroundResponse,
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
@@ -72,6 +79,7 @@ pub use self::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
+    tenants::{TenantSummary, TenantUsageDay, Tenants, TenantsUsageQuery},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{
         DefinedTool, StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult,

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::words::{ApprovalState, ToolKind, ToolStatus};
 
 use super::{
-    Access, PageLimit, Result,
+    Access, NewAuditEntry, PageLimit, Result,
     tools::{ToolEnd, ToolRecord},
 };
 use crate::rows::tools::ToolColumns;
@@ -42,13 +42,14 @@ pub trait OutsideTools: Send + Sync {
     ) -> Result<Option<OutsideTool>>;
 
     /// Notes who gives an answer to an approval, before it goes through the engine: the store takes the name from here when
-    /// the answer is saved. The same answer may be noted again.
+    /// the answer is saved. The same answer may be noted again. The entry of the audit trail is stored together with the note.
     async fn note_answer(
         &self,
         access: &Access,
         conversation_id: &str,
         execution_id: &str,
         answer: NewAnswer<'_>,
+        audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer>;
 
     /// Has one client run a call that waits for a client: until `until` no other one gets the claim. The claimant may claim

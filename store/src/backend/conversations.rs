@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::OnBusy;
 
 use super::{
-    Connection, Database,
+    Connection, Database, audit,
     dialect::words,
     key_of_caller,
     lock::lock_visible_conversation,
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     api::{
         Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation,
-        NewConversation, NewMessage, QueuedMessage, Result, ResumePoint,
+        NewAuditEntry, NewConversation, NewMessage, QueuedMessage, Result, ResumePoint,
     },
     columns::now,
     error::StoreError,
@@ -96,12 +96,20 @@ impl Conversations for Database {
         Ok(renamed.pop())
     }
 
-    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
+    async fn delete_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        entry: Option<&NewAuditEntry>,
+    ) -> Result<bool> {
         let removal = self.removing(async |connection| {
             let is_there = lock_visible_conversation(connection, access, id).await?;
             if is_there {
                 remove(connection, &[id.to_owned()]).await?;
                 remember_deleted(connection, id).await?;
+                if let Some(entry) = entry {
+                    audit::append(connection, entry).await?;
+                }
             }
             Ok(is_there)
         });

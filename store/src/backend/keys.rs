@@ -8,24 +8,23 @@ use super::{
     sql::{Statement, keys},
 };
 use crate::{
-    api::{ApiKey, KeyKind, Keys, NewKey, Result, SessionsOf},
+    api::{ApiKey, KeyKind, Keys, NewAuditEntry, NewKey, Result, SessionsOf},
     columns::now,
     error::{Missing, StoreError},
 };
 
 #[async_trait]
 impl Keys for Database {
-    async fn create_key(&self, new: NewKey) -> Result<()> {
+    async fn create_key(&self, new: NewKey, audit: Option<&NewAuditEntry>) -> Result<()> {
         let parent_id = new.parent_id.as_deref().unwrap_or_default();
-        let inserted = self
-            .in_time(async {
-                keys::insert(&new, now())
-                    .execute(&mut *self.single().await?)
-                    .await
-                    .map_err(missing(Missing::Key, parent_id))
-            })
-            .await?;
-        if inserted.rows_affected() == 1 {
+        let insert = keys::insert(&new, now());
+        let is_made = |rows: &u64| *rows == 1;
+        let inserted = self.audited(audit, is_made, async |connection| {
+            let inserted = insert.execute(&mut *connection).await;
+            let inserted = inserted.map_err(missing(Missing::Key, parent_id))?;
+            Ok(inserted.rows_affected())
+        });
+        if inserted.await? == 1 {
             Ok(())
         } else {
             Err(StoreError::Conflict("the key's id is taken".into()))
@@ -51,9 +50,15 @@ impl Keys for Database {
         self.read(query.fetch_all(self.reader())).await
     }
 
-    async fn revoke_key(&self, id: &str) -> Result<bool> {
-        let query = sqlx::query(keys::REVOKE_KEY).bind(id).bind(now());
-        Ok(self.change(query).await? == 1)
+    async fn revoke_key(&self, id: &str, audit: Option<&NewAuditEntry>) -> Result<bool> {
+        let query = sqlx::query(keys::REVOKE_KEY)
+            .bind(id.to_owned())
+            .bind(now());
+        let is_made = |is_there: &bool| *is_there;
+        self.audited(audit, is_made, async |connection| {
+            Ok(query.execute(&mut *connection).await?.rows_affected() == 1)
+        })
+        .await
     }
 
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()> {

@@ -3,7 +3,7 @@
 //! sqlx, the choice of a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
-//!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`: the traits
+//!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`, `tenants.rs`: the traits
 //! - `messages.rs`: the transactions behind `Conversations`
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes. The
@@ -37,15 +37,17 @@
 //!    execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two in the same order.
 //!    Blobs are given to a conversation and taken from it under its lock. What removes those of no conversation passes over
 //!    those that are locked.
-//! 6. `rename_conversation` writes the conversation's row and nothing else.
-//! 7. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
+//! 6. Who appends to the audit trail waits for all others who do, from there to the commit, so that its numbers become visible
+//!    in their order. The entry is the last statement of its transaction, so nobody waits for anything else meanwhile.
+//! 7. `rename_conversation` writes the conversation's row and nothing else.
+//! 8. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
 //!    statement that writes begins with the conversation's row, so it takes the lock, and takes it first. `queue_message`
 //!    first tries without the lock, as long as few messages wait.
 //!
 //! # Connections
 //!
 //! A call that waits for a row holds its connection. So that the calls of one conversation never hold all connections of
-//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 6 and 7
+//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 7 and 8
 //! have one connection together, those under 2 and 5 the rest of half the pool. What only reads waits for no row and needs no share.
 //! SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
 //!
@@ -58,10 +60,11 @@
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `events_before`, `event_links`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
-//! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
+//! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1; with an entry of the audit trail: 4 |
+//! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
-//! | `delete_conversation` | 19 |
+//! | `delete_conversation` | 19; with an entry of the audit trail: 20 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
@@ -86,13 +89,14 @@
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |
 //! | `add_blob` | 3; of an object: 4 · `add_blob_of`: the same · `remove_unattached`: 3 or 5 |
-//! | `store_result`, `note_answer` | 2 |
+//! | `store_result`, `note_answer` | 2; with an entry of the audit trail: 5 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
 mod after_turn;
 mod agent_executions;
 mod append;
 mod approvals;
+mod audit;
 pub(crate) mod begin;
 mod blobs;
 pub(crate) mod budgets;
@@ -116,6 +120,7 @@ mod snapshot;
 #[macro_use]
 pub(crate) mod sql;
 mod sub_agents;
+mod tenants;
 mod tool_results;
 mod traces;
 mod turns;

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     api::{
-        Access, ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
-        Result, ResultSender, ToolEnd,
+        Access, ClientToolClaim, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools,
+        PageLimit, Result, ResultSender, ToolEnd,
     },
     columns::now,
     rows::measured::MeasuredRow,
@@ -89,6 +89,7 @@ impl OutsideTools for Database {
         conversation_id: &str,
         execution_id: &str,
         answer: NewAnswer<'_>,
+        audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer> {
         if answer.approves {
             let may = self.in_time(async {
@@ -106,8 +107,10 @@ impl OutsideTools for Database {
             .bind(answer.answered_by)
             .bind(now())
             .bind(MAX_ANSWERS);
-        let call =
-            self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) });
+        let is_made = Option::is_some;
+        let call = self.audited(audit, is_made, async |connection| {
+            Ok(query.fetch_optional(&mut *connection).await?)
+        });
         let noted: Option<(String,)> = call.await?;
         Ok(match noted {
             Some(_) => NotedAnswer::Noted,

@@ -59,7 +59,7 @@ async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> Not
         approves: !id.starts_with("deny"),
     };
     store
-        .note_answer(&tenant(), "c", call, answer)
+        .note_answer(&tenant(), "c", call, answer, None)
         .await
         .unwrap()
 }

@@ -259,7 +259,12 @@ pub async fn files_go_with_their_conversation_or_after_a_day(backend: &impl Back
     assert_eq!(files.remove_unattached().await.unwrap(), 1);
     assert_eq!(files.file(&tenant(), &left.id).await.unwrap(), None);
     assert!(files.file(&tenant(), &named.id).await.unwrap().is_some());
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(
+        store
+            .delete_conversation(&tenant(), "c", None)
+            .await
+            .unwrap()
+    );
     for id in [&named.id, &of_tool.id] {
         assert_eq!(files.file(&tenant(), id).await.unwrap(), None);
     }

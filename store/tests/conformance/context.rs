@@ -245,7 +245,7 @@ pub async fn a_cut_is_of_its_own_thread(backend: &impl Backend) {
     // It goes with its conversation.
     turn.end(2, AgentExecutionStatus::Cancelled).await;
     turn.store
-        .delete_conversation(&tenant(), "c")
+        .delete_conversation(&tenant(), "c", None)
         .await
         .unwrap();
     assert!(contents(&turn.store, 10).await.is_empty());

@@ -247,7 +247,12 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
             .await;
     }
     assert!(is_refused("d", "m1").await);
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(
+        store
+            .delete_conversation(&tenant(), "c", None)
+            .await
+            .unwrap()
+    );
     assert!(!is_refused("d", "m1").await);
 }
 
@@ -299,7 +304,7 @@ pub async fn turns_of_an_owner_are_limited(backend: &impl Backend) {
     assert_eq!(post(&nobody, "y", 100).await, None, "without an owner");
     assert_eq!(post(&nobody, "z", 100).await, None, "without an owner");
     assert_eq!(post(&bob, "x", 3).await, Some(TurnsOf::Tenant));
-    assert!(store.delete_conversation(&nobody, "a").await.unwrap());
+    assert!(store.delete_conversation(&nobody, "a", None).await.unwrap());
     assert_eq!(post(&ann, "c", 100).await, None, "one has gone");
 }
 

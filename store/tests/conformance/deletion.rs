@@ -50,7 +50,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     let kept = running(store.clone(), "kept").await;
     let (rows, events) = (backend.row_count().await, kept.events().await.len());
     let log = running(store.clone(), "c").await.conversation().await.log();
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(is_deleted(&store, "c").await);
     assert_eq!(
         backend.row_count().await,
         rows + 1,
@@ -71,16 +71,8 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
             .events
             .is_empty()
     );
-    assert!(
-        !store.delete_conversation(&tenant(), "c").await.unwrap(),
-        "there is none any more"
-    );
-    assert!(
-        !store
-            .delete_conversation(&tenant(), "unknown")
-            .await
-            .unwrap()
-    );
+    assert!(!is_deleted(&store, "c").await, "there is none any more");
+    assert!(!is_deleted(&store, "unknown").await);
     // A person may use the id again.
     let new = NewConversation {
         id: "c".into(),
@@ -100,15 +92,21 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     assert_eq!(of_removed.events.len(), 0, "a reader of the removed one");
     let last_sequences = store.last_sequences(&["c".into()]).await.unwrap();
     assert_eq!(last_sequences, [(anew.log(), 1)]);
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(is_deleted(&store, "c").await);
     assert_eq!(backend.row_count().await, rows + 1);
+}
+
+/// Deletes a conversation, and says whether it was there.
+async fn is_deleted(store: &impl Conversations, id: &str) -> bool {
+    let deleted = store.delete_conversation(&tenant(), id, None).await;
+    deleted.unwrap()
 }
 
 /// Workers whose conversation was deleted without their knowledge find nothing.
 pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = running(store.clone(), "c").await;
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(is_deleted(&store, "c").await);
     let rows = backend.row_count().await;
     assert!(is_missing(&store.claim_step(&turn.step(1), None).await));
     assert!(is_missing(
@@ -138,7 +136,7 @@ pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
 pub async fn no_turn_creates_it_again(backend: &impl Backend) {
     let store = backend.open().await;
     running(store.clone(), "c").await;
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(is_deleted(&store, "c").await);
     let rows = backend.row_count().await;
     // The message comes with its text, as from the command line, and without, as through a gateway.
     for (message, content) in [("m", "say m"), ("next", ""), ("other", "more")] {
@@ -214,7 +212,7 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
         tasks.spawn(async move {
             assert!(
                 remover
-                    .delete_conversation(&tenant(), &conversation)
+                    .delete_conversation(&tenant(), &conversation, None)
                     .await
                     .unwrap()
             );
@@ -254,7 +252,7 @@ pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
         turn.observe(0, index, "").await;
     }
     assert!(backend.row_count().await > 30_000);
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(is_deleted(&store, "c").await);
     // The definition and the note are left. Before, there were also a conversation, a message, an agent execution and
     // an event.
     assert_eq!(backend.row_count().await, rows - 3);

@@ -36,7 +36,7 @@ pub async fn a_key_is_found_as_it_was_made(backend: &impl Backend) {
         expires_at: Some(end),
         ..key("k", "")
     };
-    store.create_key(new.clone()).await.unwrap();
+    store.create_key(new.clone(), None).await.unwrap();
     let found = backend.open().await.find_key("k").await.unwrap().unwrap();
     assert_eq!(
         (found.id.as_str(), found.kind, &found.secret_hash),
@@ -57,14 +57,14 @@ pub async fn a_key_is_found_as_it_was_made(backend: &impl Backend) {
 
 pub async fn an_id_is_given_once(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_key(key("k", "t")).await.unwrap();
-    let taken = store.create_key(key("k", "other")).await;
+    store.create_key(key("k", "t"), None).await.unwrap();
+    let taken = store.create_key(key("k", "other"), None).await;
     assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
     assert_eq!(
         store.find_key("k").await.unwrap().unwrap().access,
         Access::tenant("t")
     );
-    let orphan = store.create_key(session("s", Some("unknown"))).await;
+    let orphan = store.create_key(session("s", Some("unknown")), None).await;
     assert!(
         matches!(
             orphan,
@@ -79,9 +79,9 @@ pub async fn an_id_is_given_once(backend: &impl Backend) {
 
 pub async fn a_revoked_key_takes_its_sessions_along(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_key(key("k", "t")).await.unwrap();
+    store.create_key(key("k", "t"), None).await.unwrap();
     for (id, parent) in [("s1", Some("k")), ("s2", Some("k")), ("s3", None)] {
-        store.create_key(session(id, parent)).await.unwrap();
+        store.create_key(session(id, parent), None).await.unwrap();
     }
     let is_valid = async |id: &str| {
         store
@@ -91,28 +91,31 @@ pub async fn a_revoked_key_takes_its_sessions_along(backend: &impl Backend) {
             .unwrap()
             .is_valid_at(Utc::now())
     };
-    assert!(store.revoke_key("s1").await.unwrap());
+    assert!(store.revoke_key("s1", None).await.unwrap());
     assert!(!is_valid("s1").await && is_valid("s2").await && is_valid("k").await);
-    assert!(store.revoke_key("k").await.unwrap());
+    assert!(store.revoke_key("k", None).await.unwrap());
     let first = store.find_key("k").await.unwrap().unwrap().revoked_at;
     assert!(!is_valid("k").await && !is_valid("s2").await && is_valid("s3").await);
-    assert!(store.revoke_key("k").await.unwrap(), "repeated");
+    assert!(store.revoke_key("k", None).await.unwrap(), "repeated");
     assert_eq!(
         store.find_key("k").await.unwrap().unwrap().revoked_at,
         first
     );
-    assert!(!store.revoke_key("unknown").await.unwrap());
+    assert!(!store.revoke_key("unknown", None).await.unwrap());
     // A session that is opened at the same moment is not valid either.
-    store.create_key(session("s4", Some("k"))).await.unwrap();
+    store
+        .create_key(session("s4", Some("k")), None)
+        .await
+        .unwrap();
     assert!(!is_valid("s4").await);
 }
 
 pub async fn lists_are_paged_and_by_tenant(backend: &impl Backend) {
     let store = backend.open().await;
     for (id, tenant) in [("a", "t"), ("b", "u"), ("c", "t"), ("d", "t")] {
-        store.create_key(key(id, tenant)).await.unwrap();
+        store.create_key(key(id, tenant), None).await.unwrap();
     }
-    store.create_key(session("bb", None)).await.unwrap();
+    store.create_key(session("bb", None), None).await.unwrap();
     let ids = async |tenant, after, limit| {
         let keys = store.list_keys(tenant, after, limit).await.unwrap();
         keys.into_iter()
@@ -130,7 +133,7 @@ pub async fn lists_are_paged_and_by_tenant(backend: &impl Backend) {
 
 pub async fn use_is_noted_coarsely(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_key(key("k", "t")).await.unwrap();
+    store.create_key(key("k", "t"), None).await.unwrap();
     let last_used = async || store.find_key("k").await.unwrap().unwrap().last_used_at;
     store
         .touch_key("k", Utc::now() - TimeDelta::minutes(1))
@@ -153,23 +156,29 @@ pub async fn use_is_noted_coarsely(backend: &impl Backend) {
 pub async fn sessions_that_ended_are_removed(backend: &impl Backend) {
     let store = backend.open().await;
     store
-        .create_key(NewKey {
-            expires_at: Some(Utc::now() - TimeDelta::hours(1)),
-            ..key("k", "t")
-        })
+        .create_key(
+            NewKey {
+                expires_at: Some(Utc::now() - TimeDelta::hours(1)),
+                ..key("k", "t")
+            },
+            None,
+        )
         .await
         .unwrap();
     for number in 0..5 {
         let expires_at = Some(Utc::now() - TimeDelta::minutes(number));
         store
-            .create_key(NewKey {
-                expires_at,
-                ..session(&format!("s{number}"), Some("k"))
-            })
+            .create_key(
+                NewKey {
+                    expires_at,
+                    ..session(&format!("s{number}"), Some("k"))
+                },
+                None,
+            )
             .await
             .unwrap();
     }
-    store.create_key(session("open", None)).await.unwrap();
+    store.create_key(session("open", None), None).await.unwrap();
     assert_eq!(store.remove_ended_sessions(Utc::now(), 3).await.unwrap(), 3);
     assert_eq!(
         store.find_key("s4").await.unwrap(),
@@ -187,19 +196,22 @@ pub async fn sessions_that_ended_are_removed(backend: &impl Backend) {
 pub async fn the_oldest_sessions_end_first(backend: &impl Backend) {
     let store = backend.open().await;
     for id in ["k", "other"] {
-        store.create_key(key(id, "acme")).await.unwrap();
+        store.create_key(key(id, "acme"), None).await.unwrap();
     }
     for number in 0..5 {
         for parent in ["k", "other"] {
             let id = format!("{parent}{number}");
-            store.create_key(session(&id, Some(parent))).await.unwrap();
+            store
+                .create_key(session(&id, Some(parent)), None)
+                .await
+                .unwrap();
         }
         let id = format!("token{number}");
         let new = NewKey {
             access: Access::owner("acme", "ann"),
             ..session(&id, None)
         };
-        store.create_key(new).await.unwrap();
+        store.create_key(new, None).await.unwrap();
     }
     let left = async |prefix: &str| {
         let mut left = String::new();

@@ -10,6 +10,7 @@
 
 pub mod answers;
 pub mod approvals;
+pub mod audit;
 pub mod background;
 pub mod blobs;
 pub mod budgets;
@@ -44,8 +45,9 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, Blobs, Conversations, EventReader, Keys, LostWorkers, OutsideTools,
-    Reconciliation, Retention, TenantUsage, ToolResults, TraceContexts, TurnStore, WorkerLeases,
+    AgentExecutions, AuditTrail, Blobs, Conversations, EventReader, Keys, LostWorkers,
+    OutsideTools, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
+    TurnStore, WorkerLeases,
 };
 
 /// An empty database of one back end.
@@ -62,6 +64,8 @@ pub trait Backend: Send + Sync {
         + Retention
         + Keys
         + TenantUsage
+        + AuditTrail
+        + Tenants
         + TraceContexts
         + Blobs
         + Clone
@@ -80,6 +84,9 @@ pub trait Backend: Send + Sync {
 
     /// Runs a statement directly on the database, without the store.
     fn run(&self, text: &'static str) -> impl Future<Output = ()> + Send;
+
+    /// Runs a statement directly on the database, and returns why it was refused.
+    fn refused(&self, text: &'static str) -> impl Future<Output = Option<String>> + Send;
 }
 
 /// Makes a test of every function of the suite; `$fresh` gives an empty database.
@@ -95,6 +102,15 @@ macro_rules! conformance_suite {
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,
             log::a_log_says_where_it_parts_from_another_one,
+            audit::entries_are_read_as_they_were_written,
+            audit::entries_are_found_by_what_is_asked_for,
+            audit::an_entry_stays_as_it_was_written,
+            audit::only_entries_whose_time_is_over_are_removed,
+            audit::whoever_reads_on_misses_no_entry,
+            audit::a_change_and_its_entry_are_there_together,
+            audit::an_entry_outlives_its_conversation,
+            audit::tenants_are_listed_with_what_they_have,
+            audit::tenants_are_told_what_they_took,
             runs::a_late_begin_of_a_replaced_run_ends_no_turn,
             runs::a_replaced_run_changes_nothing,
             runs::an_epoch_that_came_too_late_is_of_no_use,

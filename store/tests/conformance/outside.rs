@@ -341,7 +341,10 @@ pub async fn only_a_call_that_waits_is_claimed(backend: &impl Backend) {
     stored.await.unwrap();
     assert_eq!(claim(&client).await, None);
     turn.end(0, AgentExecutionStatus::Cancelled).await;
-    turn.store.delete_conversation(&access, "c").await.unwrap();
+    turn.store
+        .delete_conversation(&access, "c", None)
+        .await
+        .unwrap();
     assert_eq!(claim(&client).await, None);
 }
 

@@ -52,7 +52,12 @@ pub async fn a_trace_goes_with_its_conversation(backend: &impl Backend) {
     Turn::begun(store.clone(), "c", "m").await;
     let (of, first) = (TraceKey::of("c", "run_1"), context("00f067aa0ba902b7"));
     store.offer_trace(&of, &first).await.unwrap();
-    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(
+        store
+            .delete_conversation(&tenant(), "c", None)
+            .await
+            .unwrap()
+    );
     assert_eq!(store.trace_of(&of).await.unwrap(), None);
     store.offer_trace(&of, &first).await.unwrap();
     assert_eq!(

@@ -87,7 +87,10 @@ pub async fn a_caller_writes_only_what_is_theirs(backend: &impl Backend) {
             .rename_conversation(&access, "anns", Some("mine"))
             .await;
         assert_eq!(renamed.unwrap(), None, "{access:?}");
-        let is_deleted = store.delete_conversation(&access, "anns").await.unwrap();
+        let is_deleted = store
+            .delete_conversation(&access, "anns", None)
+            .await
+            .unwrap();
         assert!(!is_deleted, "{access:?}");
     }
     let stored = store.conversation(&tenant(), "anns").await.unwrap();

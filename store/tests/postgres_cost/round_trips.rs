@@ -250,7 +250,7 @@ async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: 
     let renamed = store.rename_conversation(&access, id, Some("title"));
     costs.of("rename_conversation", renamed).await.unwrap();
     let other = format!("{id}-new");
-    let deleted = store.delete_conversation(&access, &other);
+    let deleted = store.delete_conversation(&access, &other, None);
     costs.of("delete_conversation", deleted).await.unwrap();
 }
 
@@ -279,7 +279,10 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
         name: String::new(),
         expires_at: None,
     };
-    costs.of("create_key", store.create_key(key)).await.unwrap();
+    costs
+        .of("create_key", store.create_key(key, None))
+        .await
+        .unwrap();
     costs.of("find_key", store.find_key(id)).await.unwrap();
 }
 

@@ -210,7 +210,9 @@ async fn no_call_of_a_conversation_takes_every_connection() {
             .await
     });
     starve!(calls, busy, |turn| async move {
-        turn.store.delete_conversation(&tenant(), "busy").await
+        turn.store
+            .delete_conversation(&tenant(), "busy", None)
+            .await
     });
     starve!(calls, busy, |turn| async move {
         turn.store.claim_step(&turn.step(1), None).await

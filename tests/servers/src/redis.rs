@@ -1,13 +1,18 @@
 //! A Redis of its own: the real server from Debian's package, to work with and to break. It keeps nothing on disk, so
 //! it is empty after each start.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use anyhow::{Context, ensure};
 use everturn_supervisor::Signal;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::TcpStream,
+    task::JoinHandle,
 };
 
 use crate::{
@@ -18,6 +23,23 @@ use crate::{
 
 /// How long a command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Script that gives all keys with their values, as printable text.
+const DUMP: &str = "local out = {} \
+    local function add(it) \
+        if type(it) == 'table' then for _, one in ipairs(it) do add(one) end \
+        else out[#out + 1] = (tostring(it):gsub('[^%w%p ]', '.')) end \
+    end \
+    local read = { \
+        string = {'GET'}, hash = {'HGETALL'}, set = {'SMEMBERS'}, list = {'LRANGE', 0, -1}, zset = {'ZRANGE', 0, -1}, \
+        stream = {'XRANGE', '-', '+'} \
+    } \
+    for _, key in ipairs(redis.call('KEYS', '*')) do \
+        local command = read[redis.call('TYPE', key).ok] \
+        add(key) \
+        add(redis.call(command[1], key, unpack(command, 2))) \
+    end \
+    return table.concat(out, ' ')";
 
 /// Where Debian's package puts it.
 const PROGRAM: &str = "/usr/bin/redis-server";
@@ -133,6 +155,29 @@ impl Redis {
         size.trim_start_matches(':').parse().unwrap()
     }
 
+    /// Returns all keys with their values, as text. What is not printable is a dot.
+    pub async fn dump(&self) -> anyhow::Result<String> {
+        self.command(&format!("EVAL \"{DUMP}\" 0")).await
+    }
+
+    /// Writes down all commands that it is given from now on.
+    pub async fn watch(&self) -> anyhow::Result<Watch> {
+        let mut connection = BufReader::new(TcpStream::connect(("127.0.0.1", self.port)).await?);
+        connection.write_all(b"MONITOR\r\n").await?;
+        let mut line = String::new();
+        connection.read_line(&mut line).await?;
+        ensure!(line == "+OK\r\n", "{line}");
+        let seen = Arc::<Mutex<Vec<u8>>>::default();
+        let noted = Arc::clone(&seen);
+        let reading = tokio::spawn(async move {
+            let mut line = Vec::new();
+            while let Ok(1..) = connection.read_until(b'\n', &mut line).await {
+                noted.lock().unwrap().append(&mut line);
+            }
+        });
+        Ok(Watch { seen, reading })
+    }
+
     /// kill -9.
     pub async fn kill(&self) {
         self.server.end(Signal::SIGKILL).await.unwrap();
@@ -189,5 +234,25 @@ impl Redis {
                 Ok(())
             })
             .await
+    }
+}
+
+/// Writes down what a Redis is told, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    seen: Arc<Mutex<Vec<u8>>>,
+    reading: JoinHandle<()>,
+}
+
+impl Watch {
+    /// The commands with their arguments, in which what is not printable is escaped.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.reading.abort();
     }
 }

@@ -1,5 +1,5 @@
-//! A scripted model behind a real OpenAI-compatible HTTP server. It runs in the test's process, so it still counts
-//! requests when workers and gateways are killed.
+//! A scripted model behind a real HTTP server, which speaks the wires of OpenAI, Anthropic and Gemini. It runs in the test's
+//! process, so it still counts requests when workers and gateways are killed.
 
 use std::{
     collections::BTreeMap,
@@ -14,17 +14,20 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::AUTHORIZATION},
+    http::{HeaderMap, HeaderName, StatusCode},
     response::{IntoResponse, Response},
-    routing::post,
+    routing::{get, post},
 };
 use futures::{StreamExt, stream};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch};
 
 mod frames;
+mod request;
+mod wires;
 
 use self::frames::frames;
+pub use self::{request::Request, wires::Wire};
 
 /// The time between two pieces of a reply, so that they arrive as a stream and not in one read.
 const PACE: Duration = Duration::from_micros(200);
@@ -199,87 +202,44 @@ impl Reply {
 
     /// Makes a reply that is an HTTP error with this status.
     pub fn error(status: u16, code: &str) -> Self {
-        let body =
-            json!({"error": {"message": format!("scripted {code}"), "type": code, "code": code}});
         Self {
-            error: Some((status, body, Vec::new())),
+            error: Some(Refusal {
+                status,
+                code: code.to_owned(),
+                headers: Vec::new(),
+            }),
             ..Self::default()
         }
+    }
+
+    fn whole_text(&self) -> String {
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Stamp => "",
+        });
+        texts.collect()
     }
 
     /// Adds a response header to a reply that is an error.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         if let Some(error) = &mut self.error {
-            error.2.push((name, value.to_owned()));
+            error.headers.push((name, value.to_owned()));
         }
         self
     }
 }
 
-/// Status, body and headers of a reply that is an error.
-type Refusal = (u16, Value, Vec<(&'static str, String)>);
-type Script = dyn Fn(&Request) -> Reply + Send + Sync;
-
-/// A request as the script sees it.
+/// A reply that is an error.
 #[derive(Debug, Clone)]
-pub struct Request {
-    /// Counts the requests to this model, from 1.
-    pub number: usize,
-    /// The body of the request.
-    pub body: Value,
-    /// The API key of who asks.
-    pub key: String,
-    /// When all of it was there.
-    pub arrived: Instant,
+struct Refusal {
+    status: u16,
+    /// What the provider names it, which is in its message, too.
+    code: String,
+    headers: Vec<(&'static str, String)>,
 }
 
-impl Request {
-    /// Returns the text of the last message with this role.
-    pub fn last(&self, role: &str) -> String {
-        let messages = self.body["messages"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let found = messages
-            .iter()
-            .rev()
-            .find(|message| message["role"] == role);
-        found
-            .map(|message| text_of(&message["content"]))
-            .unwrap_or_default()
-    }
-
-    /// Returns the number of tool results after the last user message. A script can tell by it how far the turn is.
-    pub fn results_since_user(&self) -> usize {
-        let messages = self.body["messages"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        messages
-            .iter()
-            .rev()
-            .take_while(|message| message["role"] != "user" || is_of_results(message))
-            .filter(|m| m["role"] == "tool")
-            .count()
-    }
-}
-
-/// True for the message that follows results which name files: it stands for no user.
-fn is_of_results(message: &Value) -> bool {
-    text_of(&message["content"]).starts_with("(The files that the results")
-}
-
-fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect(),
-        _ => String::new(),
-    }
-}
+type Script = dyn Fn(&Request) -> Reply + Send + Sync;
 
 #[derive(Clone)]
 struct Shared {
@@ -316,7 +276,11 @@ impl Model {
             ledger: Arc::default(),
         };
         let app = Router::new()
-            .route("/v1/chat/completions", post(complete))
+            .route("/v1/chat/completions", post(on(Wire::OpenAi)))
+            .route("/v1/messages", post(on(Wire::Anthropic)))
+            .route("/v1beta/models/{call}", post(on(Wire::Gemini)))
+            .route("/v1/responses", post(on(Wire::Responses)))
+            .route("/v1/responses/{id}", get(gone))
             .with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { shared, port }
@@ -324,7 +288,12 @@ impl Model {
 
     /// Returns the base URL for `everturn.toml`.
     pub fn base_url(&self) -> String {
-        format!("http://127.0.0.1:{}/v1/", self.port)
+        self.base_url_of(Wire::OpenAi)
+    }
+
+    /// Returns the base URL of a wire for `everturn.toml`.
+    pub fn base_url_of(&self, wire: Wire) -> String {
+        format!("http://127.0.0.1:{}{}", self.port, wire.base_path())
     }
 
     /// Returns the bodies of all requests so far.
@@ -368,24 +337,39 @@ impl Model {
     }
 }
 
-async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+/// The handler of a wire.
+fn on(
+    wire: Wire,
+) -> impl Fn(State<Shared>, HeaderMap, Bytes) -> futures::future::Ready<Response> + Clone {
+    move |State(shared), headers, body| {
+        futures::future::ready(complete(wire, &shared, headers, &body))
+    }
+}
+
+/// A response that was made before. There is none; the answer repeats the headers, as some servers do.
+async fn gone(headers: HeaderMap) -> Response {
+    let message = format!("There is no such response for {headers:?}.");
+    let body = Wire::Responses.error(404, &message, "not_found");
+    (StatusCode::NOT_FOUND, axum::Json(body)).into_response()
+}
+
+fn complete(wire: Wire, shared: &Shared, headers: HeaderMap, body: &[u8]) -> Response {
     let arrived = Instant::now();
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    let authorization = String::from_utf8_lossy(authorization.unwrap_or_default());
-    let key = authorization.trim_start_matches("Bearer ").to_owned();
     let request = {
         let mut requests = shared.requests.lock().unwrap();
         let request = Request {
             number: requests.len() + 1,
-            body,
-            key,
+            wire,
+            body: serde_json::from_slice(body).unwrap_or_default(),
+            key: wires::key(&headers),
+            headers,
             arrived,
         };
         requests.push(if shared.keeps_no_bodies.load(Ordering::Relaxed) {
             Request {
                 body: Value::Null,
                 key: request.key.clone(),
+                headers: HeaderMap::new(),
                 ..request
             }
         } else {
@@ -394,15 +378,8 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
         request
     };
     let reply = (shared.script)(&request);
-    if let Some((status, body, headers)) = reply.error {
-        let mut response =
-            (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
-        for (name, value) in headers {
-            response
-                .headers_mut()
-                .insert(HeaderName::from_static(name), value.parse().unwrap());
-        }
-        return response;
+    if let Some(refusal) = reply.error {
+        return refused(wire, refusal);
     }
     let reading = Reading {
         is_over: false,
@@ -415,8 +392,24 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
         reading.end();
         Ok(Bytes::new())
     });
-    let body = Body::from_stream(frames(reply, shared.released.subscribe()).chain(end));
+    let body = Body::from_stream(frames(wire, reply, shared.released.subscribe()).chain(end));
     ([("content-type", "text/event-stream")], body).into_response()
+}
+
+fn refused(wire: Wire, refusal: Refusal) -> Response {
+    let Refusal {
+        status,
+        code,
+        headers,
+    } = refusal;
+    let body = wire.error(status, &format!("scripted {code}"), &code);
+    let mut response = (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
+    for (name, value) in headers {
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static(name), value.parse().unwrap());
+    }
+    response
 }
 
 /// A reply that is being read. If it is dropped before its end, it counts as abandoned.

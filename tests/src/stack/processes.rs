@@ -20,6 +20,14 @@ const EVERTURN: &str = "everturn";
 /// How long a process may take that ends by itself, on a busy machine.
 const ENDS_WITHIN: Duration = Duration::from_mins(2);
 
+/// The ring of processes whose payloads are encrypted.
+const RING: &str = "tests:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// True when all stacks encrypt what goes through Temporal. Tests that read histories then fail.
+pub(super) fn is_encrypted() -> bool {
+    std::env::var_os("EVERTURN_TEST_CODEC").is_some()
+}
+
 /// The processes of one role. They are killed when this is dropped.
 pub struct Process {
     children: Vec<Child>,
@@ -161,6 +169,7 @@ impl Stack {
             .env("SCRIPTED_KEY", "no secret")
             .env("TEMPORAL_ADDRESS", self.temporal.address())
             .env_remove("EVERTURN_FAILPOINT")
+            .envs(is_encrypted().then_some(("EVERTURN_CODEC_KEYS", RING)))
             .envs(self.backends.environment())
             .envs(environment.iter().copied());
         command

@@ -8,8 +8,9 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("proto", &[]),
+    ("codec", &["proto"]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
     ("stream", &["proto"]),
@@ -22,12 +23,20 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ),
     (
         "gateway",
-        &["proto", "store", "stream", "telemetry", "workflows"],
+        &[
+            "proto",
+            "codec",
+            "store",
+            "stream",
+            "telemetry",
+            "workflows",
+        ],
     ),
     (
         "worker",
         &[
             "proto",
+            "codec",
             "store",
             "stream",
             "supervisor",
@@ -45,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
         "tests",
         &[
             "proto",
+            "codec",
             "store",
             "stream",
             "telemetry",

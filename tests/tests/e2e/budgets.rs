@@ -283,14 +283,17 @@ fn tree(request: &Request) -> Reply {
     })
 }
 
-/// Runs a tree of four sub-agents into one limit of money, of which 24 calls would take more than there is.
-async fn a_tree_runs_into_its_limit(killed_at: Option<&str>) {
+/// The limits of a tree, in which 22 calls fit and a further one does not: 0.198 USD, or 55,000 tokens.
+const OF_TREE: [&str; 2] = ["usd = 0.2", "tokens = 56_000"];
+
+/// Runs a tree of four sub-agents into one limit.
+async fn a_tree_runs_into(limit: &str, killed_at: Option<&str>) {
     let keys = "llm_timeout = \"1h\"\ntools = [\"test_read\"]\nmax_output_tokens = 1000\nmax_steps = 100\n";
     let helper = format!(
         "[agents.helper]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"helper\"\n{keys}"
     );
     let agent = format!(
-        "delegates = [\"helper\"]\n{keys}[agents.default.budget]\nusd = 0.2\n{helper}\n{PRICES}"
+        "delegates = [\"helper\"]\n{keys}[agents.default.budget]\n{limit}\n{helper}\n{PRICES}"
     );
     let model = Model::start(tree).await;
     let (events, sums) = exhausts(model, &agent, "share it out", killed_at).await;
@@ -301,16 +304,26 @@ async fn a_tree_runs_into_its_limit(killed_at: Option<&str>) {
             .iter()
             .all(|error| error["code"] == "budget_exhausted")
     );
-    // 22 calls cost 0.198 USD. Each call reserves some 0.012 USD, so the last ones do not fit while others are being made.
-    assert!(sums.calls <= 22, "{sums:?}");
-    assert!(sums.calls + sums.cut_calls * 2 >= 12, "{sums:?}");
+    // Each call reserves more than it takes: some 0.012 USD, or 3,200 tokens. So the last ones do not fit while others are
+    // being made.
+    assert!(sums.calls <= 22, "{limit}, {killed_at:?}: {sums:?}");
+    let least = sums.calls + sums.cut_calls * 2;
+    assert!(least >= 12, "{limit}, {killed_at:?}: {sums:?}");
 }
 
 #[tokio::test]
-async fn a_tree_of_sub_agents_ends_at_one_limit() {
-    a_tree_runs_into_its_limit(None).await;
+async fn a_tree_of_sub_agents_ends_at_one_limit_of_money() {
+    a_tree_runs_into(OF_TREE[0], None).await;
     for place in PLACES {
-        a_tree_runs_into_its_limit(Some(place)).await;
+        a_tree_runs_into(OF_TREE[0], Some(place)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tree_of_sub_agents_ends_at_one_limit_of_tokens() {
+    a_tree_runs_into(OF_TREE[1], None).await;
+    for place in PLACES {
+        a_tree_runs_into(OF_TREE[1], Some(place)).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Many turns with a provider that fails in a fifth of its calls, in every way in which a provider fails.
+//! Many turns with providers that fail in a fifth of their calls, in every way in which a provider fails, on each wire.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use std::{
 
 use everturn_tests::{
     events::types,
-    model::{Model, Reply, Request},
+    model::{Model, Reply, Request, Wire},
     random::Random,
     stack::Stack,
 };
@@ -26,7 +26,7 @@ const SHARE: usize = 5;
 /// Messages that are sent at the same time.
 const SENDING: usize = 16;
 
-/// What the provider has answered.
+/// What a provider has answered.
 #[derive(Default)]
 struct Ledger {
     refused: AtomicUsize,
@@ -57,30 +57,55 @@ fn answer(ledger: &Ledger, turn: usize, step: usize, attempt: usize) -> Reply {
     }
 }
 
+/// The wire of a turn.
+fn wire_of(turn: usize) -> Wire {
+    Wire::CHAT[turn % Wire::CHAT.len()]
+}
+
+/// The provider of a wire, and its agent.
+fn agent(stack: &Stack, wire: Wire) -> String {
+    let (kind, url) = (wire.kind(), stack.model.base_url_of(wire));
+    format!(
+        "[providers.{kind}]\nkind = \"{kind}\"\nbase_url = \"{url}\"\napi_key_env = \"SCRIPTED_KEY\"\n\
+         [agents.{kind}]\nprovider = \"{kind}\"\nmodel = \"a-model\"\ntools = [\"calculate\"]\n"
+    )
+}
+
 #[tokio::test]
 async fn every_turn_completes_and_no_reply_is_paid_for_twice() {
-    let ledger = Arc::new(Ledger::default());
+    let ledgers: Arc<[Ledger; Wire::CHAT.len()]> = Arc::default();
     let attempts: Mutex<HashMap<(usize, usize), usize>> = Mutex::default();
-    let counted = ledger.clone();
+    let counted = ledgers.clone();
     let model = Model::start(move |request: &Request| {
         let turn = request.last("user");
         let turn = turn.trim_start_matches("turn ").parse().unwrap();
         let step = request.results_since_user();
+        assert_eq!(request.wire, wire_of(turn));
         let attempt = {
             let mut attempts = attempts.lock().unwrap();
             let attempt = attempts.entry((turn, step)).or_default();
             *attempt += 1;
             *attempt
         };
-        answer(&counted, turn, step, attempt)
+        answer(&counted[turn % counted.len()], turn, step, attempt)
     });
     let stack = Stack::new(model.await).await;
+    for wire in Wire::CHAT {
+        stack.configure(&agent(&stack, wire));
+    }
     let _running = stack.start().await;
 
-    let messages: Vec<_> = (0..TURNS).map(|turn| format!("turn {turn}")).collect();
-    let asked = messages.iter().map(|message| stack.ask(message));
+    let client = stack.client();
+    let client = &client;
+    let asked = (0..TURNS).map(|turn| async move {
+        let agent = Some(wire_of(turn).kind());
+        let conversation = client.create_conversation(agent).await.unwrap();
+        let message = format!("turn {turn}");
+        client.submit(&conversation, &message, None).await.unwrap();
+        conversation
+    });
     let asked: Vec<_> = stream::iter(asked).buffered(SENDING).collect().await;
-    for (conversation, _) in &asked {
+    for conversation in &asked {
         let events = stack.ended(conversation, 1).await;
         assert_eq!(
             types(&events),
@@ -89,11 +114,19 @@ async fn every_turn_completes_and_no_reply_is_paid_for_twice() {
         );
     }
 
-    let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-    let (refused, cut) = (count(&ledger.refused), count(&ledger.cut));
-    assert!(refused > 20 && cut > 20, "{refused} refused and {cut} cut");
-    // A reply that came whole is paid for once; beside it only those that were cut are paid for.
-    let completed = TURNS * STEPS;
-    assert_eq!(count(&ledger.completed), completed);
-    assert_eq!(stack.model.requests().len(), refused + cut + completed);
+    let mut paid = 0;
+    for (number, (wire, ledger)) in Wire::CHAT.iter().zip(&*ledgers).enumerate() {
+        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        let (refused, cut) = (count(&ledger.refused), count(&ledger.cut));
+        assert!(
+            refused > 6 && cut > 6,
+            "{wire:?}: {refused} refused and {cut} cut"
+        );
+        // A reply that came whole is paid for once; beside it only those that were cut are paid for.
+        let turns = (0..TURNS).filter(|turn| turn % ledgers.len() == number);
+        let completed = turns.count() * STEPS;
+        assert_eq!(count(&ledger.completed), completed, "{wire:?}");
+        paid += refused + cut + completed;
+    }
+    assert_eq!(stack.model.requests().len(), paid);
 }

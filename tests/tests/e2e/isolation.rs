@@ -28,6 +28,8 @@ enum Rule {
     NotListed(&'static str),
     /// The operation answers with a stream that begins with a list, and the conversation is not in it.
     NotStreamed,
+    /// The operation needs a scope of its own, which neither owners nor strangers have.
+    OfOperator,
     /// The operation is about the caller, and not about conversations.
     OfCaller,
     /// The operation needs no credential, and is not about conversations.
@@ -76,6 +78,8 @@ fn rule(name: &str) -> Rule {
         "GET /api/v1/agent/blobs/{id}" => Rule::OfFile,
         // The file is the caller's own, and belongs to no conversation. It has no type here.
         "POST /api/v1/agent/blobs" => Rule::InBody("", 415, "blob_type_refused"),
+        "POST /api/v1/codec/decode" | "POST /api/v1/codec/encode" => Rule::OfOperator,
+        name if name.contains("/api/v1/admin/") => Rule::OfOperator,
         "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
@@ -130,6 +134,7 @@ impl Operation {
                 .path
                 .replace("{id}", id)
                 .replace("{code}", "unauthenticated")
+                .replace("{key_id}", id)
                 .replace("{name}", "app.js");
         let url = url.replace("{execution_id}", "exec_0123456789ab");
         let request = stack.http.request(self.method.parse().unwrap(), url);
@@ -180,6 +185,10 @@ impl Operation {
             }
             Rule::OfFile => {
                 self.is_refused(stack, Some(stranger), 404, "blob_not_found")
+                    .await;
+            }
+            Rule::OfOperator => {
+                self.is_refused(stack, Some(stranger), 403, "insufficient_scope")
                     .await;
             }
             Rule::NotListed(field) => {

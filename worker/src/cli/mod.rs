@@ -1,7 +1,7 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
 //! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`, `all`
-//! - `operate`: the commands that end by themselves: `config`, `keys`, `replay`, `retention`
+//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay`, `retention`
 //! - `conversations`: the commands that talk to a gateway: `chat`, `tail`, `show`
 //! - `tools`
 
@@ -18,8 +18,9 @@ use everturn_proto::words::TASK_QUEUE;
 pub use self::{
     conversations::{ChatOptions, GatewayAddress, ShowOptions, TailOptions},
     operate::{
-        CheckConfig, ConfigCommand, ConfigOptions, CreateKey, Expiry, KeysCommand, KeysOptions,
-        ListKeys, ReplayOptions, RetentionOptions, RevokeKey,
+        AuditOptions, CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions,
+        CreateKey, Expiry, KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions,
+        RetentionOptions, RevokeKey,
     },
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
@@ -138,6 +139,8 @@ pub enum Command {
     Migrate,
     /// Checks the configuration file and the environment, without connecting to anything.
     Config(ConfigOptions),
+    /// Makes keys that encrypt what goes through Temporal.
+    Codec(CodecOptions),
     /// Removes conversations whose last event is older than this. Never one with a turn running or waiting.
     #[command(
         after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
@@ -150,6 +153,8 @@ pub enum Command {
     Replay(ReplayOptions),
     /// Makes, lists and revokes API keys for callers of the gateway.
     Keys(KeysOptions),
+    /// Prints the audit trail: who did what, when, from where, and what became of it. The oldest entry comes first.
+    Audit(AuditOptions),
     /// Lists the tools that an agent has here, or runs one by hand. Needs neither Temporal nor a database.
     Tools(ToolsOptions),
     /// Talks to a running gateway from the terminal.
@@ -179,16 +184,17 @@ impl Command {
             | Self::Tail(_)
             | Self::Show(_)
             | Self::Keys(_)
+            | Self::Audit(_)
             | Self::Tools(_)
-            | Self::Config(_) => "warn",
+            | Self::Config(_)
+            | Self::Codec(_) => "warn",
             // The SDK warns of each history that does not replay, which is told on standard output.
             Self::Replay(_) => "error",
-            // rmcp logs every message that it gets.
             Self::Worker(_)
             | Self::Gateway(_)
             | Self::All(_)
             | Self::Migrate
-            | Self::Retention(_) => "info,temporalio_sdk_core=warn,rmcp=warn",
+            | Self::Retention(_) => "info,temporalio_sdk_core=warn",
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Options of the commands that end by themselves: `config`, `keys`, `replay` and `retention`.
+//! Options of the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay` and `retention`.
 
 use std::{path::PathBuf, time::Duration};
 
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use everturn_gateway::config::{Scope, Scopes};
 use everturn_proto::{ids, limits::MAX_ID_BYTES};
@@ -10,6 +11,29 @@ use super::serve::{ListenOptions, TestTools};
 
 /// Bytes of an owner's or a key's name: those of `sub` in a token.
 const MAX_NAME_BYTES: usize = 255;
+
+/// Options of `codec`.
+#[derive(Debug, Clone, Args)]
+pub struct CodecOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CodecCommand,
+}
+
+/// What `codec` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CodecCommand {
+    /// Makes a key and prints it as a line of the ring that [codec] names. It is stored nowhere.
+    Key(NewCodecKey),
+}
+
+/// Options of `codec key`.
+#[derive(Debug, Clone, Args)]
+pub struct NewCodecKey {
+    /// Its name, which stands in every payload in clear: letters, digits, dots, dashes and underscores. By default the date.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
 
 /// Options of `config`.
 #[derive(Debug, Clone, Args)]
@@ -69,7 +93,8 @@ pub struct CreateKey {
     /// Only this owner's conversations; without it, every owner's of the tenant.
     #[arg(long, value_name = "OWNER", value_parser = parse_owner)]
     pub owner: Option<String>,
-    /// What the key may do: read, write, approve.
+    /// What the key may do: read, write, approve; codec, to read what Temporal holds; admin, to look after the tenant; admin:all, to
+    /// look after every tenant.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
     pub scope: Vec<Scope>,
     /// How long it is valid, e.g. 90d, or `never`: until it is revoked. By default as `key_lifetime` of [auth] says, else
@@ -108,6 +133,26 @@ pub struct RevokeKey {
     pub id: String,
 }
 
+/// Options of `audit`.
+#[derive(Debug, Clone, Args)]
+pub struct AuditOptions {
+    /// Only this tenant's.
+    #[arg(long, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// Only those of this action, like key_created.
+    #[arg(long, value_name = "ACTION")]
+    pub action: Option<String>,
+    /// Only those of the key, session, subject or user with this id.
+    #[arg(long, value_name = "ID")]
+    pub actor: Option<String>,
+    /// Only those of this age, e.g. 7d or 12h, or since this time, like 2026-11-30T12:00:00Z.
+    #[arg(long, value_name = "AGE|TIME", value_parser = parse_since)]
+    pub since: Option<DateTime<Utc>>,
+    /// Prints JSON lines, as the API exports them.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Options of `retention`.
 #[derive(Debug, Clone, Args)]
 pub struct RetentionOptions {
@@ -121,6 +166,16 @@ pub struct RetentionOptions {
 
 fn parse_age(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90d or 12h"))
+}
+
+fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Ok(at.to_utc());
+    }
+    let age = parse_age(text)?;
+    let since = chrono::TimeDelta::from_std(age).ok();
+    let since = since.and_then(|age| Utc::now().checked_sub_signed(age));
+    Ok(since.unwrap_or(DateTime::UNIX_EPOCH))
 }
 
 fn parse_expiry(text: &str) -> Result<Expiry, String> {

@@ -1,11 +1,21 @@
 //! The tables `[auth]` and `[auth.oidc]`: who may call the gateway.
 
-use std::{collections::BTreeMap, num::NonZeroU32, ops::RangeInclusive, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    num::NonZeroU32,
+    ops::RangeInclusive,
+    time::Duration,
+};
 
 use everturn_gateway::config::{
     ALGORITHMS, Algorithm, AuthConfig, OidcConfig, Origin, Scope, Scopes, is_safe_to_fetch,
 };
-use serde::Deserialize;
+use everturn_proto::ids;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
 use toml::Spanned;
 
 use super::checker::{Checker, HOUR, SECOND};
@@ -31,13 +41,47 @@ pub(super) struct AuthTable {
     session_lifetime: Option<Spanned<String>>,
     max_sessions: Option<Spanned<u32>>,
     key_lifetime: Option<Spanned<String>>,
-    oidc: Option<OidcTable>,
+    oidc: Issuers,
+}
+
+/// `[auth.oidc]` of one issuer, or `[[auth.oidc]]` of several.
+#[derive(Debug, Default)]
+struct Issuers(Vec<OidcTable>);
+
+impl<'de> Deserialize<'de> for Issuers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrSeveral)
+    }
+}
+
+struct OneOrSeveral;
+
+impl<'de> Visitor<'de> for OneOrSeveral {
+    type Value = Issuers;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a table, or several of them as [[auth.oidc]]")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Issuers, A::Error> {
+        let one = OidcTable::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Issuers(vec![one]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Issuers, A::Error> {
+        let mut several = Vec::new();
+        while let Some(one) = sequence.next_element()? {
+            several.push(one);
+        }
+        Ok(Issuers(several))
+    }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OidcTable {
     issuer: Spanned<String>,
+    tenants: Option<Vec<Spanned<String>>>,
     audience: Spanned<String>,
     algorithms: Option<Spanned<Vec<Spanned<String>>>>,
     tenant_claim: Option<String>,
@@ -81,7 +125,7 @@ impl AuthTable {
             ),
             max_sessions: NonZeroU32::new(max_sessions).unwrap_or(default.max_sessions),
             key_lifetime: check.optional_duration("key_lifetime", &self.key_lifetime, KEY_LIFETIME),
-            oidc: self.oidc.map(|oidc| oidc.check(check)),
+            oidc: self.oidc.check(check),
             ..default
         }
     }
@@ -128,6 +172,35 @@ fn checked_origin(check: &mut Checker<'_>, origin: &Spanned<String>) -> Option<O
         .ok()
 }
 
+impl Issuers {
+    /// Several issuers must not speak for one tenant: each could say of somebody that they are somebody of the other one.
+    fn check(self, check: &mut Checker<'_>) -> Vec<OidcConfig> {
+        let is_one = self.0.len() <= 1;
+        let (mut issuers, mut spoken_for) = (BTreeSet::new(), BTreeSet::new());
+        for table in &self.0 {
+            let issuer = &table.issuer;
+            if !issuers.insert(issuer.get_ref().clone()) {
+                check.named_twice(issuer, "issuer", issuer.get_ref());
+            }
+            if !is_one && table.tenants.is_none() {
+                check.wrong(
+                    issuer,
+                    "with several issuers, each names the `tenants` that its tokens are for; else one could sign for the tenants of another",
+                );
+            }
+            for tenant in table.tenants.iter().flatten() {
+                if !ids::is_valid(tenant.get_ref()) {
+                    check.wrong(tenant, format!("\"{}\" is no tenant", tenant.get_ref()));
+                } else if !spoken_for.insert(tenant.get_ref().clone()) {
+                    check.named_twice(tenant, "tenant", tenant.get_ref());
+                }
+            }
+        }
+        let several = self.0.into_iter();
+        several.map(|one| one.check(check)).collect()
+    }
+}
+
 impl OidcTable {
     fn check(self, check: &mut Checker<'_>) -> OidcConfig {
         check_fetched_url(check, "issuer", &self.issuer);
@@ -150,7 +223,12 @@ impl OidcTable {
         if let Some(url) = &self.jwks_url {
             check_fetched_url(check, "jwks_url", url);
         }
+        let tenants = self.tenants.map(|tenants| {
+            let names = tenants.into_iter().map(Spanned::into_inner);
+            names.collect()
+        });
         OidcConfig {
+            tenants,
             algorithms: algorithms.unwrap_or(default.algorithms),
             tenant_claim: self.tenant_claim.unwrap_or(default.tenant_claim),
             scope_claim: self.scope_claim.unwrap_or(default.scope_claim),

@@ -9,10 +9,12 @@ use toml::Spanned;
 use super::{
     agents::{self, AgentTable},
     approvals::ApprovalsTable,
+    audit::AuditTable,
     auth::AuthTable,
     blobs::BlobsTable,
     budgets::{self, TenantBudgetTable},
     checker::{Checker, ReadBy},
+    codec::CodecTable,
     gateway::GatewayTable,
     limits::LimitsTable,
     models::{ModelTable, Models},
@@ -50,8 +52,10 @@ pub(super) struct File {
     skills: SkillsTable,
     limits: LimitsTable,
     blobs: BlobsTable,
+    codec: CodecTable,
     worker: WorkerTable,
     auth: AuthTable,
+    audit: AuditTable,
     gateway: GatewayTable,
     reconciler: ReconcilerTable,
     postgres: PostgresTable,
@@ -97,10 +101,12 @@ impl File {
                 .map(|agent| (agent.name.clone(), agent.tenants.clone()))
                 .collect(),
             auth: self.auth.check(check),
+            audit: self.audit.check(check),
             reconciler: self.reconciler.check(check),
             ..gateway
         };
         Config {
+            hash: String::new(),
             agents,
             approval_answers: self.approvals.answers_from(),
             tenant_budgets,
@@ -112,6 +118,7 @@ impl File {
             processes: processes.policy(),
             skills: names.skills.unwrap_or_default(),
             blobs: self.blobs.check(check),
+            codec: self.codec.check(check),
             worker: self.worker.check(check),
             postgres: self.postgres.check(check),
             gateway,

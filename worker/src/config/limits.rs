@@ -1,6 +1,9 @@
 //! `[limits]`: sizes of what a gateway takes, and what each tenant and each owner may use.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    ops::RangeInclusive,
+};
 
 use everturn_gateway::{GatewayConfig, OwnerLimits, RequestRate, TenantLimits};
 use everturn_proto::limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES};
@@ -11,12 +14,17 @@ use super::checker::Checker;
 
 const MAX_LIMIT: u32 = 1_000_000;
 
+/// Less than 16 MiB would have every larger answer wait for all others.
+const MEMORY: RangeInclusive<usize> = 16 * 1024 * 1024..=1 << 40;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LimitsTable {
     message_bytes: Option<Spanned<usize>>,
     queued_messages: Option<Spanned<u32>>,
     body_bytes: Option<Spanned<usize>>,
+    memory_bytes: Option<Spanned<usize>>,
+    tenant_memory_bytes: Option<Spanned<usize>>,
     requests_per_second: Option<Spanned<u32>>,
     request_burst: Option<Spanned<u32>>,
     open_streams: Option<Spanned<u32>>,
@@ -59,7 +67,19 @@ impl LimitsTable {
                 Some(written) => NonZeroUsize::new(*written.get_ref()),
                 None => gateway.body_bytes,
             },
+            memory_bytes: memory(
+                "memory_bytes",
+                check,
+                self.memory_bytes.as_ref(),
+                gateway.memory_bytes,
+            ),
             tenant: TenantLimits {
+                memory_bytes: memory(
+                    "tenant_memory_bytes",
+                    check,
+                    self.tenant_memory_bytes.as_ref(),
+                    gateway.tenant.memory_bytes,
+                ),
                 requests: request_rate(check, rate, gateway.tenant.requests),
                 open_streams: most(
                     "open_streams",
@@ -113,6 +133,20 @@ fn most(
 ) -> Option<NonZeroU32> {
     let default = default.map_or(0, NonZeroU32::get);
     NonZeroU32::new(check.number(key, written, default, 0..=MAX_LIMIT))
+}
+
+/// Returns a limit of memory. A 0 in the file takes it away.
+fn memory(
+    key: &str,
+    check: &mut Checker<'_>,
+    written: Option<&Spanned<usize>>,
+    default: Option<NonZeroUsize>,
+) -> Option<NonZeroUsize> {
+    match written {
+        None => default,
+        Some(written) if *written.get_ref() == 0 => None,
+        written => NonZeroUsize::new(check.number(key, written, 0, MEMORY)),
+    }
 }
 
 /// Returns the rate, and its burst, which is at least one request.

@@ -2,8 +2,8 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `postgres`,
-//!   `reconciler`, `processes`
+//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `audit`,
+//!   `codec`, `postgres`, `reconciler`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
 //! They use
@@ -18,10 +18,12 @@
 
 mod agents;
 mod approvals;
+mod audit;
 mod auth;
 mod blobs;
 mod budgets;
 mod checker;
+mod codec;
 mod file;
 mod gateway;
 mod limits;
@@ -41,10 +43,13 @@ mod worker;
 
 use std::{fs, io, path::Path};
 
+use sha2::{Digest, Sha256};
+
 pub(crate) use self::worker::MAX_LEASE;
 pub use self::{
     agents::DEFAULT_TOOL_TIMEOUT,
     checker::ReadBy,
+    codec::CodecConfig,
     problem::{ConfigError, Problem},
     settings::{Config, DEMO_PROVIDER},
     worker::WorkerLimits,
@@ -95,7 +100,10 @@ impl Config {
             ConfigError::Wrong(vec![source.problem(at, error.message().to_owned())])
         })?;
         let mut checker = Checker::new(source, read_by);
-        let config = file.check(&mut checker, read_by);
+        let config = Self {
+            hash: format!("{:x}", Sha256::digest(text)),
+            ..file.check(&mut checker, read_by)
+        };
         checker.finish(config)
     }
 }

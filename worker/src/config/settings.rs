@@ -16,7 +16,7 @@ use everturn_proto::{
 use everturn_store::PostgresOptions;
 use everturn_supervisor::launch::Policy;
 
-use super::{blobs::BlobsConfig, worker::WorkerLimits};
+use super::{blobs::BlobsConfig, codec::CodecConfig, worker::WorkerLimits};
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -24,6 +24,8 @@ pub const DEMO_PROVIDER: &str = "demo";
 /// What is configured.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// SHA-256 of the file's text, in hexadecimal digits.
+    pub hash: String,
     /// Agents, `default` always among them.
     pub agents: Vec<AgentDefinition>,
     /// Which answers to approvals are taken.
@@ -46,6 +48,8 @@ pub struct Config {
     pub skills: Skills,
     /// Images and files.
     pub blobs: BlobsConfig,
+    /// What is encrypted of all that goes through Temporal.
+    pub codec: CodecConfig,
     /// Limits of a worker.
     pub worker: WorkerLimits,
     /// The pool of connections to PostgreSQL.

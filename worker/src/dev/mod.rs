@@ -119,7 +119,8 @@ async fn serve(
         },
         "dev",
     )?;
-    let client = prepare::connect_temporal(common, options, is_adopted, &shutdown).await?;
+    let codec = config.codec.codec()?;
+    let client = prepare::connect_temporal(common, options, is_adopted, codec, &shutdown).await?;
     let store = prepare::open_database(common, &config, &shutdown).await?;
     let (providers, _demo_model) = prepare::providers(&config).await?;
     let stream = connections::stream(common)?;

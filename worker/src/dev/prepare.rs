@@ -4,6 +4,7 @@ use std::{fs::File, path::Path};
 
 use anyhow::{Context, bail};
 use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_codec::Codec;
 use everturn_store::Store;
 use temporalio_client::Client;
 use tokio_util::sync::CancellationToken;
@@ -35,10 +36,12 @@ pub(super) async fn connect_temporal(
     common: &Common,
     options: &DevOptions,
     is_adopted: bool,
+    codec: Option<Codec>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Client> {
     let waiting = Progress::start("Temporal server");
     let client = connections::local_temporal(options.temporal_port, shutdown).await?;
+    let client = connections::with_codec(client, codec.as_ref());
     let address = format!("127.0.0.1:{}", options.temporal_port);
     if is_adopted {
         adopted::check(&client, &common.task_queue, &address).await?;

@@ -27,8 +27,14 @@ pub async fn run(
     worker::check_providers(&config)?;
     gateway::check_exposure(&options.listen, &config)?;
     let listener = gateway::bind(&options.listen)?;
-    let connected =
-        connections::everything(common, config.postgres.clone(), &telemetry, &shutdown).await?;
+    let connected = connections::everything(
+        common,
+        config.postgres.clone(),
+        &config.codec,
+        &telemetry,
+        &shutdown,
+    )
+    .await?;
     let Connected {
         client,
         store,

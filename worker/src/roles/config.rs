@@ -41,6 +41,9 @@ pub fn check(
     );
     report.add("redis", connections::stream(common).map(|_| redis(common)));
     report.add("temporal", connections::describe_temporal());
+    if let Some(config) = &config {
+        report.add("codec", config.codec.describe());
+    }
     report.add("task queue", Ok(common.task_queue.clone()));
     report.add("log", Ok(common.log_format.to_string()));
     if let Some(config) = &config {
@@ -111,12 +114,11 @@ impl Report {
 
 fn gateway(listen: SocketAddr, config: &Config) -> String {
     let auth = &config.gateway.auth;
-    let callers = match (auth.required, &auth.oidc) {
-        (true, Some(oidc)) => format!(
-            "callers need a key, a session or a token of {}",
-            oidc.issuer
-        ),
-        (true, None) => "callers need a key or a session".to_owned(),
+    let issuers = auth.oidc.iter().map(|oidc| oidc.issuer.as_str());
+    let issuers = issuers.collect::<Vec<_>>().join(" or ");
+    let callers = match (auth.required, issuers.is_empty()) {
+        (true, false) => format!("callers need a key, a session or a token of {issuers}"),
+        (true, true) => "callers need a key or a session".to_owned(),
         (false, _) => "callers need no credential".to_owned(),
     };
     format!("{listen}, {callers}")

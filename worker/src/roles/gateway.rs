@@ -1,10 +1,10 @@
 //! A gateway: REST and SSE.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    AuthConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
+    AuthConfig, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
     config::ANNOUNCED_POLL_INTERVAL, connections::listener, turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::tell_configuration,
     cli::{Common, GatewayOptions, ListenOptions},
     config::Config,
     connections::{self, Connected, Stream},
@@ -44,8 +45,14 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
-    let connected =
-        connections::everything(common, config.postgres.clone(), &telemetry, &shutdown).await?;
+    let connected = connections::everything(
+        common,
+        config.postgres.clone(),
+        &config.codec,
+        &telemetry,
+        &shutdown,
+    )
+    .await?;
     let Connected {
         client,
         store,
@@ -104,6 +111,16 @@ fn any_host_unless_named(auth: &mut AuthConfig) {
     }
 }
 
+/// What is configured for a gateway that listens here, with the keys of its codec server.
+fn configured(config: &Config, listener: &TcpListener) -> anyhow::Result<GatewayConfig> {
+    let mut gateway = config.gateway.clone();
+    gateway.codec = config.codec.server()?;
+    if !listener.local_addr()?.ip().is_loopback() {
+        any_host_unless_named(&mut gateway.auth);
+    }
+    Ok(gateway)
+}
+
 /// Takes the address, which no other process may have.
 pub fn bind(options: &ListenOptions) -> anyhow::Result<TcpListener> {
     listener::bind(options.listen).with_context(|| {
@@ -125,10 +142,8 @@ pub async fn serve(
         ..TemporalTurnsOptions::default()
     };
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
-    let mut config = parts.config.gateway;
-    if !listener.local_addr()?.ip().is_loopback() {
-        any_host_unless_named(&mut config.auth);
-    }
+    tell_configuration(parts.store.audit.clone(), "gateway", &parts.config);
+    let mut config = configured(&parts.config, &listener)?;
     let reconciler = Reconciler::new(
         parts.store.reconciliation,
         turns.clone(),
@@ -147,15 +162,14 @@ pub async fn serve(
         results: parts.store.results,
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         keys: parts.store.keys,
+        audit: parts.store.audit,
+        tenants: parts.store.tenants,
         stream: parts.stream.reader,
         counts: parts.stream.counts,
         turns,
     };
-    config.poll_interval = match parts.config.poll_interval {
-        Some(interval) => interval,
-        None if parts.stream.is_shared => ANNOUNCED_POLL_INTERVAL,
-        None => config.poll_interval,
-    };
+    let (asked, is_shared) = (parts.config.poll_interval, parts.stream.is_shared);
+    config.poll_interval = poll_interval(asked, is_shared, config.poll_interval);
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
     let (checked, sampled) = (state.clone(), state.clone());
@@ -184,6 +198,15 @@ pub async fn serve(
     reconciling.abort();
     watching.abort();
     served
+}
+
+/// How often the store is asked for events without an announcement: as configured, else as the stream announces them.
+fn poll_interval(asked: Option<Duration>, is_shared: bool, default: Duration) -> Duration {
+    match asked {
+        Some(interval) => interval,
+        None if is_shared => ANNOUNCED_POLL_INTERVAL,
+        None => default,
+    }
 }
 
 #[cfg(test)]

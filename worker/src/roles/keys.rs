@@ -5,10 +5,12 @@ use std::{process::ExitCode, time::Duration};
 use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_gateway::{auth::Secret, config::Scopes};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
 use serde_json::{Value, json};
 
 use crate::{
+    audit::by_operator,
     cli::{Common, CreateKey, Expiry, KeysCommand, ListKeys, RevokeKey},
     config::Config,
     connections, shutdown,
@@ -22,12 +24,13 @@ pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCo
     let shutdown = shutdown::token()?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
     let lifetime = config.gateway.auth.key_lifetime;
+    let keep_days = config.gateway.audit.keep_days;
     drop(config);
     let keys = connections::store_of_command(common, &shutdown).await?.keys;
     match command {
-        KeysCommand::Create(options) => create(&*keys, options, lifetime).await,
+        KeysCommand::Create(options) => create(&*keys, options, lifetime, keep_days).await,
         KeysCommand::List(options) => list(&*keys, options).await,
-        KeysCommand::Revoke(options) => revoke(&*keys, options).await,
+        KeysCommand::Revoke(options) => revoke(&*keys, options, keep_days).await,
     }
 }
 
@@ -36,6 +39,7 @@ async fn create(
     keys: &dyn Keys,
     options: CreateKey,
     lifetime: Option<Duration>,
+    keep_days: u32,
 ) -> anyhow::Result<ExitCode> {
     let now = Utc::now();
     let lifetime = match options.expires {
@@ -65,7 +69,22 @@ async fn create(
         name: options.name,
         expires_at,
     };
-    keys.create_key(new).await.context("cannot store the key")?;
+    let details = json!({
+        "scopes": new.scopes,
+        "owner": new.access.owner_id,
+        "name": new.name,
+        "expires_at": expires_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+    });
+    let entry = by_operator(
+        AuditAction::KeyCreated,
+        Some(new.access.tenant_id.clone()),
+        (AuditTargetKind::Key, &new.id),
+        details,
+        keep_days,
+    );
+    keys.create_key(new, Some(&entry))
+        .await
+        .context("cannot store the key")?;
     eprintln!(
         "key {} may {scopes}. Keep it safe: it is shown this once, and only its hash is stored.",
         secret.id()
@@ -98,11 +117,19 @@ async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn revoke(keys: &dyn Keys, options: RevokeKey) -> anyhow::Result<ExitCode> {
+async fn revoke(keys: &dyn Keys, options: RevokeKey, keep_days: u32) -> anyhow::Result<ExitCode> {
     // Of a key that leaked, people have the secret, which begins with the id.
     let id = Secret::parse(&options.id).map_or(options.id, |secret| secret.id().to_owned());
+    let key = keys.find_key(&id).await.context("cannot read the key")?;
+    let entry = by_operator(
+        AuditAction::KeyRevoked,
+        key.map(|key| key.access.tenant_id),
+        (AuditTargetKind::Key, &id),
+        json!({}),
+        keep_days,
+    );
     if !keys
-        .revoke_key(&id)
+        .revoke_key(&id, Some(&entry))
         .await
         .context("cannot revoke the key")?
     {

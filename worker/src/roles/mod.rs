@@ -1,7 +1,10 @@
 //! What a process can be. Each role takes its connections and a shutdown token, and runs until told to stop.
 
 pub mod all;
+pub mod audit;
+pub mod codec_key;
 pub mod config;
+mod for_tenants;
 pub mod gateway;
 mod isolation;
 pub mod keys;

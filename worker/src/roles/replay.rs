@@ -5,6 +5,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, bail};
+use everturn_codec::Codec;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use futures::StreamExt;
 use temporalio_client::{
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, ReplayOptions},
+    config::Config,
     connections, shutdown, telemetry,
 };
 
@@ -24,7 +26,10 @@ const PROGRESS: u32 = 100;
 
 /// Replays what is asked for. It fails when a history does not replay.
 pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<ExitCode> {
-    let mut replay = Replay::new()?;
+    let codec = Config::load_for_gateway(common.config.as_deref())?
+        .codec
+        .codec()?;
+    let mut replay = Replay::new(codec)?;
     if options.files.is_empty() {
         let shutdown = shutdown::token()?;
         let client = connections::temporal(&shutdown).await?;
@@ -67,11 +72,14 @@ struct Replay {
 }
 
 impl Replay {
-    fn new() -> anyhow::Result<Self> {
+    /// Histories are encrypted where a codec is configured.
+    fn new(codec: Option<Codec>) -> anyhow::Result<Self> {
+        let converter = codec.map(|codec| codec.converter()).unwrap_or_default();
         let options = WorkflowReplayerOptions::new()
             .register_workflow::<AgentExecution>()?
             .register_workflow::<AfterTurn>()?
             .workflow_interceptor(telemetry::tells_remote_tools())
+            .data_converter(converter)
             .build();
         Ok(Self {
             replayer: WorkflowReplayer::new(options)?,

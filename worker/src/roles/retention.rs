@@ -3,10 +3,15 @@
 use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
-use everturn_store::{BlobFiles, Removed, Retention, StoreError};
+use everturn_proto::words::{AuditAction, AuditOutcome, AuditTargetKind};
+use everturn_store::{
+    AuditTrail, BlobFiles, NewAuditEntry, Removed, Retention, StoreError, TenantUsage,
+};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::by_operator,
     cli::{Common, RetentionOptions},
     config::Config,
     connections, shutdown,
@@ -14,6 +19,9 @@ use crate::{
 
 /// Conversations that one transaction removes: so few that no other transaction waits long.
 const BATCH: u32 = 100;
+
+/// Entries of the audit trail that one transaction removes.
+const AUDIT_BATCH: u32 = 1000;
 
 /// What tenants took on a day is kept for so long, whatever becomes of their conversations: a year, and the month in which it
 /// is looked at.
@@ -27,10 +35,11 @@ const MAX_KEPT: u32 = 10;
 pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
-    let blobs = Config::load_for_gateway(common.config.as_deref())?.blobs;
+    let config = Config::load_for_gateway(common.config.as_deref())?;
+    let keep_days = config.gateway.audit.keep_days;
     let store = connections::store_of_command(common, &shutdown).await?;
-    let blobs = blobs.files(store.blobs.clone())?;
-    let (usage, store) = (store.usage, store.retention);
+    let blobs = config.blobs.files(store.blobs.clone())?;
+    let (usage, audit, store) = (store.usage, store.audit, store.retention);
     let at = before.format("%Y-%m-%d %H:%M:%S UTC");
     if options.dry_run {
         let expired = store.count_expired(before).await?;
@@ -40,6 +49,7 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         );
         return Ok(ExitCode::SUCCESS);
     }
+    let entry = begun(audit.as_ref(), before, keep_days).await?;
     let mut run = Run {
         retention: store.as_ref(),
         before,
@@ -51,16 +61,9 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         "removed {} whose last event was before {at}",
         counted(run.total)
     );
-    let oldest = before.min(Utc::now() - KEPT_USAGE);
-    let days = usage
-        .forget_usage(&oldest.format("%Y-%m-%d").to_string())
-        .await?;
-    if days > 0 {
-        println!(
-            "removed {days} sums of what tenants took before {}",
-            oldest.format("%Y-%m-%d")
-        );
-    }
+    ended(audit.as_ref(), entry, &run).await?;
+    prune(audit.as_ref(), keep_days).await?;
+    forget_usage(usage.as_ref(), before).await?;
     remove_files(&blobs).await?;
     if run.kept > 0 {
         println!(
@@ -76,6 +79,72 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Tells the audit trail that a run begins, so that nothing is removed without an entry.
+async fn begun(
+    audit: &dyn AuditTrail,
+    before: DateTime<Utc>,
+    keep_days: u32,
+) -> anyhow::Result<NewAuditEntry> {
+    let before = before.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+    let mut entry = by_operator(
+        AuditAction::RetentionRun,
+        None,
+        (AuditTargetKind::Tenant, ""),
+        json!({ "before": before }),
+        keep_days,
+    );
+    entry.outcome = AuditOutcome::Requested;
+    audit.append_audit(&entry).await?;
+    Ok(entry)
+}
+
+/// Tells the audit trail what a run has removed.
+async fn ended(
+    audit: &dyn AuditTrail,
+    mut entry: NewAuditEntry,
+    run: &Run<'_>,
+) -> anyhow::Result<()> {
+    entry.outcome = AuditOutcome::Done;
+    let counts = [
+        ("conversations", run.total.conversations),
+        ("events", run.total.events),
+        ("kept", run.kept.into()),
+    ];
+    let counts = counts.map(|(name, count)| (name.to_owned(), count.into()));
+    entry.details.extend(counts);
+    Ok(audit.append_audit(&entry).await?)
+}
+
+/// Removes the sums of what tenants took that are too old.
+async fn forget_usage(usage: &dyn TenantUsage, before: DateTime<Utc>) -> anyhow::Result<()> {
+    let oldest = before.min(Utc::now() - KEPT_USAGE);
+    let oldest = oldest.format("%Y-%m-%d").to_string();
+    let days = usage.forget_usage(&oldest).await?;
+    if days > 0 {
+        println!("removed {days} sums of what tenants took before {oldest}");
+    }
+    Ok(())
+}
+
+/// Removes entries of the audit trail that are older than configured now, and than was configured when they were written.
+async fn prune(audit: &dyn AuditTrail, keep_days: u32) -> anyhow::Result<()> {
+    let before = Utc::now() - chrono::Duration::days(keep_days.into());
+    let mut removed = 0;
+    loop {
+        let batch = audit.prune_audit(before, AUDIT_BATCH).await?;
+        removed += batch;
+        if batch < AUDIT_BATCH.into() {
+            break;
+        }
+    }
+    if removed > 0 {
+        println!(
+            "removed {removed} entries of the audit trail that are older than {keep_days} days"
+        );
+    }
+    Ok(())
 }
 
 /// Removes the files that no message names, and the objects of files that are gone.

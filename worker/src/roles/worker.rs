@@ -16,7 +16,7 @@ use everturn_activities::{
     },
 };
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::Store;
+use everturn_store::{Store, ToolResults};
 use everturn_supervisor::launch::Launch;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
@@ -28,14 +28,16 @@ use temporalio_sdk::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    for_tenants::ForTenants,
     isolation,
     lease::LeaseKeeper,
     sdk_workers::{self, ActivityCount},
     versions,
 };
 use crate::{
+    audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
-    config::{Config, WorkerLimits},
+    config::{CodecConfig, Config, WorkerLimits},
     connections::{self, Connected, Stream},
     environment, shutdown,
     telemetry::{self, Telemetry},
@@ -80,8 +82,14 @@ pub async fn run(
     let telemetry = Telemetry::start(&options.telemetry, "worker")?;
     let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
     check_providers(&config)?;
-    let connected =
-        connections::everything(common, config.worker_pool(), &telemetry, &shutdown).await?;
+    let connected = connections::everything(
+        common,
+        config.worker_pool(),
+        &config.codec,
+        &telemetry,
+        &shutdown,
+    )
+    .await?;
     let Connected {
         client,
         store,
@@ -147,16 +155,24 @@ pub fn configure(
     Ok((config, tools))
 }
 
+/// The tools, and the one that reads whole results.
+fn with_results(
+    mut tools: ToolRegistry,
+    results: Arc<dyn ToolResults>,
+) -> anyhow::Result<Arc<ToolRegistry>> {
+    tools.register(typed(ReadResult::new(results)))?;
+    Ok(Arc::new(tools))
+}
+
 /// Runs a worker until `shutdown`. Activities then have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
+    tell_configuration(parts.store.audit.clone(), "worker", &parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
     let limits = parts.config.worker.clone();
-    let mut tools = parts.tools;
-    tools.register(typed(ReadResult::new(parts.store.results)))?;
-    let tools = Arc::new(tools);
+    let tools = with_results(parts.tools, parts.store.results)?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
@@ -182,8 +198,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         worker: lease.worker().clone(),
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
-    let tuner = tuner(&limits);
-    let task_queue = task_queue(&parts.task_queue, parts.only);
+    let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
+    let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
     let make = |count: ActivityCount| {
@@ -199,6 +215,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .register_activities(activities.clone())
             .activity_inbound_interceptor(count)
             .activity_inbound_interceptor(telemetry.activities())
+            .activity_inbound_interceptor(for_tenants)
             .workflow_interceptor(telemetry::tells_remote_tools())
             .max_cached_workflows(limits.max_cached_workflows)
             .tuner(tuner.clone())
@@ -206,7 +223,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)
             .client_identity_override(lease.identity().to_owned())
             .build();
-        anyhow::Ok(Worker::new(&runtime, parts.client.clone(), options)?)
+        anyhow::Ok(Worker::new(&runtime, client.clone(), options)?)
     };
     telemetry.worker_runs(&shutdown);
     tracing::info!(task_queue, "worker is running");
@@ -217,6 +234,13 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tools.close().await;
     lease.end().await;
     ended
+}
+
+/// The client of workers, which may take less than that of gateways, and what notes for whom activities run.
+fn encrypting(client: Client, codec: &CodecConfig) -> anyhow::Result<(Client, ForTenants)> {
+    let for_tenants = ForTenants::new(codec.codec()?.is_some());
+    let client = connections::with_codec(client, codec.strict()?.as_ref());
+    Ok((client, for_tenants))
 }
 
 /// How many tasks of each kind a worker has at once.

@@ -3,7 +3,7 @@
 use everturn_proto::Json;
 use reqwest::{
     StatusCode,
-    header::{CONTENT_TYPE, HeaderMap, HeaderValue},
+    header::{CONTENT_TYPE, HeaderMap},
 };
 use serde::Serialize;
 
@@ -11,13 +11,12 @@ use super::HttpToolDefinition;
 use crate::{
     egress::Incoming,
     retry_after,
+    secrets::Secrets,
     tools::{ToolError, content},
 };
 
 /// How much of an error's body is quoted: enough to say what was wrong with the call.
 const MAX_ERROR_CHARS: usize = 2000;
-/// Shorter secrets may be ordinary words. Cutting them out of texts would reveal them.
-const MIN_SECRET_BYTES: usize = 8;
 
 /// A result, as the model sees it.
 #[derive(Serialize)]
@@ -114,40 +113,17 @@ fn is_json(content_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
 }
 
-/// Cuts secrets out of a text. A service may repeat what it was sent, and no secret may get into events or to the
-/// model.
-fn without_secrets(body: Vec<u8>, secrets: &HeaderMap) -> Vec<u8> {
-    secrets
-        .values()
-        .map(secret)
-        .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
-        .fold(body, |body, secret| {
-            let mut out = Vec::with_capacity(body.len());
-            let mut rest = &body[..];
-            while let Some(at) = rest
-                .windows(secret.len())
-                .position(|window| window == secret)
-            {
-                out.extend_from_slice(&rest[..at]);
-                out.extend_from_slice(b"***");
-                rest = &rest[at + secret.len()..];
-            }
-            out.extend_from_slice(rest);
-            out
-        })
-}
-
-/// The secret part of a header: a bearer token without its scheme.
-fn secret(value: &HeaderValue) -> &[u8] {
-    value
-        .as_bytes()
-        .strip_prefix(b"Bearer ")
-        .unwrap_or(value.as_bytes())
+/// Cuts the secrets of a tool out of a text.
+fn without_secrets(body: Vec<u8>, headers: &HeaderMap) -> Vec<u8> {
+    let values = headers.values();
+    let values = values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+    Secrets::of(values).cut_bytes(body)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use reqwest::header::HeaderValue;
 
     use super::*;
 

@@ -22,9 +22,13 @@ use super::{
     secrets::SecretFile,
     stdio::{ChildTransport, Ending},
 };
+use crate::secrets::Secrets;
 
 /// The part of `connect_timeout` that a child has to answer `server/discover`, the request of the newer protocol.
 const PROBE_SHARE: f32 = 0.7;
+
+/// Parts of the names of variables whose values are secrets. Others hold names and addresses, which a server may well repeat.
+const SECRET_NAMES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"];
 
 /// Says to a child whose it is, when each tenant has one of its own.
 const TENANT_VARIABLE: &str = "EVERTURN_TENANT_ID";
@@ -52,11 +56,13 @@ pub(super) async fn shake_hands(
             let mut environment = with_files(environment, environment_files, tenant_id).await?;
             let tenant =
                 tenant_id.map(|tenant_id| (TENANT_VARIABLE.to_owned(), tenant_id.to_owned()));
+            let secrets = Secrets::of(values_of(&environment, environment_files));
             environment.extend(tenant);
             let child = ChildTransport::start(
                 &options.name,
                 to_command(command, directory.as_deref(), launch)?,
                 &environment,
+                secrets,
                 options.max_message_bytes,
                 ending.clone(),
             )
@@ -70,7 +76,8 @@ pub(super) async fn shake_hands(
             header_files,
         } => {
             let headers = with_files(headers, header_files, options.tenant_id.as_deref()).await?;
-            let transport = http::transport(options, url, &headers, stop.clone())
+            let secrets = Secrets::of(headers.iter().map(|(_, value)| value.as_str()));
+            let transport = http::transport(options, url, &headers, secrets, stop.clone())
                 .map_err(ConnectError::Options)?;
             let lifecycle = ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::LATEST],
@@ -94,6 +101,20 @@ async fn with_files(
         all.push((name.clone(), secret));
     }
     Ok(all)
+}
+
+/// The values of variables that are secrets: by their names, or because they are in files.
+fn values_of<'a>(
+    environment: &'a [(String, String)],
+    files: &'a [(String, SecretFile)],
+) -> impl Iterator<Item = &'a str> {
+    let is_secret = |name: &str| {
+        let upper = name.to_ascii_uppercase();
+        files.iter().any(|(file, _)| file == name)
+            || SECRET_NAMES.iter().any(|part| upper.contains(part))
+    };
+    let secrets = environment.iter().filter(move |(name, _)| is_secret(name));
+    secrets.map(|(_, value)| value.as_str())
 }
 
 /// Asks `server/discover` for the newer protocol, then `initialize` where that is unknown or not answered. rmcp's

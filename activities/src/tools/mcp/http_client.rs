@@ -1,7 +1,9 @@
-//! The HTTP client below a server's connection: reqwest as rmcp uses it, except that every error answers its request.
+//! The HTTP client below a server's connection: reqwest as rmcp uses it, except that every error answers its request, and that
+//! no answer has a secret in it.
 
-use std::{collections::HashMap, future::Future, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
+use futures::StreamExt;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId},
@@ -14,11 +16,17 @@ use rmcp::{
     },
 };
 
+use crate::secrets::Secrets;
+
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// reqwest's client with answers that find their requests.
+/// reqwest's client with answers that find their requests, and have no secrets in them.
 #[derive(Clone)]
-pub(super) struct HttpClient(pub(super) reqwest::Client);
+pub(super) struct HttpClient {
+    pub(super) client: reqwest::Client,
+    /// What the server is sent and must not repeat.
+    pub(super) secrets: Secrets,
+}
 
 impl StreamableHttpClient for HttpClient {
     type Error = reqwest::Error;
@@ -59,7 +67,7 @@ impl StreamableHttpClient for HttpClient {
         };
         let has_session = session_id.is_some();
         let response = self
-            .0
+            .client
             .post_message_with_max_sse_event_size(
                 uri,
                 message,
@@ -68,37 +76,51 @@ impl StreamableHttpClient for HttpClient {
                 custom_headers,
                 max_sse_event_size,
             )
-            .await?;
+            .await;
+        let response = response
+            .map(|response| cut_response(&self.secrets, response))
+            .map_err(|error| cut_error(&self.secrets, error))?;
         match request {
             Some(request) => correlated(&request, has_session, response),
             None => Ok(response),
         }
     }
 
-    fn delete_session(
+    async fn delete_session(
         &self,
         uri: Arc<str>,
         session_id: Arc<str>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> impl Future<Output = Result<(), HttpError>> + Send + '_ {
-        self.0
-            .delete_session(uri, session_id, auth_header, custom_headers)
+    ) -> Result<(), HttpError> {
+        let client = &self.client;
+        let deleted = client.delete_session(uri, session_id, auth_header, custom_headers);
+        let deleted = deleted.await;
+        deleted.map_err(|error| cut_error(&self.secrets, error))
     }
 
-    fn get_stream(
+    async fn get_stream(
         &self,
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> impl Future<Output = Result<BoxedSseResponse, HttpError>> + Send + '_ {
-        self.0
-            .get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
+    ) -> Result<BoxedSseResponse, HttpError> {
+        // rmcp calls the method below; this one has no limit of the operator's.
+        let limit = StreamableHttpClientTransportConfig::default().max_sse_event_size;
+        self.get_stream_with_max_sse_event_size(
+            uri,
+            session_id,
+            last_event_id,
+            auth_header,
+            custom_headers,
+            limit,
+        )
+        .await
     }
 
-    fn get_stream_with_max_sse_event_size(
+    async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
@@ -106,15 +128,75 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
-    ) -> impl Future<Output = Result<BoxedSseResponse, HttpError>> + Send + '_ {
-        self.0.get_stream_with_max_sse_event_size(
+    ) -> Result<BoxedSseResponse, HttpError> {
+        let stream = self.client.get_stream_with_max_sse_event_size(
             uri,
             session_id,
             last_event_id,
             auth_header,
             custom_headers,
             max_sse_event_size,
-        )
+        );
+        match stream.await {
+            Ok(stream) => Ok(cut_stream(&self.secrets, stream)),
+            Err(error) => Err(cut_error(&self.secrets, error)),
+        }
+    }
+}
+
+/// The answer without the secrets.
+fn cut_response(
+    secrets: &Secrets,
+    response: StreamableHttpPostResponse,
+) -> StreamableHttpPostResponse {
+    match response {
+        StreamableHttpPostResponse::Json(message, session) if !secrets.is_empty() => {
+            let written = serde_json::to_string(&message).unwrap_or_default();
+            let cut = secrets.cut_json(written.clone());
+            let read = (cut != written).then(|| serde_json::from_str(&cut).ok());
+            StreamableHttpPostResponse::Json(read.flatten().unwrap_or(message), session)
+        }
+        StreamableHttpPostResponse::Sse(stream, session) => {
+            StreamableHttpPostResponse::Sse(cut_stream(secrets, stream), session)
+        }
+        other => other,
+    }
+}
+
+/// The stream of events without the secrets.
+fn cut_stream(secrets: &Secrets, stream: BoxedSseResponse) -> BoxedSseResponse {
+    let secrets = secrets.clone();
+    let cut = stream.map(move |event| {
+        event.map(|mut event| {
+            event.data = event.data.map(|data| secrets.cut_json(data));
+            event
+        })
+    });
+    cut.boxed()
+}
+
+/// The error without the secrets, which is logged.
+fn cut_error(secrets: &Secrets, error: HttpError) -> HttpError {
+    match error {
+        StreamableHttpError::UnexpectedServerResponse(said) => {
+            let said = secrets.cut(said.into_owned());
+            StreamableHttpError::UnexpectedServerResponse(said.into())
+        }
+        StreamableHttpError::UnexpectedContentType(Some(said)) => {
+            StreamableHttpError::UnexpectedContentType(Some(secrets.cut(said)))
+        }
+        StreamableHttpError::AuthRequired(mut required) => {
+            let said = std::mem::take(&mut required.www_authenticate_header);
+            required.www_authenticate_header = secrets.cut(said);
+            StreamableHttpError::AuthRequired(required)
+        }
+        StreamableHttpError::InsufficientScope(mut scope) => {
+            let said = std::mem::take(&mut scope.www_authenticate_header);
+            scope.www_authenticate_header = secrets.cut(said);
+            scope.required_scope = scope.required_scope.map(|said| secrets.cut(said));
+            StreamableHttpError::InsufficientScope(scope)
+        }
+        other => other,
     }
 }
 

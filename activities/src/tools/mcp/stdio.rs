@@ -26,6 +26,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::secrets::Secrets;
+
 /// Messages that are read before they are handled. Further ones wait in the pipe, and the server with them.
 const READ_AHEAD: usize = 4;
 /// How long the child may take to end after its input was closed, and again after SIGTERM.
@@ -93,11 +95,13 @@ impl Probe {
 }
 
 impl ChildTransport {
-    /// Starts the command, whose environment has what every server gets. `name` is the server's, for the log.
+    /// Starts the command, whose environment has what every server gets. `name` is the server's, for the log. What it says is
+    /// read and logged without the secrets.
     pub(super) fn start(
         name: &str,
         mut command: Command,
         environment: &[(String, String)],
+        secrets: Secrets,
         max_message_bytes: usize,
         ending: Ending,
     ) -> io::Result<Self> {
@@ -122,11 +126,12 @@ impl ChildTransport {
         tokio::spawn(read_messages(
             name.to_owned(),
             stdout,
+            secrets.clone(),
             max_message_bytes,
             sender,
             ending,
         ));
-        tokio::spawn(log_lines(name.to_owned(), stderr));
+        tokio::spawn(log_lines(name.to_owned(), secrets, stderr));
         Ok(Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             probe: Arc::default(),
@@ -216,6 +221,7 @@ impl Process {
 async fn read_messages(
     server: String,
     stdout: impl AsyncRead + Unpin,
+    secrets: Secrets,
     max_bytes: usize,
     messages: mpsc::Sender<Message>,
     ending: Ending,
@@ -241,7 +247,7 @@ async fn read_messages(
                 return;
             }
         }
-        let Some(message) = parse(&server, &line) else {
+        let Some(message) = parse(&server, &secrets, &line) else {
             continue;
         };
         if messages.send(message).await.is_err() {
@@ -251,8 +257,8 @@ async fn read_messages(
 }
 
 /// The message in a line; `None` for a line that is no message. Some servers also print other things.
-fn parse(server: &str, line: &[u8]) -> Option<Message> {
-    let text = String::from_utf8_lossy(line);
+fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Option<Message> {
+    let text = secrets.cut_json(String::from_utf8_lossy(line).into_owned());
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -264,7 +270,7 @@ fn parse(server: &str, line: &[u8]) -> Option<Message> {
         .ok()
 }
 
-async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
+async fn log_lines(server: String, secrets: Secrets, stderr: impl AsyncRead + Unpin) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut stderr)
@@ -272,7 +278,7 @@ async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
         .read_until(b'\n', &mut line)
         .await
     {
-        let text = String::from_utf8_lossy(&line);
+        let text = secrets.cut(String::from_utf8_lossy(&line).into_owned());
         if let Some(why) = text.strip_prefix(FAILED_PREFIX) {
             tracing::warn!(server, "an MCP server was not started: {}", why.trim_end());
         } else {
@@ -299,7 +305,15 @@ mod tests {
         command.args(["-c", script]);
         let ending = Ending::default();
         (
-            ChildTransport::start("test", command, &[], MAX_BYTES, ending.clone()).unwrap(),
+            ChildTransport::start(
+                "test",
+                command,
+                &[],
+                Secrets::default(),
+                MAX_BYTES,
+                ending.clone(),
+            )
+            .unwrap(),
             ending,
         )
     }
@@ -392,7 +406,7 @@ mod tests {
     fn a_message_that_is_too_deep_is_left_out() {
         let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#);
-        assert!(parse("test", line.as_bytes()).is_none());
+        assert!(parse("test", &Secrets::default(), line.as_bytes()).is_none());
     }
 
     proptest! {
@@ -407,7 +421,7 @@ mod tests {
             for output in [bytes, lines.join("\n").into_bytes()] {
                 let ending = Ending::default();
                 let (sender, mut messages) = mpsc::channel(READ_AHEAD);
-                let read = read_messages("test".to_owned(), output.as_slice(), LIMIT, sender, ending.clone());
+                let read = read_messages("test".to_owned(), output.as_slice(), Secrets::default(), LIMIT, sender, ending.clone());
                 let count = async {
                     let mut count = 0;
                     while messages.recv().await.is_some() {

@@ -31,6 +31,30 @@ class ApprovalAnswer(TypedDict):
     """
 
 
+class AuditActor(TypedDict):
+    """
+    Who did it.
+    """
+
+    id: str | None
+    """
+    The id of the key or session, the subject of the token, the user of the command; null when nobody is known.
+    """
+    kind: str
+    """
+    `key`, `session`, `token`, `operator`, `anonymous` or `process`.
+    """
+
+
+class AuditTarget(TypedDict):
+    """
+    What it was done to.
+    """
+
+    id: str | None
+    kind: str
+
+
 class Cancelled(TypedDict):
     """
     What became of a cancel.
@@ -54,7 +78,30 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+
+
+class CodecPayload(TypedDict):
+    """
+    One payload of Temporal, as JSON of Protocol Buffers has it.
+    """
+
+    data: NotRequired[str]
+    """
+    In Base64.
+    """
+    metadata: NotRequired[dict[str, str]]
+    """
+    How `data` is written, and more; each value in Base64.
+    """
+
+
+class CodecPayloads(TypedDict):
+    """
+    Payloads of Temporal.
+    """
+
+    payloads: NotRequired[list[CodecPayload]]
 
 
 CursorText: TypeAlias = str
@@ -150,6 +197,53 @@ class ItemUsage(TypedDict):
     """
 
 
+class Key(TypedDict):
+    """
+    An API key, without its secret.
+    """
+
+    created_at: str
+    expires_at: str | None
+    """
+    Null: until it is revoked.
+    """
+    id: Id
+    last_used_at: str | None
+    """
+    To a minute or so.
+    """
+    name: str
+    """
+    What it is for.
+    """
+    owner: str | None
+    """
+    Null: it sees every owner's conversations of the tenant.
+    """
+    revoked_at: str | None
+    scopes: list[str]
+    """
+    Skip words that you do not know; there may be more.
+    """
+    state: Literal['valid', 'expired', 'revoked']
+    tenant: str
+
+
+class KeyPage(TypedDict):
+    """
+    A page of keys.
+    """
+
+    keys: list[Key]
+    """
+    By id.
+    """
+    next_after: str | None
+    """
+    `after` of the next page; null at the end.
+    """
+
+
 MessageText: TypeAlias = str
 """
 Not blank, without NUL. The limit counts bytes of UTF-8, and may be configured lower.
@@ -181,6 +275,28 @@ class NewConversation(TypedDict):
     """
     At most 512 bytes. While it is empty, the beginning of the first message takes its place.
     """
+
+
+class NewKey(TypedDict):
+    """
+    A key to be.
+    """
+
+    lifetime_s: NotRequired[int | None]
+    """
+    How many seconds it is valid. Left out: as `key_lifetime` of `[auth]` says, else until it is revoked. It ends with the
+    caller's own credential at the latest.
+    """
+    name: NotRequired[str]
+    """
+    What it is for.
+    """
+    owner: NotRequired[str | None]
+    """
+    Only this owner's conversations. Left out: as the caller's own.
+    """
+    scopes: NotRequired[list[Literal['read', 'write', 'approve', 'codec', 'admin', 'admin:all']]]
+    tenant: NotRequired[Id | None]
 
 
 OnBusy: TypeAlias = Literal['queue', 'steer', 'interrupt', 'reject']
@@ -320,7 +436,7 @@ class Session(TypedDict):
     """
     Null: they see every owner's conversations of the tenant.
     """
-    scopes: list[Literal['read', 'write', 'approve']]
+    scopes: list[Literal['read', 'write', 'approve', 'codec', 'admin', 'admin:all']]
     tenant: str
 
 
@@ -331,6 +447,49 @@ class StoredResult(TypedDict):
 
     execution_id: Id
     status: Literal['stored']
+
+
+class Tenant(TypedDict):
+    """
+    A tenant.
+    """
+
+    agents: list[str]
+    """
+    The agents that its conversations may have, as this gateway is configured.
+    """
+    conversations: int
+    """
+    Conversations; 10000 stands for that many or more.
+    """
+    last_activity_at: str | None
+    """
+    When something last happened in a conversation; null without any.
+    """
+    running_turns: int
+    """
+    Turns that run now.
+    """
+    tenant: str
+    valid_keys: int
+    """
+    API keys that are valid now.
+    """
+
+
+class TenantPage(TypedDict):
+    """
+    A page of tenants.
+    """
+
+    next_after: str | None
+    """
+    `after` of the next page; null at the end.
+    """
+    tenants: list[Tenant]
+    """
+    By id.
+    """
 
 
 class TextFrame(TypedDict):
@@ -722,6 +881,56 @@ class AnsweredApproval(TypedDict):
     tool_name: str
 
 
+class AuditEntry(TypedDict):
+    """
+    An entry of the audit trail. Skip words that you do not know; there will be more.
+    """
+
+    action: str
+    actor: AuditActor
+    address: str | None
+    """
+    Where the request came from; null for what came by no request.
+    """
+    at: str
+    details: dict[str, Any]
+    """
+    By action: see `docs/operate/audit.md`.
+    """
+    id: int
+    """
+    Its place: entries have numbers without gaps, in their order.
+    """
+    outcome: str
+    """
+    `requested`, `done` or `refused`.
+    """
+    request_id: str | None
+    """
+    As in the header `x-request-id`, and in the log.
+    """
+    target: AuditTarget
+    tenant: str | None
+    """
+    Null: no tenant is known. Only admins of all tenants see these.
+    """
+
+
+class AuditPage(TypedDict):
+    """
+    A page of the audit trail.
+    """
+
+    entries: list[AuditEntry]
+    """
+    In their order, the oldest first.
+    """
+    next_after: int | None
+    """
+    `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
+    """
+
+
 class Blob(TypedDict):
     """
     A stored file.
@@ -866,6 +1075,22 @@ class ConversationRemovedFrame(TypedDict):
 
     conversation_id: Id
     type: Literal['conversation_removed']
+
+
+class CreatedKey(TypedDict):
+    """
+    A key that was made.
+    """
+
+    expires_at: str | None
+    id: Id
+    key: str
+    """
+    The key itself, this once: only its hash is stored.
+    """
+    owner: str | None
+    scopes: list[str]
+    tenant: str
 
 
 class EndFrame(TypedDict):
@@ -1058,6 +1283,29 @@ class StepUsage(TypedDict):
     When the answer was stored.
     """
     usage: Usage
+
+
+class TenantUsageDay(UsageDay):
+    """
+    What a tenant took of one model on one day.
+    """
+
+    tenant: str
+
+
+class TenantUsagePage(TypedDict):
+    """
+    A page of sums.
+    """
+
+    next_after: str | None
+    """
+    `after` of the next page; null at the end.
+    """
+    usage: list[TenantUsageDay]
+    """
+    By tenant, day and model.
+    """
 
 
 class Timeline(TypedDict):

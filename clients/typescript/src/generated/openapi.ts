@@ -44,6 +44,112 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads the audit trail, the oldest entry first.
+         * @description Needs the scope `admin`. As JSON lines it is one answer of any length, one entry a line, up to what there was when the
+         *     request began; an answer that was cut has no end of its chunks.
+         */
+        get: operations["read_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists API keys, never their secrets.
+         * @description Needs the scope `admin`.
+         */
+        get: operations["list_keys"];
+        put?: never;
+        /**
+         * Makes an API key.
+         * @description Needs the scope `admin`. The key gets nothing that the caller's own credential has not: no other tenant, no other owner, no
+         *     further scope, no longer time. Repeating the request makes another key.
+         */
+        post: operations["create_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revokes an API key, and ends its sessions.
+         * @description Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`). Repeating this is safe.
+         */
+        delete: operations["revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/tenants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the tenants that have a conversation, a key or sums of usage.
+         * @description Needs the scope `admin`, with which one sees one's own tenant, or `admin:all`.
+         */
+        get: operations["list_tenants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what tenants took of models, by tenant, day and model.
+         * @description Needs the scope `admin`, or `admin:all` for other tenants than one's own.
+         */
+        get: operations["list_tenant_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/blobs": {
         parameters: {
             query?: never;
@@ -167,7 +273,8 @@ export interface paths {
         post?: never;
         /**
          * Deletes a conversation.
-         * @description Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it.
+         * @description Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it,
+         *     also the histories that the workflow engine keeps of it.
          *     Nothing can bring it back.
          */
         delete: operations["delete_conversation"];
@@ -492,6 +599,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/codec/decode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decrypts payloads.
+         * @description For the Temporal UI and CLI. Payloads of another tenant, payloads whose key this gateway has not, and payloads that are
+         *     not encrypted come back as they are. Answers 404 where nothing is encrypted.
+         */
+        post: operations["decode_payloads"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/codec/encode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encrypts payloads.
+         * @description For the Temporal CLI, which starts and signals workflows. A payload is encrypted for the caller's tenant; that of an
+         *     operator for the tenant that it names.
+         */
+        post: operations["encode_payloads"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -706,6 +855,64 @@ export interface components {
             /** @description approve: the tool runs with this instead. At most 64 KiB. */
             tool_input?: Record<string, never> | null;
         };
+        /** @description Who did it. */
+        AuditActor: {
+            /** @description The id of the key or session, the subject of the token, the user of the command; null when nobody is known. */
+            id: string | null;
+            /**
+             * @description `key`, `session`, `token`, `operator`, `anonymous` or `process`.
+             * @example key
+             */
+            kind: string;
+        };
+        /** @description An entry of the audit trail. Skip words that you do not know; there will be more. */
+        AuditEntry: {
+            /** @example key_created */
+            action: string;
+            actor: components["schemas"]["AuditActor"];
+            /**
+             * @description Where the request came from; null for what came by no request.
+             * @example 192.0.2.1
+             */
+            address: string | null;
+            /** Format: date-time */
+            at: string;
+            /** @description By action: see `docs/operate/audit.md`. */
+            details: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description Its place: entries have numbers without gaps, in their order.
+             */
+            id: number;
+            /**
+             * @description `requested`, `done` or `refused`.
+             * @example done
+             */
+            outcome: string;
+            /** @description As in the header `x-request-id`, and in the log. */
+            request_id: string | null;
+            target: components["schemas"]["AuditTarget"];
+            /** @description Null: no tenant is known. Only admins of all tenants see these. */
+            tenant: string | null;
+        };
+        /** @description A page of the audit trail. */
+        AuditPage: {
+            /** @description In their order, the oldest first. */
+            entries: components["schemas"]["AuditEntry"][];
+            /**
+             * Format: int64
+             * @description `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
+             */
+            next_after: number | null;
+        };
+        /** @description What it was done to. */
+        AuditTarget: {
+            id: string | null;
+            /** @example key */
+            kind: string;
+        };
         /** @description A stored file. */
         Blob: {
             /** @description What messages name it by. */
@@ -799,7 +1006,20 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        /** @description One payload of Temporal, as JSON of Protocol Buffers has it. */
+        CodecPayload: {
+            /** @description In Base64. */
+            data?: string;
+            /** @description How `data` is written, and more; each value in Base64. */
+            metadata?: {
+                [key: string]: string;
+            };
+        };
+        /** @description Payloads of Temporal. */
+        CodecPayloads: {
+            payloads?: components["schemas"]["CodecPayload"][];
+        };
         /** @description A conversation. */
         Conversation: {
             agent: string;
@@ -838,6 +1058,20 @@ export interface components {
             conversation_id: components["schemas"]["Id"];
             /** @enum {string} */
             type: "conversation_removed";
+        };
+        /** @description A key that was made. */
+        CreatedKey: {
+            /** Format: date-time */
+            expires_at: string | null;
+            id: components["schemas"]["Id"];
+            /**
+             * @description The key itself, this once: only its hash is stored.
+             * @example evk_3f9c2b7a51d06e84_AAAA
+             */
+            key: string;
+            owner: string | null;
+            scopes: string[];
+            tenant: string;
         };
         /**
          * @description The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a cursor, too, but only the whole `id` tells that a log is another one than before.
@@ -967,6 +1201,40 @@ export interface components {
              */
             reasoningTokens: number;
         };
+        /** @description An API key, without its secret. */
+        Key: {
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Null: until it is revoked.
+             */
+            expires_at: string | null;
+            id: components["schemas"]["Id"];
+            /**
+             * Format: date-time
+             * @description To a minute or so.
+             */
+            last_used_at: string | null;
+            /** @description What it is for. */
+            name: string;
+            /** @description Null: it sees every owner's conversations of the tenant. */
+            owner: string | null;
+            /** Format: date-time */
+            revoked_at: string | null;
+            /** @description Skip words that you do not know; there may be more. */
+            scopes: string[];
+            /** @enum {string} */
+            state: "valid" | "expired" | "revoked";
+            tenant: string;
+        };
+        /** @description A page of keys. */
+        KeyPage: {
+            /** @description By id. */
+            keys: components["schemas"]["Key"][];
+            /** @description `after` of the next page; null at the end. */
+            next_after: string | null;
+        };
         /** @description `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations. */
         ListFrame: {
             /** @description The last updated first. */
@@ -1014,6 +1282,24 @@ export interface components {
              * @example Sums
              */
             title?: string | null;
+        };
+        /** @description A key to be. */
+        NewKey: {
+            /**
+             * Format: int32
+             * @description How many seconds it is valid. Left out: as `key_lifetime` of `[auth]` says, else until it is revoked. It ends with the
+             *     caller's own credential at the latest.
+             */
+            lifetime_s?: number | null;
+            /**
+             * @description What it is for.
+             * @example night jobs
+             */
+            name?: string;
+            /** @description Only this owner's conversations. Left out: as the caller's own. */
+            owner?: string | null;
+            scopes?: ("read" | "write" | "approve" | "codec" | "admin" | "admin:all")[];
+            tenant?: components["schemas"]["Id"] | null;
         };
         /** @description A message to be. */
         NewMessage: {
@@ -1158,7 +1444,7 @@ export interface components {
             expires_at: string | null;
             /** @description Null: they see every owner's conversations of the tenant. */
             owner: string | null;
-            scopes: ("read" | "write" | "approve")[];
+            scopes: ("read" | "write" | "approve" | "codec" | "admin" | "admin:all")[];
             tenant: string;
         };
         /** @description What the LLM call of one step took. */
@@ -1189,6 +1475,52 @@ export interface components {
             execution_id: components["schemas"]["Id"];
             /** @enum {string} */
             status: "stored";
+        };
+        /** @description A tenant. */
+        Tenant: {
+            /** @description The agents that its conversations may have, as this gateway is configured. */
+            agents: string[];
+            /**
+             * Format: int64
+             * @description Conversations; 10000 stands for that many or more.
+             */
+            conversations: number;
+            /**
+             * Format: date-time
+             * @description When something last happened in a conversation; null without any.
+             */
+            last_activity_at: string | null;
+            /**
+             * Format: int64
+             * @description Turns that run now.
+             */
+            running_turns: number;
+            /** @example acme */
+            tenant: string;
+            /**
+             * Format: int64
+             * @description API keys that are valid now.
+             */
+            valid_keys: number;
+        };
+        /** @description A page of tenants. */
+        TenantPage: {
+            /** @description `after` of the next page; null at the end. */
+            next_after: string | null;
+            /** @description By id. */
+            tenants: components["schemas"]["Tenant"][];
+        };
+        /** @description What a tenant took of one model on one day. */
+        TenantUsageDay: components["schemas"]["UsageDay"] & {
+            /** @example acme */
+            tenant: string;
+        };
+        /** @description A page of sums. */
+        TenantUsagePage: {
+            /** @description `after` of the next page; null at the end. */
+            next_after: string | null;
+            /** @description By tenant, day and model. */
+            usage: components["schemas"]["TenantUsageDay"][];
         };
         /** @description `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`. */
         TextFrame: {
@@ -1496,6 +1828,876 @@ export interface operations {
             };
         };
     };
+    read_audit: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's, and what belongs to none.
+                 * @example acme
+                 */
+                tenant?: string;
+                /**
+                 * @description Only those of this action.
+                 * @example key_created
+                 */
+                action?: string;
+                /** @description Only those of the key, session, subject or user with this id. */
+                actor?: string;
+                /**
+                 * @description Only those of this time or later.
+                 * @example 2026-11-01T00:00:00Z
+                 */
+                since?: string;
+                /**
+                 * @description Only those before this time.
+                 * @example 2026-12-01T00:00:00Z
+                 */
+                until?: string;
+                /** @description Only those behind the entry with this `id`. */
+                after?: number;
+                /** @description Entries of the page; an export has no pages. */
+                limit?: number;
+                /**
+                 * @description `jsonl`: all entries as JSON lines, as with `Accept: application/x-ndjson`. Else a page.
+                 * @example json
+                 */
+                format?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, or all entries as JSON lines */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_keys: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+                 * @example acme
+                 */
+                tenant?: string;
+                /** @description Keys of the page. */
+                limit?: number;
+                /** @description `next_after` of the page before. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyPage"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`). An id is not valid (`invalid_id`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter" | "invalid_id";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    create_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKey"];
+            };
+        };
+        responses: {
+            /** @description Made */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedKey"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`). A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body" | "invalid_parameter";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    revoke_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key. */
+                key_id: components["schemas"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description An id is not valid (`invalid_id`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_id";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description There is no such key (`key_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_tenants: {
+        parameters: {
+            query?: {
+                /** @description Tenants of the page. */
+                limit?: number;
+                /** @description `next_after` of the page before. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantPage"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_tenant_usage: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+                 * @example acme
+                 */
+                tenant?: string;
+                /**
+                 * @description The first day, in UTC. By default 30 days before `to`.
+                 * @example 2026-11-01
+                 */
+                from?: string;
+                /**
+                 * @description The last day, in UTC. By default today.
+                 * @example 2026-11-30
+                 */
+                to?: string;
+                /** @description Rows of the page. */
+                limit?: number;
+                /**
+                 * @description `next_after` of the page before. Do not take it apart: its form may change.
+                 * @example acme~2026-11-30~openai/gpt-5-mini
+                 */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantUsagePage"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
     upload_blob: {
         parameters: {
             query?: {
@@ -1622,7 +2824,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many files wait for their messages (`too_many_blobs`). Too many requests (`rate_limited`) */
+            /** @description Too many files wait for their messages (`too_many_blobs`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1632,7 +2834,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_blobs" | "rate_limited";
+                        code?: "too_many_blobs" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -1803,7 +3005,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1813,7 +3015,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -1966,7 +3168,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1976,7 +3178,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "queue_full" | "too_many_turns" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "queue_full" | "too_many_turns" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2081,7 +3283,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2091,7 +3293,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2227,7 +3429,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2237,7 +3439,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2385,7 +3587,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2395,7 +3597,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2529,7 +3731,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2539,7 +3741,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2671,7 +3873,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2681,7 +3883,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2832,7 +4034,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2842,7 +4044,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -2976,7 +4178,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2986,7 +4188,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3139,7 +4341,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3149,7 +4351,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3300,7 +4502,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3310,7 +4512,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3444,7 +4646,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3454,7 +4656,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3607,7 +4809,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3617,7 +4819,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3770,7 +4972,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3780,7 +4982,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -3924,7 +5126,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3934,7 +5136,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4074,7 +5276,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4084,7 +5286,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited";
+                        code?: "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4218,7 +5420,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4228,7 +5430,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4375,7 +5577,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4385,7 +5587,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4521,7 +5723,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4531,7 +5733,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4673,7 +5875,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4683,7 +5885,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -4837,7 +6039,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Too many requests (`rate_limited`) */
+            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4847,7 +6049,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "queue_full" | "too_many_turns" | "rate_limited";
+                        code?: "queue_full" | "too_many_turns" | "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5000,7 +6202,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5010,7 +6212,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5144,7 +6346,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5154,7 +6356,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5295,7 +6497,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5305,7 +6507,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5473,7 +6675,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5483,7 +6685,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5562,7 +6764,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5572,7 +6774,323 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    decode_payloads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CodecPayloads"];
+            };
+        };
+        responses: {
+            /** @description The same payloads in clear */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CodecPayloads"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description There is nothing here (`not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description Something went wrong inside (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    encode_payloads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CodecPayloads"];
+            };
+        };
+        responses: {
+            /** @description The same payloads, encrypted */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CodecPayloads"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body";
+                    };
+                };
+            };
+            /** @description Who you are is not known (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description There is nothing here (`not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with what is stored (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };
@@ -5729,7 +7247,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`) */
+            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5739,7 +7257,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "rate_limited";
+                        code?: "rate_limited" | "too_much_at_once";
                     };
                 };
             };

@@ -8,6 +8,7 @@ use std::{
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use chrono::{DateTime, TimeDelta, Utc};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{KeyKind, Keys, NewKey, SessionsOf};
 use futures::future::BoxFuture;
 use ipnet::IpNet;
@@ -24,7 +25,11 @@ use super::{
 use crate::{
     config::{AuthConfig, GatewayConfig},
     connections::client::{self, Peer},
-    http::problem::{Code, Problem},
+    http::{
+        audit::{Audit, Refusals, Source, WithDetails},
+        problem::{Code, Problem},
+    },
+    listed::time,
 };
 
 /// The most sessions that are removed when one is opened, because they have ended or are too many. It is more than one, so that they never pile up.
@@ -36,17 +41,22 @@ pub(crate) struct Authenticator {
     trusted_proxies: Vec<IpNet>,
     keys: Arc<KeyRing>,
     tokens: Option<Tokens>,
+    audit: Audit,
+    refusals: Arc<Refusals>,
 }
 
 impl Authenticator {
-    pub(crate) fn new(config: &GatewayConfig, keys: Arc<dyn Keys>) -> Self {
+    pub(crate) fn new(config: &GatewayConfig, keys: Arc<dyn Keys>, audit: Audit) -> Self {
+        let refusals = Refusals::new(audit.clone(), &config.audit);
         let (config, limits) = (&config.auth, &config.connections);
         let keys = Arc::new(KeyRing::new(keys, config, limits));
         Self {
             config: config.clone(),
             trusted_proxies: limits.trusted_proxies.clone(),
             keys,
-            tokens: config.oidc.clone().map(Tokens::new),
+            tokens: Tokens::new(&config.oidc),
+            audit,
+            refusals,
         }
     }
 
@@ -56,13 +66,21 @@ impl Authenticator {
         &self,
         method: &Method,
         headers: &HeaderMap,
-        peer: Option<Peer>,
+        source: Source,
+    ) -> Result<Caller, AuthRefusal> {
+        let found = self.found(method, headers, &source).await;
+        found.map(|caller| Caller { source, ..caller })
+    }
+
+    async fn found(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        source: &Source,
     ) -> Result<Caller, AuthRefusal> {
         let page = || origin::is_trusted_page(headers, &self.config);
         // A router that is served by something else does not know where its requests come from.
-        let address = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| {
-            client::address(peer, headers, &self.trusted_proxies)
-        });
+        let address = source.address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
         if let Some(credential) = bearer(headers)? {
             return self.bearer(credential, address).await;
         }
@@ -92,8 +110,14 @@ impl Authenticator {
                 let verified = self.keys.verify(&secret, address).await?;
                 let key = verified.map_err(|invalid| match invalid {
                     Invalid::Unknown => AuthRefusal::Invalid("The key is not known."),
-                    Invalid::Revoked => AuthRefusal::Invalid("The key was revoked."),
-                    Invalid::Expired => AuthRefusal::Invalid("The key has expired."),
+                    Invalid::Revoked(key) => AuthRefusal::Ended {
+                        why: "The key was revoked.",
+                        key,
+                    },
+                    Invalid::Expired(key) => AuthRefusal::Ended {
+                        why: "The key has expired.",
+                        key,
+                    },
                     Invalid::Barred { wait } => barred(wait),
                 })?;
                 Ok(Caller::of_key(&key))
@@ -111,20 +135,45 @@ impl Authenticator {
         headers: &HeaderMap,
         address: IpAddr,
     ) -> Result<Caller, AuthRefusal> {
-        let why = match Secret::parse(cookie).filter(|secret| secret.kind() == KeyKind::Session) {
-            None => "The session cannot be read.",
+        let secret = Secret::parse(cookie).filter(|secret| secret.kind() == KeyKind::Session);
+        let (why, ended) = match secret {
+            None => ("The session cannot be read.", None),
             Some(secret) => match self.keys.verify(&secret, address).await? {
                 Ok(key) => return Ok(Caller::of_key(&key)),
                 Err(Invalid::Barred { wait }) => return Err(barred(wait)),
-                Err(Invalid::Unknown) => "The session is not known.",
-                Err(Invalid::Revoked | Invalid::Expired) => "The session has ended.",
+                Err(Invalid::Unknown) => ("The session is not known.", None),
+                Err(Invalid::Revoked(session) | Invalid::Expired(session)) => {
+                    ("The session has ended.", Some(session))
+                }
             },
         };
-        Err(
-            cookie::forget(headers, &self.config).map_or(AuthRefusal::Invalid(why), |forget| {
-                AuthRefusal::Session { why, forget }
-            }),
-        )
+        Err(match cookie::forget(headers, &self.config) {
+            None => AuthRefusal::Invalid(why),
+            Some(forget) => AuthRefusal::Session { why, forget, ended },
+        })
+    }
+
+    /// Where a request comes from.
+    pub(super) fn source(&self, headers: &HeaderMap, peer: Option<Peer>) -> Source {
+        let address = peer.map(|peer| client::address(peer, headers, &self.trusted_proxies));
+        Source::of(headers, address)
+    }
+
+    /// The id of the key or session that a request names, without having proved that it is its bearer.
+    pub(super) fn claimed(&self, headers: &HeaderMap) -> Option<String> {
+        let credential = bearer(headers).ok()?;
+        let credential = credential.or_else(|| cookie::sent(headers, &self.config))?;
+        Secret::parse(credential).map(|secret| secret.id().to_owned())
+    }
+
+    /// What was refused, for the audit trail.
+    pub(crate) fn refusals(&self) -> &Arc<Refusals> {
+        &self.refusals
+    }
+
+    /// Forgets a key that was revoked, so that this gateway refuses it at once.
+    pub(crate) fn forget_key(&self, id: &str) {
+        self.keys.forget(id);
     }
 
     /// Tells a browser to keep a session.
@@ -172,7 +221,12 @@ impl Authenticator {
             expires_at: Some(expires_at),
         };
         let (parent_id, access) = (new.parent_id.clone(), new.access.clone());
-        store.create_key(new).await?;
+        let target = (AuditTargetKind::Session, session.id());
+        let entry = self
+            .audit
+            .entry(caller, AuditAction::SessionOpened, target)
+            .with("expires_at", time(expires_at));
+        store.create_key(new, Some(&entry)).await?;
         let of = match &parent_id {
             Some(id) => SessionsOf::Key(id),
             None => SessionsOf::Owner(&access),
@@ -188,7 +242,9 @@ impl Authenticator {
     /// Ends the caller's session. Does nothing for a caller without one.
     pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), AuthRefusal> {
         if let Credential::Session(id) = &caller.credential {
-            self.keys.store().revoke_key(id).await?;
+            let target = (AuditTargetKind::Session, id.as_str());
+            let entry = self.audit.entry(caller, AuditAction::SessionEnded, target);
+            self.keys.store().revoke_key(id, Some(&entry)).await?;
             self.keys.forget(id);
         }
         Ok(())

@@ -2,13 +2,16 @@
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use chrono::{DateTime, Utc};
-use everturn_proto::words::DEFAULT_TENANT;
-use everturn_store::{Access, ApiKey, KeyKind};
+use everturn_proto::words::{AuditActorKind, DEFAULT_TENANT};
+use everturn_store::{Access, ApiKey, AuditActor, KeyKind};
 
 use super::refusal::AuthRefusal;
 use crate::{
     config::{Scope, Scopes},
-    http::problem::Problem,
+    http::{
+        audit::{Doer, Source},
+        problem::Problem,
+    },
 };
 
 /// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
@@ -25,6 +28,8 @@ pub struct Caller {
     /// Who they are, for what asks whether two callers are the same: the owner, or else the key, also in its sessions.
     /// `None`: nobody is known.
     pub principal: Option<String>,
+    /// Where the request comes from.
+    pub source: Source,
 }
 
 /// How a caller proved who they are.
@@ -45,10 +50,11 @@ impl Caller {
     pub(super) fn anonymous() -> Self {
         Self {
             access: Access::tenant(DEFAULT_TENANT),
-            scopes: Scopes::all(),
+            scopes: Scopes::of_users(),
             expires_at: None,
             credential: Credential::Anonymous,
             principal: None,
+            source: Source::default(),
         }
     }
 
@@ -60,6 +66,7 @@ impl Caller {
             access: key.access.clone(),
             scopes: Scopes::parse(&key.scopes),
             expires_at: key.expires_at,
+            source: Source::default(),
             credential: match key.kind {
                 KeyKind::Key => Credential::Key(key.id.clone()),
                 KeyKind::Session => Credential::Session(key.id.clone()),
@@ -74,6 +81,36 @@ impl Caller {
         } else {
             Err(AuthRefusal::Scope(scope))
         }
+    }
+}
+
+impl Doer for Caller {
+    fn tenant_id(&self) -> &str {
+        &self.access.tenant_id
+    }
+
+    fn actor(&self) -> AuditActor {
+        let (kind, id) = match &self.credential {
+            Credential::Anonymous => (AuditActorKind::Anonymous, None),
+            Credential::Key(id) => (AuditActorKind::Key, Some(id)),
+            Credential::Session(id) => (AuditActorKind::Session, Some(id)),
+            Credential::Token => (AuditActorKind::Token, self.access.owner_id.as_ref()),
+        };
+        AuditActor {
+            kind,
+            id: id.cloned().unwrap_or_default(),
+        }
+    }
+
+    fn principal_of_session(&self) -> Option<&str> {
+        match &self.credential {
+            Credential::Session(_) => self.principal.as_deref(),
+            Credential::Anonymous | Credential::Key(_) | Credential::Token => None,
+        }
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
     }
 }
 

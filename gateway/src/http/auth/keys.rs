@@ -33,12 +33,12 @@ struct Cached {
 }
 
 /// Why a key or session is not valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Invalid {
     /// No such id, or another secret: the same for both.
     Unknown,
-    Revoked,
-    Expired,
+    Revoked(Arc<ApiKey>),
+    Expired(Arc<ApiKey>),
     /// The address that asks has tried too many keys that do not exist.
     Barred {
         wait: Duration,
@@ -178,10 +178,10 @@ impl KeyRing {
     }
 }
 
-fn invalid(key: &ApiKey) -> Option<Invalid> {
+fn invalid(key: &Arc<ApiKey>) -> Option<Invalid> {
     match key.revoked_at {
-        Some(_) => Some(Invalid::Revoked),
+        Some(_) => Some(Invalid::Revoked(Arc::clone(key))),
         None if key.is_valid_at(Utc::now()) => None,
-        None => Some(Invalid::Expired),
+        None => Some(Invalid::Expired(Arc::clone(key))),
     }
 }

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{Request, State},
+    extract::{MatchedPath, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
 use super::{authenticator::Authenticator, caller::Caller};
-use crate::{config::Scope, connections::client::Peer};
+use crate::{
+    config::Scope,
+    connections::client::Peer,
+    http::problem::{Code, Problem},
+};
 
 /// Middleware of every route but health: tells who is asking, or refuses.
 pub(crate) async fn authenticate(
@@ -18,16 +22,41 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response {
     let peer = request.extensions().get::<Peer>().copied();
+    let source = authenticator.source(request.headers(), peer);
     let caller = authenticator
-        .caller(request.method(), request.headers(), peer)
+        .caller(request.method(), request.headers(), source.clone())
         .await;
+    let endpoint = endpoint(&request);
     match caller {
         Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+            request.extensions_mut().insert(caller.clone());
+            let response = next.run(request).await;
+            let problem = response.extensions().get::<Problem>();
+            if problem.is_some_and(|problem| problem.code() == Code::InsufficientScope) {
+                let scopes = caller.scopes.to_string();
+                let refusals = authenticator.refusals();
+                refusals.of_scope(&caller, &scopes, &endpoint);
+            }
+            response
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => {
+            // A request without a credential is not told: it is what every visit begins with.
+            if let Some(reason) = refusal.reason() {
+                let claimed = authenticator.claimed(request.headers());
+                let (ended, claimed) = (refusal.ended_key(), claimed.as_deref());
+                let refusals = authenticator.refusals();
+                refusals.of_credential(reason, ended, claimed, &source, &endpoint);
+            }
+            refusal.into_response()
+        }
     }
+}
+
+/// The method and the path of an endpoint, without ids.
+fn endpoint(request: &Request) -> String {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("", MatchedPath::as_str);
+    format!("{} {path}", request.method())
 }
 
 /// Middleware of the agent's routes, behind [`authenticate`]: reading needs `read`, everything else `write`.
@@ -40,9 +69,19 @@ pub(crate) async fn check_scope(caller: Caller, request: Request, next: Next) ->
     run_with(scope, &caller, request, next).await
 }
 
+/// Middleware of the routes of admins, behind [`authenticate`].
+pub(crate) async fn check_admin(caller: Caller, request: Request, next: Next) -> Response {
+    run_with(Scope::Admin, &caller, request, next).await
+}
+
 /// Middleware of the route that answers approvals, behind [`authenticate`].
 pub(crate) async fn check_approve(caller: Caller, request: Request, next: Next) -> Response {
     run_with(Scope::Approve, &caller, request, next).await
+}
+
+/// Middleware of the codec server, behind [`authenticate`].
+pub(crate) async fn check_codec(caller: Caller, request: Request, next: Next) -> Response {
+    run_with(Scope::Codec, &caller, request, next).await
 }
 
 async fn run_with(scope: Scope, caller: &Caller, request: Request, next: Next) -> Response {

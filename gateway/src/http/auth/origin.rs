@@ -12,6 +12,8 @@ use crate::{
 };
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The Temporal UI says with it to its codec server which namespace it shows.
+const NAMESPACE: HeaderName = HeaderName::from_static("x-namespace");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
@@ -101,6 +103,7 @@ pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
         header::CONTENT_TYPE,
         IDEMPOTENCY_KEY,
         LAST_EVENT_ID,
+        NAMESPACE,
         REQUEST_ID,
     ];
     let exposed = [REQUEST_ID, header::RETRY_AFTER, CONVERSATION_ID];

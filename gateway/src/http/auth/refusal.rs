@@ -1,9 +1,12 @@
 //! Why a request is refused: nobody knows who the caller is (401), or the caller may not do this (403).
 
+use std::sync::Arc;
+
 use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use everturn_store::ApiKey;
 
 use crate::{
     config::Scope,
@@ -17,10 +20,14 @@ pub(crate) enum AuthRefusal {
     Missing,
     /// A credential that is not valid. The sentence is for its owner, and says nothing that a forger could use.
     Invalid(&'static str),
+    /// A key that was valid.
+    Ended { why: &'static str, key: Arc<ApiKey> },
     /// A session that is not valid. The browser is told to forget its cookie, because no page can do that.
     Session {
         why: &'static str,
         forget: HeaderValue,
+        /// The session, when it was valid.
+        ended: Option<Arc<ApiKey>>,
     },
     /// The credential does not allow this.
     Scope(Scope),
@@ -39,13 +46,36 @@ impl From<everturn_store::StoreError> for AuthRefusal {
 }
 
 impl AuthRefusal {
+    /// Why a credential was refused. `None` for requests that are refused for something else.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Invalid(why) | Self::Ended { why, .. } | Self::Session { why, .. } => Some(why),
+            Self::Unknown(problem) if problem.code() == Code::RateLimited => Some(problem.detail()),
+            Self::Missing | Self::Scope(_) | Self::Origin | Self::Host | Self::Unknown(_) => None,
+        }
+    }
+
+    /// The key or session that was valid, and was presented with its secret.
+    pub(crate) fn ended_key(&self) -> Option<&ApiKey> {
+        match self {
+            Self::Ended { key, .. } => Some(key),
+            Self::Session { ended, .. } => ended.as_deref(),
+            Self::Missing
+            | Self::Invalid(_)
+            | Self::Scope(_)
+            | Self::Origin
+            | Self::Host
+            | Self::Unknown(_) => None,
+        }
+    }
+
     fn problem(&self) -> Problem {
         match self {
             Self::Missing => Problem::new(
                 Code::Unauthenticated,
                 "Send a key or a token in the header `Authorization: Bearer …`, or open a session.",
             ),
-            Self::Invalid(why) | Self::Session { why, .. } => {
+            Self::Invalid(why) | Self::Ended { why, .. } | Self::Session { why, .. } => {
                 Problem::new(Code::Unauthenticated, *why)
             }
             Self::Scope(scope) => {
@@ -72,9 +102,9 @@ impl AuthRefusal {
         match self {
             // A request without a credential gets no error code, as RFC 6750 says.
             Self::Missing => Some("Bearer".to_owned()),
-            Self::Invalid(why) | Self::Session { why, .. } => Some(format!(
-                "Bearer error=\"invalid_token\", error_description=\"{why}\""
-            )),
+            Self::Invalid(why) | Self::Ended { why, .. } | Self::Session { why, .. } => Some(
+                format!("Bearer error=\"invalid_token\", error_description=\"{why}\""),
+            ),
             Self::Scope(scope) => Some(format!(
                 "Bearer error=\"insufficient_scope\", scope=\"{}\"",
                 scope.as_str()

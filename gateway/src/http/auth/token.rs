@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::ids;
 use everturn_store::Access;
@@ -14,7 +15,10 @@ use super::{
     jwks::IssuerKeys,
     refusal::AuthRefusal,
 };
-use crate::config::{OidcConfig, Scopes};
+use crate::{
+    config::{OidcConfig, Scopes},
+    http::audit::Source,
+};
 
 /// The most bytes of a token. Those that issuers make have one to four thousand.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
@@ -25,10 +29,21 @@ const MALFORMED: AuthRefusal = AuthRefusal::Invalid(
     "The credential is neither a key of this gateway nor a token that it can read.",
 );
 
-/// Checks tokens.
+/// Checks tokens of all issuers.
 pub(super) struct Tokens {
+    issuers: Vec<Issuer>,
+}
+
+/// An issuer, with its own keys.
+struct Issuer {
     config: OidcConfig,
     keys: Arc<IssuerKeys>,
+}
+
+/// What says which issuer's keys a token is to be checked with. Nobody has vouched for it yet.
+#[derive(Deserialize)]
+struct Unchecked {
+    iss: String,
 }
 
 #[derive(Deserialize)]
@@ -44,18 +59,43 @@ struct Claims {
 }
 
 impl Tokens {
-    pub(super) fn new(config: OidcConfig) -> Self {
-        let keys = Arc::new(IssuerKeys::new(config.clone()));
-        Self { config, keys }
+    /// `None` when there is no issuer.
+    pub(super) fn new(configs: &[OidcConfig]) -> Option<Self> {
+        let issuers: Vec<_> = configs.iter().cloned().map(Issuer::new).collect();
+        (!issuers.is_empty()).then_some(Self { issuers })
     }
 
-    /// Returns whose token this is, when it is valid.
+    /// Returns whose token this is, when it is valid. It is checked with the keys of the issuer that it names, and with no
+    /// others. Of an issuer that is not configured nothing is fetched.
     pub(super) async fn verify(&self, token: &str) -> Result<Caller, AuthRefusal> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(MALFORMED);
         }
         // `alg: none` and algorithms that nobody knows end here.
         let header = decode_header(token).map_err(|_| MALFORMED)?;
+        let named = named_issuer(token).ok_or(MALFORMED)?;
+        let mut issuers = self.issuers.iter();
+        let issuer = issuers.find(|issuer| issuer.config.issuer == named);
+        let issuer = issuer.ok_or_else(|| refusal(&ErrorKind::InvalidIssuer))?;
+        issuer.verify(token, &header).await
+    }
+}
+
+/// The issuer that a token names in its payload, before its signature is checked.
+fn named_issuer(token: &str) -> Option<String> {
+    let payload = token.split('.').nth(1)?;
+    let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
+    let claims: Unchecked = serde_json::from_slice(&payload).ok()?;
+    Some(claims.iss)
+}
+
+impl Issuer {
+    fn new(config: OidcConfig) -> Self {
+        let keys = Arc::new(IssuerKeys::new(config.clone()));
+        Self { config, keys }
+    }
+
+    async fn verify(&self, token: &str, header: &Header) -> Result<Caller, AuthRefusal> {
         if !self.config.algorithms.contains(&header.alg) {
             return Err(AuthRefusal::Invalid(
                 "The token is signed with an algorithm that is not accepted here.",
@@ -66,7 +106,7 @@ impl Tokens {
             return Err(MALFORMED);
         }
         let key = self.keys.find(header.kid.as_deref(), header.alg).await?;
-        let decoded = decode::<Claims>(token, &key, &self.validation(&header))
+        let decoded = decode::<Claims>(token, &key, &self.validation(header))
             .map_err(|error| refusal(error.kind()))?;
         self.caller(&decoded.claims)
     }
@@ -90,6 +130,12 @@ impl Tokens {
         let tenant = tenant.ok_or(AuthRefusal::Invalid(
             "The token does not say which tenant it is for.",
         ))?;
+        let tenants = self.config.tenants.as_ref();
+        if tenants.is_some_and(|tenants| !tenants.iter().any(|known| known == tenant)) {
+            return Err(AuthRefusal::Invalid(
+                "The token is for a tenant that its issuer does not speak for here.",
+            ));
+        }
         let is_subject = (1..=MAX_SUBJECT_BYTES).contains(&claims.sub.len())
             && !claims.sub.contains(char::is_control);
         if !is_subject {
@@ -103,6 +149,7 @@ impl Tokens {
             expires_at: Some(end(claims.exp, self.config.leeway)),
             credential: Credential::Token,
             principal: Some(claims.sub.clone()),
+            source: Source::default(),
         })
     }
 
@@ -154,14 +201,13 @@ fn refusal(kind: &ErrorKind) -> AuthRefusal {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
     use futures::FutureExt;
     use proptest::prelude::*;
 
     use super::*;
 
     fn tokens() -> Tokens {
-        Tokens::new(OidcConfig::new("https://login.example.com/", "api"))
+        Tokens::new(&[OidcConfig::new("https://login.example.com/", "api")]).unwrap()
     }
 
     /// The values that a claim may have.
@@ -197,7 +243,7 @@ mod tests {
         ) {
             let others = [("tenant".to_owned(), tenant), ("scope".to_owned(), scope)].into_iter().collect();
             let claims = Claims { _issuer: String::new(), sub: subject.clone(), exp, others };
-            if let Ok(caller) = tokens().caller(&claims) {
+            if let Ok(caller) = tokens().issuers[0].caller(&claims) {
                 prop_assert!(ids::is_valid(&caller.access.tenant_id));
                 prop_assert_eq!(caller.access.owner_id, Some(subject));
                 prop_assert!(caller.expires_at.is_some());

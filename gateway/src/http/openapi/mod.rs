@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// Problems of every endpoint of the agent: with the credential, with the limits of a tenant, and with the store.
-const COMMON: [Code; 10] = [
+const COMMON: [Code; 11] = [
     Code::Unauthenticated,
     Code::InsufficientScope,
     Code::OriginNotAllowed,
@@ -50,6 +50,7 @@ const COMMON: [Code; 10] = [
     Code::RequestTimeout,
     Code::Conflict,
     Code::RateLimited,
+    Code::TooMuchAtOnce,
     Code::Internal,
     Code::IssuerUnavailable,
     Code::StoreUnavailable,
@@ -65,7 +66,8 @@ const SESSION: &str = "session";
         title = "Everturn",
         description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
                        else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
-                       needs the scope `read`, everything else `write`, and answering approvals `approve` instead. A gateway that does not require a credential \
+                       needs the scope `read`, everything else `write`, and answering approvals `approve` instead; \
+                       `/admin` needs `admin`, and the codec server `codec`. A gateway that does not require a credential \
                        takes callers who present none as the tenant `default`."
     ),
     components(schemas(
@@ -81,6 +83,8 @@ const SESSION: &str = "session";
         (name = "turns", description = "The turn that runs"),
         (name = "tools", description = "Tool calls that wait for a person or for the client"),
         (name = "usage", description = "What a tenant took of models"),
+        (name = "codec", description = "What Temporal holds, for its UI and CLI"),
+        (name = "admin", description = "The audit trail, keys, tenants and usage, for admins"),
         (name = "auth", description = "Who the caller is"),
         (name = "health", description = "For whoever restarts gateways and routes to them"),
         (name = "docs", description = "This document, and the pages of the error codes"),

@@ -48,6 +48,8 @@ codes! {
     InvalidId = "invalid_id", BAD_REQUEST, "An id is not valid";
     /// A message without text, or with a NUL.
     InvalidMessage = "invalid_message", BAD_REQUEST, "The message is not valid";
+    /// No such key, or one of another tenant.
+    KeyNotFound = "key_not_found", NOT_FOUND, "There is no such key";
     /// The gateway's configuration has no such agent.
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
     /// Any other request that HTTP itself finds wrong.
@@ -124,6 +126,8 @@ codes! {
     TooManyBlobs = "too_many_blobs", TOO_MANY_REQUESTS, "Too many files wait for their messages";
     /// The tenant, or the owner, sends requests faster than it may.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
+    /// The tenant's requests, answers and streams hold more memory than its share.
+    TooMuchAtOnce = "too_much_at_once", TOO_MANY_REQUESTS, "Your tenant reads or sends too much at once";
     /// The owner has as many streams open as an owner may.
     TooManyStreamsOfOwner = "too_many_streams_of_owner", TOO_MANY_REQUESTS, "You have too many streams open";
     /// The tenant has as many streams open as it may.

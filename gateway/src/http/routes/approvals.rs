@@ -6,15 +6,16 @@ use chrono::Utc;
 use everturn_proto::{
     Json as RawJson, ids,
     turn::ResolveApproval,
-    words::{ApprovalState, Decision, refusal},
+    words::{ApprovalState, AuditAction, AuditOutcome, AuditTargetKind, Decision, refusal},
 };
-use everturn_store::{NewAnswer, NotedAnswer, OutsideTool};
+use everturn_store::{NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
 use super::waiting_calls::{WaitingCallBody, waiting_calls};
 use crate::{
     http::{
+        audit::WithDetails,
         extract::{Caller, ConversationId, ExecutionPath, JsonBody},
         openapi::problems,
         problem::{Code, Problem},
@@ -148,7 +149,8 @@ pub(super) async fn resolve(
         Decision::Approve => ApprovalState::Approved,
         Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
     };
-    note(&state, &caller, &path, &answer).await?;
+    let entry = entry(&state, &caller, &path, &call, &answer);
+    note(&state, &caller, &path, &answer, &entry).await?;
     let sub_agent = state
         .sub_agent_of(&caller, &path.conversation_id, &call)
         .await?;
@@ -156,7 +158,17 @@ pub(super) async fn resolve(
     let outcome = turns
         .resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer)
         .await?;
-    if outcome != ApprovalOutcome::Taken {
+    let is_taken = outcome == ApprovalOutcome::Taken;
+    let ended = NewAuditEntry {
+        outcome: if is_taken {
+            AuditOutcome::Done
+        } else {
+            AuditOutcome::Refused
+        },
+        ..entry
+    };
+    state.audit.append(&ended).await?;
+    if !is_taken {
         // Another answer may have been first, or the time or the turn may have ended before.
         let call = state.outside_tool(&caller, &path).await?;
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
@@ -171,12 +183,38 @@ pub(super) async fn resolve(
     }))
 }
 
+/// The entry of the audit trail: it is stored before the engine is asked, so that no answer has an effect without one.
+/// Another entry says what became of it.
+fn entry(
+    state: &GatewayState,
+    caller: &Caller,
+    path: &ExecutionPath,
+    call: &OutsideTool,
+    answer: &ResolveApproval,
+) -> NewAuditEntry {
+    let target = (AuditTargetKind::ToolExecution, path.execution_id.as_str());
+    let entry = state
+        .audit
+        .entry(caller, AuditAction::ApprovalAnswered, target)
+        .with("conversation_id", path.conversation_id.as_str())
+        .with("tool_name", call.record.call.tool_name.as_str())
+        .with("decision", answer.decision().as_str())
+        .with("input_hash", answer.input_hash())
+        .with("has_other_input", answer.tool_input.is_some())
+        .with("remember", answer.remember);
+    NewAuditEntry {
+        outcome: AuditOutcome::Requested,
+        ..entry
+    }
+}
+
 /// Notes in the store who answers. What travels through the engine proves nothing, so the store takes the name from there.
 async fn note(
     state: &GatewayState,
     caller: &Caller,
     path: &ExecutionPath,
     answer: &ResolveApproval,
+    entry: &NewAuditEntry,
 ) -> Result<(), Problem> {
     let new = NewAnswer {
         id: &ids::answer_id(answer),
@@ -187,7 +225,13 @@ async fn note(
     let noted = state
         .ports
         .outside
-        .note_answer(&caller.access, conversation_id, execution_id, new)
+        .note_answer(
+            &caller.access,
+            conversation_id,
+            execution_id,
+            new,
+            Some(entry),
+        )
         .await?;
     match noted {
         NotedAnswer::Noted => Ok(()),

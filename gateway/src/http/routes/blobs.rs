@@ -12,7 +12,6 @@ use axum::{
 use everturn_store::{Blob, BlobFile, Upload};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
-use tokio::sync::SemaphorePermit;
 use utoipa::{
     IntoParams, PartialSchema, ToSchema,
     openapi::{
@@ -125,7 +124,6 @@ pub(super) async fn upload(
     if said.is_some_and(|bytes| bytes > limit as u64) {
         return Err(too_large(limit));
     }
-    let _place = in_memory(&state).await?;
     let Ok(read) = tokio::time::timeout(BODY_LIMIT, limited(body, limit)).await else {
         let detail = format!("The file did not arrive within {} s.", BODY_LIMIT.as_secs());
         return Err(Problem::new(Code::InvalidBody, detail));
@@ -160,11 +158,6 @@ async fn limited(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-async fn in_memory(state: &GatewayState) -> Result<SemaphorePermit<'_>, Problem> {
-    let place = state.files_in_memory.acquire().await;
-    place.map_err(|_closed| Problem::internal())
-}
-
 problems!(ReadRefusals: InvalidId, BlobNotFound, RangeNotSatisfiable, BlobsUnavailable);
 
 /// Reads a file, or a part of it.
@@ -195,7 +188,8 @@ pub(super) async fn read(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = checked_id("blob id", id)?;
-    let _place = in_memory(&state).await?;
+    let most = state.ports.blobs.rules().max_bytes;
+    let _room = state.room(&caller, most).await?;
     let file = state.ports.blobs.file(&caller.access, &id).await?;
     let BlobFile { blob, bytes } = file.ok_or_else(|| Problem::blob_not_found(&id))?;
     let etag = format!("\"{}\"", blob.sha256);

@@ -1,11 +1,13 @@
 //! Cancels the turn of one message. Repeating the request is safe (invariant 9, accepted means durable).
 
 use axum::{Json, extract::State, http::StatusCode};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     http::{
+        audit::WithDetails,
         extract::{Caller, ConversationId, OptionalJsonBody, checked_id},
         openapi::problems,
         problem::Problem,
@@ -68,12 +70,20 @@ pub(super) async fn cancel(
             .await?
             .and_then(|status| status.current_message_id),
     };
-    let outcome = match message_id {
-        Some(message_id) => state.ports.turns.cancel(&id, &message_id).await?,
+    let outcome = match &message_id {
+        Some(message_id) => state.ports.turns.cancel(&id, message_id).await?,
         None => CancelOutcome::NotRunning,
     };
     let status = match outcome {
-        CancelOutcome::Requested => "cancelling",
+        CancelOutcome::Requested => {
+            let target = (AuditTargetKind::Conversation, id.as_str());
+            let entry = state
+                .audit
+                .entry(&caller, AuditAction::TurnCancelled, target)
+                .with("message_id", message_id);
+            state.audit.append(&entry).await?;
+            "cancelling"
+        }
         CancelOutcome::NotRunning => "not_running",
     };
     Ok((StatusCode::ACCEPTED, Json(CancelledBody { status })))

@@ -5,6 +5,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{Conversation, NewConversation};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use super::idempotency::idempotency_key;
 use crate::{
     http::{
+        audit::WithDetails,
         extract::{Caller, ConversationId, JsonBody, checked_id},
         openapi::{IdempotencyKey, problems},
         problem::{Code, Problem},
@@ -232,7 +234,8 @@ problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
 
 /// Deletes a conversation.
 ///
-/// Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it.
+/// Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it,
+/// also the histories that the workflow engine keeps of it.
 /// Nothing can bring it back.
 #[utoipa::path(
     delete, path = "/conversations/{id}", tag = "conversations", operation_id = "delete_conversation",
@@ -245,15 +248,25 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let conversation = state.conversation(&caller, &id).await?;
     // The turn is ended first, so that no model is paid to write for nobody. A turn that begins in between finds no
-    // message or no conversation, and fails.
-    let terminated = state.ports.turns.terminate(&id, DELETED).await;
-    terminated.map_err(|error| {
-        Problem::from(error).with_detail("Nothing was deleted. Repeat the request in a moment.")
-    })?;
+    // message or no conversation, and fails. Its histories go before its rows: who repeats the request still finds it.
+    let turns = &state.ports.turns;
+    let away = |detail: &'static str| move |error| Problem::from(error).with_detail(detail);
+    let terminated = turns.terminate(&id, DELETED).await;
+    terminated.map_err(away("Nothing was deleted. Repeat the request in a moment."))?;
+    let deleted = turns.delete_runs(&id).await;
+    deleted.map_err(away(
+        "The conversation is still there. Repeat the request in a moment.",
+    ))?;
+    let target = (AuditTargetKind::Conversation, id.as_str());
+    let entry = state
+        .audit
+        .entry(&caller, AuditAction::ConversationDeleted, target)
+        .with("owner", conversation.owner_id.clone())
+        .with("last_sequence", conversation.last_sequence);
     if !state
         .ports
         .conversations
-        .delete_conversation(&caller.access, &id)
+        .delete_conversation(&caller.access, &id, Some(&entry))
         .await?
     {
         return Err(Problem::conversation_not_found(&id));

@@ -6,7 +6,7 @@ use everturn_store::PageLimit;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::wire::checked_limit;
+use super::wire::{bytes_of, checked_limit};
 use crate::{
     http::{
         event_stream,
@@ -67,6 +67,7 @@ pub(super) async fn page(
         bytes: state.config.max_page_bytes,
     };
     let log = state.conversation(&caller, &id).await?.log();
+    let _room = state.room(&caller, bytes_of(limit)).await?;
     let (events, access) = (&state.ports.events, &caller.access);
     let from = query.from_sequence;
     let page = match query.before {

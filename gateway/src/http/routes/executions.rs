@@ -2,13 +2,13 @@
 
 use axum::{Json, extract::State};
 use everturn_proto::{ids, money};
-use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
+use everturn_store::{AgentExecution, AgentExecutionPlace, PageLimit, ParentCall};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::execution_records::{CheckpointBody, StepUsageBody, ToolExecutionBody};
 use super::usage::UsageBody;
-use super::wire::{checked_limit, page_token, parse_page_token, time};
+use super::wire::{bytes_of, checked_limit, page_token, parse_page_token, time};
 use crate::{
     config::TemporalUi,
     http::{
@@ -188,6 +188,9 @@ pub(super) async fn list(
     let turn = query.message_id.map(|id| checked_id("message id", id));
     let turn = turn.transpose()?;
     state.conversation(&caller, &id).await?;
+    let _room = state
+        .room(&caller, bytes_of(PageLimit::rows(limit)))
+        .await?;
     // One more than asked for tells whether there is another page.
     let mut page = state
         .ports

@@ -1,6 +1,7 @@
 //! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in
 //! `tests/`, a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
 
+mod admin;
 mod approvals;
 mod attachments;
 mod blobs;
@@ -8,6 +9,7 @@ mod cancel;
 mod chat;
 mod client_tool_claims;
 mod client_tools;
+mod codec;
 mod conversation_list;
 mod conversations;
 mod docs;
@@ -100,9 +102,23 @@ fn api() -> OpenApiRouter<GatewayState> {
     let usage = OpenApiRouter::default()
         .routes(routes!(usage::list))
         .route_layer(middleware::from_fn(auth::check_scope));
+    let codec = OpenApiRouter::default()
+        .routes(routes!(codec::decode))
+        .routes(routes!(codec::encode))
+        .route_layer(middleware::from_fn(auth::check_codec))
+        .layer(DefaultBodyLimit::max(codec::MAX_BODY_BYTES));
+    let admin = OpenApiRouter::default()
+        .routes(routes!(admin::audit::read))
+        .routes(routes!(admin::keys::list, admin::keys::create))
+        .routes(routes!(admin::keys::revoke))
+        .routes(routes!(admin::tenants::list))
+        .routes(routes!(admin::usage::list))
+        .route_layer(middleware::from_fn(auth::check_admin));
     OpenApiRouter::default()
         .nest("/agent", agent)
+        .nest("/codec", codec)
         .merge(usage)
+        .merge(admin)
         .routes(routes!(session::show, session::open, session::end))
 }
 
@@ -147,8 +163,8 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant. It runs after `authenticate`, which tells who asks. Requests for
-/// health have no tenant.
+/// Middleware: counts each request to its tenant, with what it and its answer hold, and runs it for that tenant. It runs
+/// after `authenticate`, which tells who asks. Requests for health have no tenant.
 async fn within_limits(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -156,7 +172,15 @@ async fn within_limits(
     next: Next,
 ) -> Result<Response, Problem> {
     state.limits.check(&caller.access)?;
-    Ok(next.run(request).await)
+    let bytes = state.bytes_of_body(&request);
+    let _room = match bytes {
+        Some(bytes) => Some(state.room(&caller, bytes).await?),
+        None => None,
+    };
+    // What the request sends to the engine is encrypted for its tenant.
+    let tenant_id = &caller.access.tenant_id;
+    let response = everturn_codec::tenant::within(tenant_id, next.run(request)).await;
+    Ok(state.counted(&caller, response))
 }
 
 /// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint counts as none, and a method that no

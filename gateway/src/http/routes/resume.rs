@@ -1,11 +1,13 @@
 //! Resuming: a conversation whose workflow is gone goes on from its last checkpoint.
 
 use axum::{Json, extract::State, http::StatusCode};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     http::{
+        audit::WithDetails,
         extract::{Caller, ConversationId},
         openapi::problems,
         problem::{Code, Problem},
@@ -54,10 +56,18 @@ pub(super) async fn resume(
     let from_step = messages.goes_on_at.unwrap_or(0);
     // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
     let answer = match state.ports.turns.start(&conversation, messages).await? {
-        StartOutcome::Started => ResumedBody {
-            status: "resuming",
-            from_step: Some(from_step),
-        },
+        StartOutcome::Started => {
+            let target = (AuditTargetKind::Conversation, id.as_str());
+            let entry = state
+                .audit
+                .entry(&caller, AuditAction::TurnResumed, target)
+                .with("from_step", from_step);
+            state.audit.append(&entry).await?;
+            ResumedBody {
+                status: "resuming",
+                from_step: Some(from_step),
+            }
+        }
         StartOutcome::StartedBefore | StartOutcome::Busy => ResumedBody {
             status: "running",
             from_step: None,

@@ -52,7 +52,7 @@ fn scopes() -> Array {
 
 problems!(only ShowRefusals: Unauthenticated, HostNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable);
 problems!(
-    only ChangeRefusals: Unauthenticated, OriginNotAllowed, HostNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable
+    only ChangeRefusals: Unauthenticated, OriginNotAllowed, HostNotAllowed, RateLimited, TooMuchAtOnce, Internal, IssuerUnavailable, StoreUnavailable
 );
 
 /// Shows who the caller is, whatever their credential and scopes.

@@ -70,6 +70,7 @@ pub(super) async fn show(
     let limit = checked_limit(query.limit.unwrap_or(most), most)?;
     let log = state.conversation(&caller, &id).await?.log();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let _room = state.room(&caller, state.config.max_timeline_bytes).await?;
     let mut timeline = Timeline::new(limit, state.config.max_timeline_bytes);
     let events = &state.ports.events;
     let mut before = query.before.unwrap_or(u32::MAX);

@@ -79,6 +79,7 @@ pub(super) async fn read(
     } = path;
     state.conversation(&caller, &conversation_id).await?;
     let range = ResultRange::new(query.offset, limit);
+    let _room = state.room(&caller, TOOL_RESULT_SLICE_MAX_BYTES).await?;
     let slice = state
         .ports
         .results

@@ -54,7 +54,7 @@ impl From<Usage> for UsageBody {
 /// What a tenant took of one model on one day.
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsageDay)]
-struct UsageDayBody {
+pub(super) struct UsageDayBody {
     /// In UTC.
     #[schema(example = "2026-11-30")]
     day: String,
@@ -140,15 +140,11 @@ pub(super) async fn list(
     Params(params): Params<UsageParams>,
 ) -> Result<Json<UsagePageBody>, Problem> {
     let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
-    let to = params.to.as_deref().map(|to| day("to", to)).transpose()?;
-    let to = to.unwrap_or_else(|| Utc::now().date_naive());
-    let from = params.from.as_deref().map(|from| day("from", from));
-    let from = from.transpose()?;
-    let from = from.or_else(|| to.checked_sub_days(DEFAULT_DAYS));
+    let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
     let after = params.after.as_deref().map(place).transpose()?;
     let query = UsageQuery {
-        from: from.unwrap_or(NaiveDate::MIN).to_string(),
-        to: to.to_string(),
+        from,
+        to,
         after: after.unwrap_or_default(),
         limit: limit + 1,
     };
@@ -168,6 +164,16 @@ pub(super) async fn list(
         usage: days.into_iter().map(UsageDayBody::from).collect(),
         next_after,
     }))
+}
+
+/// Reads the first and the last day of the sums.
+pub(super) fn days(from: Option<&str>, to: Option<&str>) -> Result<(String, String), Problem> {
+    let to = to.map(|to| day("to", to)).transpose()?;
+    let to = to.unwrap_or_else(|| Utc::now().date_naive());
+    let from = from.map(|from| day("from", from)).transpose()?;
+    let from = from.or_else(|| to.checked_sub_days(DEFAULT_DAYS));
+    let from = from.unwrap_or(NaiveDate::MIN);
+    Ok((from.to_string(), to.to_string()))
 }
 
 /// Reads a day. Only years of four digits are in the order of their texts.

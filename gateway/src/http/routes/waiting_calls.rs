@@ -5,7 +5,7 @@ use everturn_store::{OutsideTool, PageLimit};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::time;
+use super::wire::{bytes_of, time};
 use crate::{
     http::{extract::Caller, problem::Problem, state::GatewayState},
     schema::Id,
@@ -23,6 +23,7 @@ pub(super) async fn waiting_calls(
     wanted: impl Fn(&OutsideTool) -> bool,
 ) -> Result<impl Iterator<Item = OutsideTool>, Problem> {
     state.conversation(caller, conversation_id).await?;
+    let _room = state.room(caller, bytes_of(MAX_WAITING)).await?;
     let waiting = state
         .ports
         .outside

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use everturn_proto::ids;
+use everturn_store::PageLimit;
 
 use crate::http::problem::{Code, Problem};
 pub(super) use crate::listed::{page_token, time};
@@ -14,6 +15,11 @@ pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
         let detail = format!("`limit` is 1 to {most}.");
         Err(Problem::new(Code::InvalidParameter, detail))
     }
+}
+
+/// The bytes of the largest page.
+pub(super) fn bytes_of(limit: PageLimit) -> usize {
+    usize::try_from(limit.bytes).unwrap_or(usize::MAX)
 }
 
 /// Reads a [`page_token`]; `detail` says where clients take it from.

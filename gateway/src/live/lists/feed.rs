@@ -10,13 +10,15 @@ use tokio_util::sync::CancellationToken;
 use super::hub::ListReader;
 use crate::{
     config::GatewayConfig,
-    limits::StreamPermit,
+    limits::{StreamPermit, memory::Account},
     live::sse::{self, StreamEnd},
 };
 
 /// A stream of server-sent events about a list.
 pub struct ListFeed {
     reader: ListReader,
+    /// The account that its frames are counted to.
+    account: Arc<Account>,
     /// Text that goes out first; empty once it has.
     preface: String,
     config: Arc<GatewayConfig>,
@@ -33,6 +35,7 @@ impl ListFeed {
     /// valid.
     pub(crate) fn new(
         reader: ListReader,
+        account: Arc<Account>,
         config: Arc<GatewayConfig>,
         closing: CancellationToken,
         until: BoxFuture<'static, ()>,
@@ -40,6 +43,7 @@ impl ListFeed {
     ) -> Self {
         Self {
             reader,
+            account,
             preface: sse::retry(config.retry_delay()),
             config,
             closing,
@@ -75,8 +79,16 @@ impl ListFeed {
                 self.is_over = true;
                 Some(sse::end(StreamEnd::TokenExpired).into())
             }
-            frames = self.reader.next() => frames.map(Bytes::from),
+            frames = next(&mut self.reader, &self.account) => frames,
             () = sleep(self.config.heartbeat) => Some(Bytes::from_static(sse::HEARTBEAT.as_bytes())),
         }
     }
+}
+
+/// Waits for the next frames, and for room for them. Cancel safe.
+async fn next(reader: &mut ListReader, account: &Arc<Account>) -> Option<Bytes> {
+    reader.changed().await?;
+    account.has_room().await;
+    let frames = reader.next().await?;
+    Some(account.counted(frames.into_bytes().into_boxed_slice()))
 }

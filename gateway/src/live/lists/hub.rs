@@ -122,6 +122,13 @@ impl ListHub {
 }
 
 impl ListReader {
+    /// Waits until the list has changed, which it still has for [`ListReader::next`]; `None` at the end. Cancel safe.
+    pub(super) async fn changed(&mut self) -> Option<()> {
+        self.newest.changed().await.ok()?;
+        self.newest.mark_changed();
+        Some(())
+    }
+
     /// Waits for the next frames; `None` when there are no more. Cancel safe.
     pub async fn next(&mut self) -> Option<String> {
         loop {

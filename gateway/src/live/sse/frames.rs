@@ -1,5 +1,7 @@
 //! What a conversation's readers get, as server-sent events: events and texts.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use everturn_proto::event::Event;
 use everturn_stream::{OpenText, Part, Piece, TextKey};
@@ -12,6 +14,7 @@ use super::{
 };
 use crate::{
     fields::Fields,
+    limits::memory::{Account, Held},
     live::{cursor::Cursor, frame::LiveFrame},
     schema::{Id, one_of},
 };
@@ -21,24 +24,42 @@ use crate::{
 pub struct RenderedFrame {
     /// The frame itself.
     pub frame: LiveFrame,
-    /// Its bytes on the wire.
+    /// Its bytes on the wire. They are counted to the tenant while anybody has them.
     pub bytes: Bytes,
+    /// The place behind the frame, when it is an event.
+    pub(in crate::live) cursor: Option<Cursor>,
+    /// What the frame itself holds, which is about as much as its bytes.
+    _held: Held,
 }
 
 impl RenderedFrame {
-    /// Renders a frame of the conversation.
-    pub fn new(conversation_id: &str, frame: LiveFrame) -> Self {
-        let bytes = Bytes::from(render(conversation_id, &frame));
-        Self { frame, bytes }
+    /// Renders a frame of the conversation, and counts it to the account.
+    pub(in crate::live) fn new(
+        conversation_id: &str,
+        frame: LiveFrame,
+        account: &Arc<Account>,
+    ) -> Self {
+        let cursor = match &frame {
+            LiveFrame::Event(event) => Some(Cursor::behind(event)),
+            _ => None,
+        };
+        let text = render(conversation_id, &frame, cursor);
+        let bytes = account.counted(text.into_bytes().into_boxed_slice());
+        Self {
+            frame,
+            cursor,
+            _held: account.hold(bytes.len()),
+            bytes,
+        }
     }
 }
 
 /// Returns a frame as text.
-fn render(conversation_id: &str, frame: &LiveFrame) -> String {
+fn render(conversation_id: &str, frame: &LiveFrame, cursor: Option<Cursor>) -> String {
     match frame {
         LiveFrame::Reset { from_sequence } => reset(conversation_id, *from_sequence),
         LiveFrame::Event(event) => message(
-            Some(Cursor::behind(event)),
+            cursor,
             event_name(&event.event_type),
             &json(&FlatEvent(event)),
         ),

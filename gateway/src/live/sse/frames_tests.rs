@@ -14,7 +14,8 @@ fn rendered(event_type: &str, data: &str) -> String {
         sequence_number: 7,
         created_at: "2026-01-02T03:04:05.678Z".to_owned(),
     };
-    render("c", &LiveFrame::Event(event))
+    let cursor = Some(Cursor::behind(&event));
+    render("c", &LiveFrame::Event(event), cursor)
 }
 
 const ENVELOPE: &str = r#""conversation_id":"c","message_id":"m","sequence_number":7,"created_at":"2026-01-02T03:04:05.678Z""#;
@@ -106,5 +107,5 @@ fn deltas_carry_no_id() {
         r#""step":1,"part":"reasoning","generation":2,"offset":3,"text":"a\nb"}"#,
         "\n\n"
     );
-    assert_eq!(render("c", &LiveFrame::TextDelta(piece)), expected);
+    assert_eq!(render("c", &LiveFrame::TextDelta(piece), None), expected);
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_store::{
     Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation, Missing,
-    NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError,
+    NewAuditEntry, NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError,
 };
 
 use super::{MemoryStore, Result};
@@ -79,13 +79,19 @@ impl Conversations for MemoryStore {
         }))
     }
 
-    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
+    async fn delete_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        audit: Option<&NewAuditEntry>,
+    ) -> Result<bool> {
         let mut tables = self.open()?;
         let is_there = tables.shows(access, id) && tables.conversations.remove(id).is_some();
         if is_there {
             tables.events.remove(id);
             tables.messages.retain(|row| row.conversation_id != id);
             *tables.removed.entry(id.to_owned()).or_default() += 1;
+            tables.audit.extend(audit.cloned());
         }
         Ok(is_there)
     }

@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{Json, LogId, event::Event};
 use everturn_store::{
     Access, Activity, AgentExecution, Conversation, ConversationStatus, EventLinks, EventLog,
-    EventPage, EventReader, NewConversation, NewMessage, OutsideTool, PageLimit, ResultRange,
-    ResultSlice, ResumePoint, StoreError, TakenBy, WantedLinks,
+    EventPage, EventReader, NewAuditEntry, NewConversation, NewMessage, OutsideTool, PageLimit,
+    ResultRange, ResultSlice, ResumePoint, StoreError, TakenBy, WantedLinks,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -39,6 +39,8 @@ pub struct Tables {
     pub claims: Vec<(String, String, u32, DateTime<Utc>)>,
     /// Results of tools, each with its conversation and its execution.
     pub results: Vec<(String, String, ResultSlice)>,
+    /// Entries of the audit trail, of what this store changes.
+    pub audit: Vec<NewAuditEntry>,
     /// The ranges of results that were asked for.
     pub result_ranges: Vec<ResultRange>,
     /// What there is to resume, in every conversation.

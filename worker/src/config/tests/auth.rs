@@ -17,7 +17,7 @@ fn parse(text: &str) -> Result<AuthConfig, ConfigError> {
 #[test]
 fn nothing_is_required_by_default() {
     let auth = parse("").unwrap();
-    assert!(!auth.required && auth.allowed_origins.is_empty() && auth.oidc.is_none());
+    assert!(!auth.required && auth.allowed_origins.is_empty() && auth.oidc.is_empty());
     assert_eq!(auth.key_cache, Duration::from_secs(5));
 }
 
@@ -36,7 +36,7 @@ fn what_is_written_is_taken() {
         [Origin::parse("https://app.example.com").unwrap()]
     );
     assert_eq!((auth.key_cache, auth.session_lifetime), (SECOND, HOUR));
-    let oidc = auth.oidc.unwrap();
+    let [oidc] = auth.oidc.try_into().unwrap();
     assert_eq!(
         (oidc.issuer.as_str(), oidc.audience.as_str()),
         ("https://login.example.com/", "everturn")
@@ -103,11 +103,54 @@ fn what_is_wrong_is_named_with_its_place() {
         ),
         (
             &format!("{oidc}scopes = {{ a = [\"all\"] }}\n"),
-            "4:17: there is no scope `all`; there are: read write",
+            "4:17: there is no scope `all`; there are: read write approve codec admin admin:all",
         ),
         (
             &format!("{oidc}jwks_url = \"http://a.example/keys\"\n"),
             "4:12: `jwks_url` must be an https URL",
         ),
     ]);
+}
+
+const SEVERAL: &str = "[[auth.oidc]]\nissuer = \"https://a.example\"\naudience = \"x\"\ntenants = [\"acme\", \"a\"]\n\
+     [[auth.oidc]]\nissuer = \"https://b.example\"\naudience = \"y\"\n";
+
+#[test]
+fn several_issuers_speak_for_tenants_of_their_own() {
+    let auth = parse(&format!("{SEVERAL}tenants = [\"umbrella\"]\n")).unwrap();
+    let [one, other] = auth.oidc.try_into().unwrap();
+    assert_eq!(
+        (one.issuer.as_str(), other.audience.as_str()),
+        ("https://a.example", "y")
+    );
+    assert_eq!(one.tenants, Some(vec!["acme".to_owned(), "a".to_owned()]));
+    assert_eq!(other.tenants, Some(vec!["umbrella".to_owned()]));
+    assert_errors(&[
+        (
+            SEVERAL,
+            "6:10: with several issuers, each names the `tenants`",
+        ),
+        (
+            &format!("{SEVERAL}tenants = [\"acme\"]\n"),
+            "8:12: tenant `acme` is named twice",
+        ),
+        (
+            &format!("{SEVERAL}tenants = [\"*\"]\n"),
+            "8:12: \"*\" is no tenant",
+        ),
+        (
+            &format!(
+                "{}tenants = [\"b\"]\n",
+                SEVERAL.replace("b.example", "a.example")
+            ),
+            "6:10: issuer `https://a.example` is named twice",
+        ),
+    ]);
+}
+
+#[test]
+fn a_word_of_an_issuer_makes_nobody_an_admin() {
+    let auth = parse("[auth.oidc]\nissuer = \"https://a.example\"\naudience = \"x\"\n").unwrap();
+    let words: Vec<_> = auth.oidc[0].scopes.keys().collect();
+    assert_eq!(words, ["approve", "read", "write"]);
 }

@@ -1,6 +1,9 @@
 //! `[gateway]` and `[limits]`.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    time::Duration,
+};
 
 use super::{assert_errors, parse};
 
@@ -21,6 +24,23 @@ fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
         (tenant.concurrent_turns, tenant.open_streams),
         (NonZeroU32::new(7), NonZeroU32::new(5000))
     );
+}
+
+#[test]
+fn memory_has_a_limit_for_all_and_for_each_tenant() {
+    let memory = |text| {
+        let gateway = parse(text, &[]).unwrap().gateway;
+        [gateway.memory_bytes, gateway.tenant.memory_bytes]
+            .map(|most| most.map_or(0, NonZeroUsize::get))
+    };
+    let mib = 1024 * 1024;
+    assert_eq!(memory(""), [512 * mib, 256 * mib]);
+    let written = "[limits]\nmemory_bytes = 0\ntenant_memory_bytes = 16777216\n";
+    assert_eq!(memory(written), [0, 16 * mib]);
+    assert_errors(&[(
+        "[limits]\nmemory_bytes = 1000\n",
+        "`memory_bytes` must be from 16777216 to 1099511627776, not 1000",
+    )]);
 }
 
 #[test]

@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn any_setting_of_any_table_is_read_or_told(
-        table in "agents\\.default|agents\\.x|providers\\.main|models\\.\"p/m\"|mcp\\.git|tools\\.t|auth|auth\\.oidc|gateway|limits|worker|blobs|egress|reconciler|postgres",
+        table in "agents\\.default|agents\\.x|providers\\.main|models\\.\"p/m\"|mcp\\.git|tools\\.t|auth|auth\\.oidc|audit|gateway|limits|worker|blobs|egress|reconciler|postgres",
         key in "[a-z_]{1,12}|model|kind|url|effect|command|issuer|public_url|allowed_origins|timeout|max_steps|tools|hooks|fallback|lease",
         value in values(),
     ) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_store::{
-    Access, Conversation, Conversations, ListPage, ListQuery, NewConversation, NewMessage,
-    QueuedMessage, ResumePoint, StoreError, TraceKey,
+    Access, Conversation, Conversations, ListPage, ListQuery, NewAuditEntry, NewConversation,
+    NewMessage, QueuedMessage, ResumePoint, StoreError, TraceKey,
 };
 use opentelemetry::{Context, KeyValue, trace::TraceContextExt};
 
@@ -65,8 +65,13 @@ impl Conversations for TracedConversations {
         self.port.rename_conversation(access, id, title).await
     }
 
-    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool, StoreError> {
-        self.port.delete_conversation(access, id).await
+    async fn delete_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        audit: Option<&NewAuditEntry>,
+    ) -> Result<bool, StoreError> {
+        self.port.delete_conversation(access, id, audit).await
     }
 
     async fn queue_message(

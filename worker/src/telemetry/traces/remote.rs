@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use everturn_codec::left_clear;
 use everturn_proto::turn::RemoteToolInput;
 use everturn_telemetry::trace::{TRACE_PARENT, TRACE_STATE};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
@@ -54,9 +55,12 @@ fn header(input: &RemoteToolInput) -> Option<Payload> {
     if fields.is_empty() {
         return None;
     }
-    Some(Payload {
+    let mut header = Payload {
         metadata: [("encoding".to_owned(), b"json/plain".to_vec())].into(),
         data: serde_json::to_vec(&fields).ok()?,
         ..Payload::default()
-    })
+    };
+    // SDKs read headers without their codec. It holds ids of a trace.
+    left_clear(&mut header);
+    Some(header)
 }

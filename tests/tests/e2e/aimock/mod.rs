@@ -1,4 +1,7 @@
-//! A turn with two parallel tools on each wire, with a mock of the providers that another project has written.
+//! Turns on each wire, with a mock of the providers that another project has written: one with two parallel tools, and one for
+//! each way in which a provider fails.
+
+mod failures;
 
 use everturn_tests::{
     aimock::Aimock,
@@ -13,16 +16,21 @@ const QUESTION: &str = "What is 21 * 2, and what time is it in Tokyo?";
 /// Kinds of providers, and the path of their API at the mock.
 const WIRES: [(&str, &str); 3] = [("openai", "v1"), ("anthropic", "v1"), ("gemini", "v1beta")];
 
+/// The provider of a kind, and its agent, which has these keys.
+fn tables(kind: &str, url: &str, keys: &str) -> String {
+    format!(
+        "[providers.{kind}]\nkind = \"{kind}\"\nbase_url = \"{url}\"\napi_key_env = \"SCRIPTED_KEY\"\n\
+         [agents.{kind}]\nprovider = \"{kind}\"\nmodel = \"a-model\"\n{keys}\n"
+    )
+}
+
 #[tokio::test]
 async fn a_turn_with_tools_on_each_wire() {
     let aimock = Aimock::start().await;
     let stack = Stack::new(Model::start(|_| Reply::error(500, "not this one")).await).await;
     for (kind, path) in WIRES {
-        let url = aimock.base_url(path);
-        stack.configure(&format!(
-            "[providers.{kind}]\nkind = \"{kind}\"\nbase_url = \"{url}\"\napi_key_env = \"SCRIPTED_KEY\"\n\
-             [agents.{kind}]\nprovider = \"{kind}\"\nmodel = \"a-model\"\ntools = [\"calculate\", \"current_time\"]\n"
-        ));
+        let keys = "tools = [\"calculate\", \"current_time\"]";
+        stack.configure(&tables(kind, &aimock.base_url(path), keys));
     }
     let _running = stack.start().await;
     for (kind, _) in WIRES {

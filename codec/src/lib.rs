@@ -1,0 +1,25 @@
+//! Encrypts what goes through Temporal, so that the engine, its database and its UI hold nothing in clear.
+//!
+//! - [`keys`](KeyRing): the keys of an installation, one of them active
+//! - `sealed`: bytes to sealed bytes and back, with a key that is derived anew for each payload
+//! - `codec`: payloads of Temporal's SDK to sealed payloads and back
+//! - [`tenant`]: whose payload it is, which decides about its key
+//! - `error`: why a payload cannot be read
+//!
+//! `docs/operate/codec.md` describes the format for workers in other languages, and what stays in clear. `vectors.json`
+//! holds payloads that each of them must read.
+//!
+//! Must not be here: where keys come from (`worker/src/config/codec.rs`), and who may have payloads decoded
+//! (`gateway/src/http/routes/codec.rs`).
+
+mod codec;
+mod error;
+mod keys;
+mod sealed;
+pub mod tenant;
+
+pub use self::{
+    codec::{Codec, ENCODING, ENCRYPTED, KEY_ID, TENANT, is_encrypted, label_of, left_clear},
+    error::CodecError,
+    keys::{KeyRing, KeyRingError, generate_key},
+};

@@ -1,0 +1,162 @@
+//! Whose payload it is. Each tenant's payloads have keys of their own, which are derived with the tenant's label.
+//!
+//! Temporal's SDK tells a codec neither the workflow nor the activity that a payload belongs to. So the label is that of
+//! the request or the activity in which the payload is encrypted ([`within`], [`of_this_task`]), or else of the tenant
+//! that the payload itself names. What has neither has no label. Its key is the installation's.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+};
+
+use everturn_proto::ids;
+use serde::Deserialize;
+use tokio::task::{self, Id};
+
+/// Activities of this process whose tenant is remembered: more than a process has at once. What is forgotten too soon has
+/// no label.
+const REMEMBERED: NonZeroUsize = NonZeroUsize::new(65_536).expect("it is not zero");
+
+tokio::task_local! {
+    static SCOPE: String;
+}
+
+/// The labels of tasks, the newest of them.
+static TASKS: Mutex<Option<Remembered>> = Mutex::new(None);
+
+/// The label of a tenant: its id, or a hash of one that is too long. The engine has the same as its fairness key.
+pub fn label(tenant_id: &str) -> String {
+    ids::fairness_key(tenant_id)
+}
+
+/// Encrypts whatever the future sends for this tenant.
+pub async fn within<F: Future>(tenant_id: &str, future: F) -> F::Output {
+    SCOPE.scope(label(tenant_id), future).await
+}
+
+/// Encrypts for this label what the current task sends from now on. The SDK encrypts the result of an activity after the
+/// activity has ended, and in its task.
+pub fn of_this_task(label: &str) {
+    let Some(id) = task::try_id() else { return };
+    let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
+    tasks.get_or_insert_default().remember(id, label);
+}
+
+/// The label of what is encrypted now; `None` when nobody has said.
+pub(crate) fn current() -> Option<String> {
+    let scope = SCOPE.try_with(Clone::clone).ok();
+    scope.or_else(|| {
+        let id = task::try_id()?;
+        let tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.as_ref()?.labels.get(&id).cloned()
+    })
+}
+
+#[derive(Default)]
+struct Remembered {
+    labels: std::collections::HashMap<Id, String>,
+    order: std::collections::VecDeque<Id>,
+}
+
+impl Remembered {
+    fn remember(&mut self, id: Id, label: &str) {
+        if self.labels.insert(id, label.to_owned()).is_none() {
+            self.order.push_back(id);
+        }
+        if self.order.len() > REMEMBERED.get()
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.labels.remove(&oldest);
+        }
+    }
+}
+
+/// What a payload of ours says about its tenant: the input of a workflow, the input of a remote tool, and the answer to
+/// the claim of one.
+#[derive(Deserialize)]
+struct Named {
+    tenant_id: Option<String>,
+    input: Option<NamedWithin>,
+}
+
+#[derive(Deserialize)]
+struct NamedWithin {
+    tenant_id: Option<String>,
+}
+
+/// The label of the tenant that the JSON of a payload names; `None` when it names none.
+pub fn named_in(json: &[u8]) -> Option<String> {
+    let named: Named = serde_json::from_slice(json).ok()?;
+    let within = named.input.and_then(|input| input.tenant_id);
+    named
+        .tenant_id
+        .or(within)
+        .filter(|tenant| !tenant.is_empty())
+        .map(|tenant| label(&tenant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_label_is_that_of_the_request_or_the_task() {
+        assert_eq!(current(), None);
+        let inner = within("acme", async { current() }).await;
+        assert_eq!(inner.as_deref(), Some("acme"));
+        let task = tokio::spawn(async {
+            of_this_task("beta");
+            tokio::task::yield_now().await;
+            let scoped = within("acme", async { current() }).await;
+            (current(), scoped)
+        });
+        let (of_task, scoped) = task.await.expect("it does not panic");
+        assert_eq!(of_task.as_deref(), Some("beta"));
+        assert_eq!(scoped.as_deref(), Some("acme"));
+        assert_eq!(current(), None);
+    }
+
+    #[test]
+    fn a_payload_names_its_tenant() {
+        let named = |json: &str| named_in(json.as_bytes());
+        assert_eq!(named(r#"{"tenant_id":"acme"}"#).as_deref(), Some("acme"));
+        let claimed = r#"{"input":{"tool_name":"t","tenant_id":"acme"}}"#;
+        assert_eq!(named(claimed).as_deref(), Some("acme"));
+        let of_the_model = r#"{"input":{"tool_input":{"tenant_id":"acme"}}}"#;
+        assert_eq!(named(of_the_model), None);
+        for none in [
+            "",
+            "null",
+            "[]",
+            "1",
+            r#"{"tenant_id":""}"#,
+            r#"{"tenant_id":1}"#,
+        ] {
+            assert_eq!(named(none), None, "{none}");
+        }
+        let long = "x".repeat(100);
+        let named_long = named(&format!(r#"{{"tenant_id":"{long}"}}"#));
+        assert_eq!(named_long, Some(ids::fairness_key(&long)));
+    }
+
+    #[test]
+    fn only_the_newest_tasks_are_remembered() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        let ids = runtime.block_on(async {
+            let mut ids = Vec::new();
+            for _ in 0..=REMEMBERED.get() {
+                let id = tokio::spawn(async { task::try_id() }).await;
+                ids.extend(id.ok().flatten());
+            }
+            ids
+        });
+        let mut remembered = Remembered::default();
+        for id in &ids {
+            remembered.remember(*id, "acme");
+        }
+        assert_eq!(remembered.labels.len(), REMEMBERED.get());
+        assert!(!remembered.labels.contains_key(&ids[0]));
+    }
+}

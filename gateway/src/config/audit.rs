@@ -1,0 +1,26 @@
+//! The audit trail, as configured. `worker/src/config/audit.rs` checks the values.
+
+use std::num::NonZeroU32;
+
+/// What is written to the audit trail, and for how long it stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// For how many days an entry cannot be removed. Default 400: a year, and the month in which it is looked at.
+    pub keep_days: u32,
+    /// The most entries about refused credentials of one address in a minute. Default 5.
+    pub refused_of_address: NonZeroU32,
+    /// The most of all addresses together. Default 60: some 40 MB a day while a flood lasts.
+    pub refused: NonZeroU32,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        const OF_ADDRESS: NonZeroU32 = NonZeroU32::new(5).unwrap();
+        const OF_ALL: NonZeroU32 = NonZeroU32::new(60).unwrap();
+        Self {
+            keep_days: 400,
+            refused_of_address: OF_ADDRESS,
+            refused: OF_ALL,
+        }
+    }
+}

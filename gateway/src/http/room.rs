@@ -1,0 +1,106 @@
+//! Room in the memory of the caller's tenant, for bodies of requests, for answers that are made, and for answers on their
+//! way to a client that may be slow.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    response::Response,
+};
+use everturn_telemetry::gateway as telemetry;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::timeout;
+
+use super::{
+    extract::Caller,
+    problem::{Code, Problem},
+    state::GatewayState,
+};
+use crate::limits::memory::{Account, Held};
+
+/// How long a request waits for room. Then its client is asked to come again, so that requests do not pile up.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Bodies below this size are not counted: those of all connections together are small.
+const COUNTED_FROM: u64 = 4 * 1024;
+
+/// How often a body, or a page, is in memory while it is read or made: its rows, what is made of them, and its bytes.
+const COPIES: usize = 3;
+
+impl GatewayState {
+    /// Takes room for what has so many bytes at the most, copies included. Refuses when the tenant holds too much for long.
+    pub(crate) async fn room(&self, caller: &Caller, bytes: usize) -> Result<Held, Problem> {
+        let account = self.account(caller);
+        let room = account.room(bytes.saturating_mul(COPIES));
+        timeout(WAIT, room).await.map_err(|_elapsed| {
+            telemetry::over_memory("request");
+            let detail = "Your tenant reads or sends too much at once. Take the answers that wait, then try again.";
+            Problem::new(Code::TooMuchAtOnce, detail).retry_after_s(1)
+        })
+    }
+
+    /// The bytes that the body of a request may have; `None` for a small one, which is not counted.
+    pub(crate) fn bytes_of_body(&self, request: &Request) -> Option<usize> {
+        let is_file = request.uri().path().ends_with("/blobs");
+        let most = if is_file {
+            self.ports.blobs.rules().max_bytes
+        } else {
+            self.config.max_body_bytes()
+        };
+        let size = request.body().size_hint();
+        let bytes = size.upper().unwrap_or(u64::MAX);
+        if bytes < COUNTED_FROM {
+            return None;
+        }
+        Some(usize::try_from(bytes).unwrap_or(usize::MAX).min(most))
+    }
+
+    /// Counts an answer while it is sent. A stream has no size, and counts its frames by itself.
+    pub(crate) fn counted(&self, caller: &Caller, response: Response) -> Response {
+        let size = response.body().size_hint().exact();
+        if size.is_none_or(|size| size < COUNTED_FROM) {
+            return response;
+        }
+        let account = self.account(caller);
+        response.map(|body| Body::new(CountedBody { body, account }))
+    }
+
+    fn account(&self, caller: &Caller) -> Arc<Account> {
+        self.limits.memory().account(&caller.access.tenant_id)
+    }
+}
+
+/// A body whose pieces count until the connection has sent them.
+struct CountedBody {
+    body: Body,
+    account: Arc<Account>,
+}
+
+impl HttpBody for CountedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        Pin::new(&mut this.body).poll_frame(context).map(|frame| {
+            frame.map(|frame| frame.map(|frame| frame.map_data(|data| this.account.counted(data))))
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

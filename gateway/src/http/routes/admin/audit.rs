@@ -1,0 +1,261 @@
+//! The audit trail, in pages and as JSON lines.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use chrono::{DateTime, Utc};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
+use everturn_store::{AuditQuery, AuditTrail, StoreError};
+use futures::{Stream, stream};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{AdminRefusal, Seen};
+use crate::{
+    audited::AuditEntryBody,
+    http::{
+        extract::{Caller, Params},
+        openapi::problems,
+        problem::{Code, Problem},
+        routes::wire::checked_limit,
+        state::GatewayState,
+    },
+};
+
+/// Entries of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 1000;
+/// Entries of an export that are in memory at once: some hundred KB.
+const EXPORTED_AT_ONCE: u32 = 500;
+/// Bytes of an action and of an actor that can be asked for.
+const MAX_WORD_BYTES: usize = 255;
+
+/// JSON lines.
+const JSON_LINES: &str = "application/x-ndjson";
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http::routes) struct AuditParams {
+    /// Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's, and what belongs to none.
+    #[param(example = "acme")]
+    tenant: Option<String>,
+    /// Only those of this action.
+    #[param(example = "key_created")]
+    action: Option<String>,
+    /// Only those of the key, session, subject or user with this id.
+    actor: Option<String>,
+    /// Only those of this time or later.
+    #[param(example = "2026-11-01T00:00:00Z", format = DateTime)]
+    since: Option<String>,
+    /// Only those before this time.
+    #[param(example = "2026-12-01T00:00:00Z", format = DateTime)]
+    until: Option<String>,
+    /// Only those behind the entry with this `id`.
+    #[param(minimum = 0)]
+    after: Option<u64>,
+    /// Entries of the page; an export has no pages.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `jsonl`: all entries as JSON lines, as with `Accept: application/x-ndjson`. Else a page.
+    #[param(example = "json")]
+    format: Option<String>,
+}
+
+/// A page of the audit trail.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditPage)]
+pub(in crate::http::routes) struct AuditPageBody {
+    /// In their order, the oldest first.
+    entries: Vec<AuditEntryBody>,
+    /// `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
+    #[schema(required = true)]
+    next_after: Option<u64>,
+}
+
+problems!(Refusals: InvalidParameter);
+
+/// Reads the audit trail, the oldest entry first.
+///
+/// Needs the scope `admin`. As JSON lines it is one answer of any length, one entry a line, up to what there was when the
+/// request began; an answer that was cut has no end of its chunks.
+#[utoipa::path(
+    get, path = "/admin/audit", tag = "admin", operation_id = "read_audit", params(AuditParams),
+    responses(
+        (
+            status = 200, description = "A page, or all entries as JSON lines",
+            content((AuditPageBody = "application/json"), (String = "application/x-ndjson"))
+        ),
+        Refusals
+    )
+)]
+pub(in crate::http::routes) async fn read(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    headers: HeaderMap,
+    Params(params): Params<AuditParams>,
+) -> Result<Response, AdminRefusal> {
+    let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
+    let is_export = match params.format.as_deref() {
+        Some("jsonl") => true,
+        Some("json") => false,
+        Some(_) => return Err(invalid("`format` is json or jsonl.").into()),
+        None => accepts_lines(&headers),
+    };
+    let seen = Seen::by(&caller, params.tenant.clone())?;
+    let mut query = query(params, &seen)?;
+    if is_export {
+        return Ok(export(&state, &caller, &seen, query).await?);
+    }
+    query.limit = limit + 1;
+    let mut entries = state.ports.audit.audit_entries(&query).await?;
+    // One more than asked for tells whether there is another page.
+    let has_more = entries.len() > limit as usize;
+    entries.truncate(limit as usize);
+    let next_after = entries.last().filter(|_| has_more).map(|last| last.id);
+    let entries = entries.into_iter().map(AuditEntryBody::from).collect();
+    Ok(Json(AuditPageBody {
+        entries,
+        next_after,
+    })
+    .into_response())
+}
+
+fn accepts_lines(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).into_iter();
+    let mut words = accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    words.any(|word| word.split(';').next().map(str::trim) == Some(JSON_LINES))
+}
+
+fn query(params: AuditParams, seen: &Seen) -> Result<AuditQuery, Problem> {
+    Ok(AuditQuery {
+        after: params.after.unwrap_or_default(),
+        tenant_id: seen.tenant().map(str::to_owned),
+        action: checked_word("action", params.action)?.map(AuditAction::from),
+        actor: checked_word("actor", params.actor)?,
+        since: params.since.map(|text| time("since", &text)).transpose()?,
+        until: params.until.map(|text| time("until", &text)).transpose()?,
+        limit: DEFAULT_LIMIT,
+    })
+}
+
+fn checked_word(name: &str, word: Option<String>) -> Result<Option<String>, Problem> {
+    let is_word = |word: &String| word.len() <= MAX_WORD_BYTES && !word.contains('\0');
+    if word.as_ref().is_none_or(is_word) {
+        return Ok(word);
+    }
+    Err(invalid(format!(
+        "`{name}` has at most {MAX_WORD_BYTES} bytes and no NUL."
+    )))
+}
+
+fn time(name: &str, text: &str) -> Result<DateTime<Utc>, Problem> {
+    // Texts of other years have another order in SQLite.
+    let is_plain = |at: &DateTime<Utc>| (0..10_000).contains(&chrono::Datelike::year(at));
+    let at = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
+    at.ok().filter(is_plain).ok_or_else(|| {
+        invalid(format!(
+            "`{name}` is a time like 2026-11-30T12:00:00Z (RFC 3339)."
+        ))
+    })
+}
+
+fn invalid(detail: impl Into<String>) -> Problem {
+    Problem::new(Code::InvalidParameter, detail)
+}
+
+/// Answers with all entries of now, page by page as the client takes them. That they were exported is an entry, too.
+async fn export(
+    state: &GatewayState,
+    caller: &Caller,
+    seen: &Seen,
+    query: AuditQuery,
+) -> Result<Response, StoreError> {
+    let target = (AuditTargetKind::Tenant, seen.tenant().unwrap_or_default());
+    let entry = state
+        .audit
+        .entry(caller, AuditAction::AuditExported, target);
+    state.audit.append(&entry).await?;
+    let now = Utc::now();
+    let query = AuditQuery {
+        limit: EXPORTED_AT_ONCE,
+        until: Some(query.until.map_or(now, |until| until.min(now))),
+        ..query
+    };
+    let trail = Arc::clone(&state.ports.audit);
+    let mut response = Body::from_stream(lines(trail, query)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON_LINES));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// The entries as lines, a page in each item. An error cuts the answer, so that nobody takes a part for the whole.
+fn lines(
+    trail: Arc<dyn AuditTrail>,
+    query: AuditQuery,
+) -> impl Stream<Item = Result<Bytes, StoreError>> {
+    stream::try_unfold(Some(query), move |query| {
+        let trail = Arc::clone(&trail);
+        async move {
+            let Some(query) = query else { return Ok(None) };
+            let entries = trail.audit_entries(&query).await?;
+            let is_full = entries.len() >= query.limit as usize;
+            let next = entries.last().filter(|_| is_full).map(|last| AuditQuery {
+                after: last.id,
+                ..query
+            });
+            let mut text = Vec::new();
+            for entry in entries {
+                let line = serde_json::to_vec(&AuditEntryBody::from(entry));
+                text.extend(line.map_err(|error| StoreError::Corrupt(error.to_string()))?);
+                text.push(b'\n');
+            }
+            Ok(Some((Bytes::from(text), next)))
+        }
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_sent_to_whoever_asks_for_them() {
+        for (accepted, are_lines) in [
+            ("application/x-ndjson", true),
+            ("text/html, application/x-ndjson;q=0.9", true),
+            ("application/json", false),
+            ("*/*", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accepted.parse().unwrap());
+            assert_eq!(accepts_lines(&headers), are_lines, "{accepted}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_time_of_four_digits_or_is_refused(
+            text in "\\PC{0,40}", like in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](Z|[+-][0-2][0-9]:[0-5][0-9])",
+        ) {
+            for text in [text, like] {
+                match time("since", &text) {
+                    // Times are compared as texts in SQLite.
+                    Ok(at) => prop_assert_eq!(at.to_rfc3339().find('-'), Some(4)),
+                    Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidParameter),
+                }
+            }
+        }
+    }
+}

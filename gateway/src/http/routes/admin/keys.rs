@@ -1,0 +1,386 @@
+//! API keys: listed, made and revoked by admins. An admin gives no key more than they have.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
+use everturn_store::{Access, ApiKey, KeyKind, NewKey};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema, openapi::schema::Array};
+
+use super::{AdminRefusal, Seen};
+use crate::{
+    config::{Scope, Scopes},
+    http::{
+        audit::WithDetails,
+        auth::{AuthRefusal, Secret},
+        extract::{Caller, JsonBody, Params, checked_id},
+        openapi::problems,
+        problem::{Code, Problem},
+        routes::wire::{checked_limit, time},
+        state::GatewayState,
+    },
+    schema::{Id, one_of},
+};
+
+/// Keys of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 1000;
+/// Bytes of an owner and of a name.
+const MAX_NAME_BYTES: usize = 255;
+
+/// An API key, without its secret.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Key)]
+pub(in crate::http::routes) struct KeyBody {
+    #[schema(value_type = Id)]
+    id: String,
+    tenant: String,
+    /// Null: it sees every owner's conversations of the tenant.
+    #[schema(required = true)]
+    owner: Option<String>,
+    /// Skip words that you do not know; there may be more.
+    scopes: Vec<String>,
+    /// What it is for.
+    name: String,
+    #[schema(schema_with = states)]
+    state: &'static str,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// Null: until it is revoked.
+    #[schema(required = true, format = DateTime)]
+    expires_at: Option<String>,
+    #[schema(required = true, format = DateTime)]
+    revoked_at: Option<String>,
+    /// To a minute or so.
+    #[schema(required = true, format = DateTime)]
+    last_used_at: Option<String>,
+}
+
+fn states() -> utoipa::openapi::schema::Object {
+    one_of(&["valid", "expired", "revoked"])
+}
+
+impl From<ApiKey> for KeyBody {
+    fn from(key: ApiKey) -> Self {
+        let state = match key.revoked_at {
+            Some(_) => "revoked",
+            None if key.is_valid_at(Utc::now()) => "valid",
+            None => "expired",
+        };
+        Self {
+            state,
+            id: key.id,
+            tenant: key.access.tenant_id,
+            owner: key.access.owner_id,
+            scopes: key.scopes.split_whitespace().map(str::to_owned).collect(),
+            name: key.name,
+            created_at: time(key.created_at),
+            expires_at: key.expires_at.map(time),
+            revoked_at: key.revoked_at.map(time),
+            last_used_at: key.last_used_at.map(time),
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http::routes) struct KeysParams {
+    /// Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+    #[param(example = "acme")]
+    tenant: Option<String>,
+    /// Keys of the page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next_after` of the page before.
+    after: Option<String>,
+}
+
+/// A page of keys.
+#[derive(Serialize, ToSchema)]
+#[schema(as = KeyPage)]
+pub(in crate::http::routes) struct KeyPageBody {
+    /// By id.
+    keys: Vec<KeyBody>,
+    /// `after` of the next page; null at the end.
+    #[schema(required = true)]
+    next_after: Option<String>,
+}
+
+problems!(ListRefusals: InvalidParameter, InvalidId);
+
+/// Lists API keys, never their secrets.
+///
+/// Needs the scope `admin`.
+#[utoipa::path(
+    get, path = "/admin/keys", tag = "admin", operation_id = "list_keys", params(KeysParams),
+    responses((status = 200, body = KeyPageBody, description = "A page"), ListRefusals)
+)]
+pub(in crate::http::routes) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Params(params): Params<KeysParams>,
+) -> Result<Json<KeyPageBody>, AdminRefusal> {
+    let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
+    let after = params.after.map(|after| checked_id("key id", after));
+    let after = after.transpose()?;
+    let seen = Seen::by(&caller, params.tenant)?;
+    if after.is_none() {
+        let target = (AuditTargetKind::Tenant, seen.tenant().unwrap_or_default());
+        let entry = state.audit.entry(&caller, AuditAction::KeysListed, target);
+        state.audit.append(&entry).await?;
+    }
+    let store = &state.ports.keys;
+    let listed = store.list_keys(seen.tenant(), after.as_deref(), limit + 1);
+    let mut keys = listed.await?;
+    let has_more = keys.len() > limit as usize;
+    keys.truncate(limit as usize);
+    let next_after = keys.last().filter(|_| has_more).map(|last| last.id.clone());
+    Ok(Json(KeyPageBody {
+        keys: keys.into_iter().map(KeyBody::from).collect(),
+        next_after,
+    }))
+}
+
+/// A key to be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewKey)]
+pub(in crate::http::routes) struct NewKeyBody {
+    /// Left out: the caller's own. Another one needs the scope `admin:all`.
+    #[schema(value_type = Option<Id>)]
+    tenant: Option<String>,
+    /// Only this owner's conversations. Left out: as the caller's own.
+    #[schema(
+        min_length = 1,
+        max_length = 255,
+        pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
+    )]
+    owner: Option<String>,
+    /// What it may do, of what the caller may do. Left out: `read` and `write`.
+    #[schema(schema_with = scopes)]
+    #[serde(default = "default_scopes")]
+    scopes: Vec<String>,
+    /// What it is for.
+    #[schema(
+        max_length = 255,
+        pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+        example = "night jobs"
+    )]
+    #[serde(default)]
+    name: String,
+    /// How many seconds it is valid. Left out: as `key_lifetime` of `[auth]` says, else until it is revoked. It ends with the
+    /// caller's own credential at the latest.
+    #[schema(minimum = 1)]
+    lifetime_s: Option<u32>,
+}
+
+fn scopes() -> Array {
+    Array::new(one_of(&Scope::ALL.map(Scope::as_str)))
+}
+
+fn default_scopes() -> Vec<String> {
+    [Scope::Read, Scope::Write]
+        .map(|scope| scope.as_str().to_owned())
+        .into()
+}
+
+/// A key that was made.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CreatedKey)]
+pub(in crate::http::routes) struct CreatedKeyBody {
+    #[schema(value_type = Id)]
+    id: String,
+    /// The key itself, this once: only its hash is stored.
+    #[schema(example = "evk_3f9c2b7a51d06e84_AAAA")]
+    key: String,
+    tenant: String,
+    #[schema(required = true)]
+    owner: Option<String>,
+    scopes: Vec<&'static str>,
+    #[schema(required = true, format = DateTime)]
+    expires_at: Option<String>,
+}
+
+problems!(CreateRefusals: InvalidBody, InvalidParameter, BodyTooLarge);
+
+/// Makes an API key.
+///
+/// Needs the scope `admin`. The key gets nothing that the caller's own credential has not: no other tenant, no other owner, no
+/// further scope, no longer time. Repeating the request makes another key.
+#[utoipa::path(
+    post, path = "/admin/keys", tag = "admin", operation_id = "create_key", request_body = NewKeyBody,
+    responses((status = 201, body = CreatedKeyBody, description = "Made"), CreateRefusals)
+)]
+pub(in crate::http::routes) async fn create(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    JsonBody(body): JsonBody<NewKeyBody>,
+) -> Result<Response, AdminRefusal> {
+    let scopes = checked_scopes(&caller, &body.scopes)?;
+    let own_tenant = || Some(caller.access.tenant_id.clone());
+    let tenant = match Seen::by(&caller, body.tenant.or_else(own_tenant))? {
+        Seen::Tenant(tenant) => tenant,
+        Seen::All => caller.access.tenant_id.clone(),
+    };
+    let access = Access {
+        tenant_id: tenant,
+        owner_id: checked_owner(&caller, body.owner)?,
+    };
+    check_text("name", &body.name)?;
+    let default = state.config.auth.key_lifetime;
+    let asked = body
+        .lifetime_s
+        .map(|seconds| TimeDelta::seconds(seconds.into()));
+    let expires_at = end(
+        &caller,
+        asked,
+        default.and_then(|it| TimeDelta::from_std(it).ok()),
+    )?;
+    let secret = Secret::generate(KeyKind::Key).map_err(|error| {
+        tracing::error!(%error, "the system gives no random bytes");
+        Problem::internal()
+    })?;
+    let target = (AuditTargetKind::Key, secret.id());
+    let mut entry = state.audit.entry(&caller, AuditAction::KeyCreated, target);
+    entry.tenant_id = Some(access.tenant_id.clone());
+    let entry = entry
+        .with("scopes", scopes.to_string())
+        .with("owner", access.owner_id.clone())
+        .with("name", body.name.as_str())
+        .with("expires_at", expires_at.map(time));
+    let created = CreatedKeyBody {
+        id: secret.id().to_owned(),
+        key: secret.reveal(),
+        tenant: access.tenant_id.clone(),
+        owner: access.owner_id.clone(),
+        scopes: scopes.words().collect(),
+        expires_at: expires_at.map(time),
+    };
+    let new = NewKey {
+        id: secret.id().to_owned(),
+        kind: KeyKind::Key,
+        parent_id: None,
+        secret_hash: secret.hash(),
+        access,
+        scopes: scopes.to_string(),
+        name: body.name,
+        expires_at,
+    };
+    state.ports.keys.create_key(new, Some(&entry)).await?;
+    let mut response = (StatusCode::CREATED, Json(created)).into_response();
+    let no_store = HeaderValue::from_static("no-store");
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, no_store);
+    Ok(response)
+}
+
+fn checked_scopes(caller: &Caller, words: &[String]) -> Result<Scopes, AdminRefusal> {
+    let known = |word: &String| {
+        Scope::of(word).ok_or_else(|| {
+            let detail = format!("There is no such scope. There are: {}.", Scopes::all());
+            Problem::new(Code::InvalidBody, detail)
+        })
+    };
+    let scopes: Scopes = words.iter().map(known).collect::<Result<_, _>>()?;
+    match scopes.beyond(caller.scopes) {
+        Some(scope) => Err(AuthRefusal::Scope(scope).into()),
+        None => Ok(scopes),
+    }
+}
+
+/// The owner of the new key. Whoever has one gives keys of this one only.
+fn checked_owner(caller: &Caller, asked: Option<String>) -> Result<Option<String>, Problem> {
+    if let Some(owner) = &asked {
+        check_text("owner", owner)?;
+        if owner.is_empty() {
+            let detail = "`owner` must not be empty.";
+            return Err(Problem::new(Code::InvalidBody, detail));
+        }
+    }
+    let own = &caller.access.owner_id;
+    match (own, asked) {
+        (Some(own), Some(asked)) if *own != asked => Err(Problem::new(
+            Code::InsufficientScope,
+            "Your credential is that of one owner, and makes keys of this owner only.",
+        )),
+        (own, asked) => Ok(asked.or_else(|| own.clone())),
+    }
+}
+
+fn check_text(name: &str, text: &str) -> Result<(), Problem> {
+    if text.len() <= MAX_NAME_BYTES && !text.contains(char::is_control) {
+        return Ok(());
+    }
+    let detail = format!("`{name}` has at most {MAX_NAME_BYTES} bytes and no control characters.");
+    Err(Problem::new(Code::InvalidBody, detail))
+}
+
+/// When the new key ends: as asked for, else by default, and with the caller's credential at the latest.
+fn end(
+    caller: &Caller,
+    asked: Option<TimeDelta>,
+    default: Option<TimeDelta>,
+) -> Result<Option<DateTime<Utc>>, Problem> {
+    let after = |lifetime: TimeDelta| Utc::now().checked_add_signed(lifetime);
+    match (asked, caller.expires_at) {
+        (Some(lifetime), Some(own)) if after(lifetime).is_none_or(|end| end > own) => {
+            let detail = format!(
+                "The key would outlive your credential, which ends at {}. Ask for a shorter `lifetime_s`.",
+                time(own)
+            );
+            Err(Problem::new(Code::InvalidBody, detail))
+        }
+        (Some(lifetime), _) => Ok(after(lifetime)),
+        (None, own) => {
+            let default = default.and_then(after);
+            Ok(match (default, own) {
+                (Some(default), Some(own)) => Some(default.min(own)),
+                (default, own) => default.or(own),
+            })
+        }
+    }
+}
+
+problems!(RevokeRefusals: InvalidId, KeyNotFound);
+
+/// Revokes an API key, and ends its sessions.
+///
+/// Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`). Repeating this is safe.
+#[utoipa::path(
+    delete, path = "/admin/keys/{key_id}", tag = "admin", operation_id = "revoke_key",
+    params(("key_id" = Id, Path, description = "The key.")),
+    responses((status = 204, description = "Revoked"), RevokeRefusals)
+)]
+pub(in crate::http::routes) async fn revoke(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, AdminRefusal> {
+    let id = checked_id("key id", id)?;
+    let not_found = || Problem::new(Code::KeyNotFound, format!("There is no key `{id}`."));
+    let store = &state.ports.keys;
+    let seen = Seen::by(&caller, None)?;
+    let is_seen = |key: &ApiKey| {
+        let of_tenant = seen.tenant().is_none_or(|own| key.access.tenant_id == own);
+        key.kind == KeyKind::Key && of_tenant
+    };
+    let found = store.find_key(&id).await?.filter(is_seen);
+    let key = found.ok_or_else(not_found)?;
+    // An admin of one tenant does not take the rights of one of all.
+    if Scopes::parse(&key.scopes).has(Scope::AdminAll) && !caller.scopes.has(Scope::AdminAll) {
+        return Err(AuthRefusal::Scope(Scope::AdminAll).into());
+    }
+    let target = (AuditTargetKind::Key, id.as_str());
+    let mut entry = state.audit.entry(&caller, AuditAction::KeyRevoked, target);
+    entry.tenant_id = Some(key.access.tenant_id);
+    if !store.revoke_key(&id, Some(&entry)).await? {
+        return Err(not_found().into());
+    }
+    state.auth.forget_key(&id);
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,136 @@
+//! What tenants took of models, by day.
+
+use axum::{Json, extract::State};
+use everturn_store::{TenantUsageDay, TenantsUsageQuery};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{AdminRefusal, Seen};
+use crate::http::{
+    extract::{Caller, Params},
+    openapi::problems,
+    problem::{Code, Problem},
+    routes::{
+        usage::{UsageDayBody, days},
+        wire::checked_limit,
+    },
+    state::GatewayState,
+};
+
+/// Rows of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 1000;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http::routes) struct TenantUsageParams {
+    /// Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+    #[param(example = "acme")]
+    tenant: Option<String>,
+    /// The first day, in UTC. By default 30 days before `to`.
+    #[param(example = "2026-11-01", format = Date)]
+    from: Option<String>,
+    /// The last day, in UTC. By default today.
+    #[param(example = "2026-11-30", format = Date)]
+    to: Option<String>,
+    /// Rows of the page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next_after` of the page before. Do not take it apart: its form may change.
+    #[param(example = "acme~2026-11-30~openai/gpt-5-mini")]
+    after: Option<String>,
+}
+
+/// What a tenant took of one model on one day.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TenantUsageDay)]
+pub(in crate::http::routes) struct TenantUsageDayBody {
+    #[schema(example = "acme")]
+    tenant: String,
+    #[serde(flatten)]
+    day: UsageDayBody,
+}
+
+/// A page of sums.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TenantUsagePage)]
+pub(in crate::http::routes) struct TenantUsagePageBody {
+    /// By tenant, day and model.
+    usage: Vec<TenantUsageDayBody>,
+    /// `after` of the next page; null at the end.
+    #[schema(required = true)]
+    next_after: Option<String>,
+}
+
+problems!(Refusals: InvalidParameter);
+
+/// Lists what tenants took of models, by tenant, day and model.
+///
+/// Needs the scope `admin`, or `admin:all` for other tenants than one's own.
+#[utoipa::path(
+    get, path = "/admin/usage", tag = "admin", operation_id = "list_tenant_usage", params(TenantUsageParams),
+    responses((status = 200, body = TenantUsagePageBody, description = "A page"), Refusals)
+)]
+pub(in crate::http::routes) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Params(params): Params<TenantUsageParams>,
+) -> Result<Json<TenantUsagePageBody>, AdminRefusal> {
+    let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
+    let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
+    let seen = Seen::by(&caller, params.tenant)?;
+    let after = params.after.as_deref().map(place).transpose()?;
+    let query = TenantsUsageQuery {
+        tenant_id: seen.tenant().map(str::to_owned),
+        from,
+        to,
+        after: after.unwrap_or_default(),
+        limit: limit + 1,
+    };
+    let mut rows = state.ports.tenants.usage_of_tenants(&query).await?;
+    let has_more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let token = |last: &TenantUsageDay| {
+        let TenantUsageDay { tenant_id, day } = last;
+        format!("{tenant_id}~{}~{}", day.day, day.model)
+    };
+    let next_after = rows.last().filter(|_| has_more).map(token);
+    let shown = |row: TenantUsageDay| TenantUsageDayBody {
+        tenant: row.tenant_id,
+        day: row.day.into(),
+    };
+    Ok(Json(TenantUsagePageBody {
+        usage: rows.into_iter().map(shown).collect(),
+        next_after,
+    }))
+}
+
+fn place(token: &str) -> Result<(String, String, String), Problem> {
+    let mut parts = token.splitn(3, '~').map(str::to_owned);
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(tenant), Some(day), Some(model)) if !token.contains('\0') => Ok((tenant, day, model)),
+        _ => Err(Problem::new(
+            Code::InvalidParameter,
+            "`after` is the `next_after` of the page before.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_place_in_the_sums_of_tenants_or_is_refused(text in "\\PC{0,40}", parts in prop::array::uniform2("[^~\\x00]{0,9}"), model in "[^\\x00]{0,20}") {
+            if let Err(problem) = place(&text) {
+                prop_assert_eq!(problem.code(), Code::InvalidParameter);
+            }
+            let [tenant, day] = parts;
+            let read = place(&format!("{tenant}~{day}~{model}")).map_err(|problem| problem.code());
+            prop_assert_eq!(read, Ok((tenant, day, model)));
+        }
+    }
+}

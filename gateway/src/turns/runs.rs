@@ -1,0 +1,150 @@
+//! Deletes what the engine keeps of a conversation: the runs of its workflow, of its sub-agents' and of its hooks'.
+//!
+//! The engine finds runs in a list, which learns of a run some time after it has begun. So the list is read again later.
+//! Somebody may make the conversation anew meanwhile: only runs are deleted that have begun before the last run of the
+//! removed one has ended, by the engine's own clock.
+
+use std::{
+    sync::{Arc, LazyLock},
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use everturn_proto::ids;
+use futures::TryStreamExt;
+use temporalio_client::{
+    WorkflowListOptions,
+    tonic::{Code, Request},
+};
+use temporalio_common::protos::temporal::api::{
+    common::v1::WorkflowExecution, workflowservice::v1::DeleteWorkflowExecutionRequest,
+};
+use tokio::sync::Semaphore;
+
+use super::{
+    port::TurnError,
+    temporal::{TemporalTurns, unavailable},
+};
+
+/// Runs that one look at the list deletes at the most. The next look goes on.
+const RUNS: usize = 200;
+/// When the list is read again after a conversation was deleted. Its delay is milliseconds to seconds.
+const LOOKS: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+    Duration::from_mins(2),
+];
+/// Conversations whose runs are looked for again at once. Of more, the engine's own retention removes what is left.
+static LOOKED_FOR: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(256)));
+
+impl TemporalTurns {
+    /// Deletes the runs of a conversation whose workflow was ended, and goes on with those that the engine does not list
+    /// yet.
+    pub(super) async fn delete_all_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
+        let Some((newest, last)) = self.newest_run(conversation_id).await? else {
+            return Ok(());
+        };
+        self.delete_run(newest).await?;
+        self.delete_listed(conversation_id, last).await?;
+        let Ok(place) = Arc::clone(&LOOKED_FOR).try_acquire_owned() else {
+            tracing::info!(
+                conversation_id,
+                "runs may be left to the engine's retention"
+            );
+            return Ok(());
+        };
+        let (turns, conversation_id) = (self.clone(), conversation_id.to_owned());
+        tokio::spawn(async move {
+            let _place = place;
+            for pause in LOOKS {
+                tokio::time::sleep(pause).await;
+                if let Err(error) = turns.delete_listed(&conversation_id, last).await {
+                    tracing::warn!(%error, conversation_id, "runs of a deleted conversation are not deleted yet");
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// The newest run of the conversation's workflow, and when the last of its runs can have begun; `None` when the engine
+    /// knows of none.
+    async fn newest_run(
+        &self,
+        conversation_id: &str,
+    ) -> Result<Option<(WorkflowExecution, DateTime<Utc>)>, TurnError> {
+        let Some(described) = self.describe(conversation_id).await? else {
+            return Ok(None);
+        };
+        // One that runs again begins with what was accepted meanwhile, and the conversation is not removed yet.
+        let last = described
+            .close_time()
+            .or_else(|| described.start_time())
+            .unwrap_or_else(SystemTime::now);
+        let run = WorkflowExecution {
+            workflow_id: ids::workflow_id(conversation_id),
+            run_id: described.run_id().to_owned(),
+        };
+        Ok(Some((run, last.into())))
+    }
+
+    async fn delete_listed(
+        &self,
+        conversation_id: &str,
+        last: DateTime<Utc>,
+    ) -> Result<(), TurnError> {
+        let options = WorkflowListOptions::builder().limit(RUNS).build();
+        let query = query(conversation_id, last);
+        let listed = self.client().list_workflows(query, options);
+        let listed: Vec<_> = self
+            .within(listed.try_collect())
+            .await?
+            .map_err(unavailable)?;
+        for run in listed {
+            let run = WorkflowExecution {
+                workflow_id: run.id().to_owned(),
+                run_id: run.run_id().to_owned(),
+            };
+            self.delete_run(run).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the engine delete a run. One that runs is ended by it.
+    async fn delete_run(&self, run: WorkflowExecution) -> Result<(), TurnError> {
+        let request = DeleteWorkflowExecutionRequest {
+            namespace: self.namespace(),
+            workflow_execution: Some(run),
+        };
+        let mut service = self.client().connection().workflow_service();
+        let call = service.delete_workflow_execution(Request::new(request));
+        match self.within(call).await? {
+            Err(status) if status.code() != Code::NotFound => Err(unavailable(status)),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The workflows of a conversation. Its sub-agents' and its hooks' have ids that begin with its own.
+fn query(conversation_id: &str, last: DateTime<Utc>) -> String {
+    let id = ids::workflow_id(conversation_id).replace('\'', "''");
+    let last = last.to_rfc3339_opts(SecondsFormat::Nanos, true);
+    format!("(WorkflowId = '{id}' OR WorkflowId STARTS_WITH '{id}/') AND StartTime <= '{last}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_workflows_of_one_conversation_are_asked_for() {
+        let query = |id| query(id, DateTime::UNIX_EPOCH);
+        assert_eq!(
+            query("a"),
+            "(WorkflowId = 'conversation-a' OR WorkflowId STARTS_WITH 'conversation-a/') AND StartTime <= \
+             '1970-01-01T00:00:00.000000000Z'"
+        );
+        assert!(query("a' OR '1'='1").contains("'conversation-a'' OR ''1''=''1'"));
+    }
+}

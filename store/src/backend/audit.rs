@@ -1,0 +1,133 @@
+//! The audit trail.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Days, Utc};
+
+use super::{
+    Connection, Database,
+    sql::{Select, audit as sql},
+};
+use crate::{
+    api::{AuditEntry, AuditQuery, AuditTrail, NewAuditEntry, Result},
+    columns::{now, wide},
+};
+
+/// How far the times of entries may be out of their order: clocks differ, and a removal of conversations may take minutes
+/// between its entry's time and its commit.
+const DISORDER: chrono::TimeDelta = chrono::TimeDelta::hours(1);
+
+/// A removal leaves those that are due in the last hour, because the database decides by its own clock.
+const CLOCK_MARGIN: chrono::TimeDelta = chrono::TimeDelta::hours(1);
+
+#[async_trait]
+impl AuditTrail for Database {
+    async fn append_audit(&self, new: &NewAuditEntry) -> Result<()> {
+        self.transaction(async |connection| append(connection, new).await)
+            .await
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+        let text = match query.tenant_id {
+            None => sql::ENTRIES,
+            Some(_) => sql::ENTRIES_OF_TENANT,
+        };
+        let since = query.since.unwrap_or(DateTime::UNIX_EPOCH);
+        let begin = since
+            .checked_sub_signed(DISORDER)
+            .unwrap_or(DateTime::UNIX_EPOCH);
+        let mut select: Select<'_, AuditEntry> = sqlx::query_as(text)
+            .bind(wide(query.after))
+            .bind(begin)
+            .bind(since)
+            .bind(query.until.unwrap_or_else(far_away))
+            .bind(query.action.as_ref().map(String::from))
+            .bind(&query.actor)
+            .bind(i64::from(query.limit));
+        if let Some(tenant_id) = &query.tenant_id {
+            select = select.bind(tenant_id);
+        }
+        self.read(select.fetch_all(self.reader())).await
+    }
+
+    async fn prune_audit(&self, before: DateTime<Utc>, limit: u32) -> Result<u64> {
+        self.in_time(async {
+            let done = sqlx::query(sql::PRUNE)
+                .bind(before)
+                .bind(now() - CLOCK_MARGIN)
+                .bind(i64::from(limit))
+                .execute(&mut *self.single().await?)
+                .await?;
+            Ok(done.rows_affected())
+        })
+        .await
+    }
+}
+
+impl Database {
+    /// Makes a change, and appends its entry in the same transaction, when the change `is_made`.
+    pub(super) async fn audited<T>(
+        &self,
+        entry: Option<&NewAuditEntry>,
+        is_made: fn(&T) -> bool,
+        change: impl AsyncFnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
+        let Some(entry) = entry else {
+            return self
+                .in_time(async { change(&mut *self.single().await?).await })
+                .await;
+        };
+        self.transaction(async move |connection| {
+            let done = change(&mut *connection).await?;
+            if is_made(&done) {
+                append(connection, entry).await?;
+            }
+            Ok(done)
+        })
+        .await
+    }
+}
+
+/// Appends an entry in a transaction of the caller. It must be its last statement: all who append wait from here to the
+/// commit.
+pub(super) async fn append(connection: &mut Connection, new: &NewAuditEntry) -> Result<()> {
+    let at = now();
+    let keep_until = at
+        .checked_add_days(Days::new(new.keep_days.into()))
+        .unwrap_or_else(far_away);
+    sqlx::query(sql::APPEND)
+        .bind(at)
+        .bind(keep_until)
+        .bind(new.tenant_id.as_deref().map(cut))
+        .bind(new.actor.kind.as_str())
+        .bind(cut(&new.actor.id))
+        .bind(new.action.as_str())
+        .bind(new.target.kind.as_str())
+        .bind(cut(&new.target.id))
+        .bind(new.outcome.as_str())
+        .bind(cut(&new.address))
+        .bind(cut(&new.request_id))
+        .bind(details(new))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// A time that no entry has.
+fn far_away() -> DateTime<Utc> {
+    DateTime::from_timestamp(253_402_300_799, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+/// A text that the column holds: without NUL, which PostgreSQL refuses.
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(NewAuditEntry::MAX_TEXT_BYTES);
+    text[..end].replace('\0', "\u{fffd}")
+}
+
+fn details(new: &NewAuditEntry) -> String {
+    let text = serde_json::to_string(&new.details).unwrap_or_default();
+    if (2..=NewAuditEntry::MAX_DETAIL_BYTES).contains(&text.len()) {
+        text
+    } else {
+        r#"{"left_out":"too large"}"#.to_owned()
+    }
+}

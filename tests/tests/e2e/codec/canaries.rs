@@ -1,0 +1,209 @@
+//! What people, models and tools say is nowhere in the engine, and whoever may read it does so through the codec server.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use everturn_proto::ids;
+use everturn_tests::{
+    engine_dump::{self, forms},
+    events::types,
+    model::{Model, Reply, Request},
+    python::PythonTools,
+    stack::Stack,
+    temporal::Temporal,
+};
+use serde_json::{Value, json};
+
+use super::{KEYS, TABLE, key};
+use crate::{
+    approvals::{answer, pending},
+    health::Probes,
+    keys::create,
+};
+
+/// Each looks like no other text. The numbers are arguments, and stand in results.
+const MESSAGE: &str = "canary0message7f3a";
+const ANSWER: &str = "canary0answer99ab";
+const PROVIDER: &str = "canary0provider84b6";
+const REASON: &str = "canary0reason51e2";
+const AMOUNT: u64 = 918_273_645;
+const EDITED: u64 = 564_738_291;
+
+/// What goes through the engine by value.
+const THROUGH_THE_ENGINE: [&str; 3] = ["918273645", "564738291", REASON];
+
+fn canaries() -> [String; 6] {
+    [
+        MESSAGE.to_owned(),
+        ANSWER.to_owned(),
+        PROVIDER.to_owned(),
+        REASON.to_owned(),
+        AMOUNT.to_string(),
+        EDITED.to_string(),
+    ]
+}
+
+/// Fails once with a text of the provider's, calls two tools of the worker in Python, and answers.
+async fn model() -> Model {
+    let calls = AtomicUsize::new(0);
+    let amount = |amount: u64| json!({"amount": amount});
+    Model::start(move |request: &Request| {
+        if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Reply::error(503, PROVIDER).header("retry-after-ms", "10");
+        }
+        match request.results_since_user() {
+            0 => Reply::text("Calling.")
+                .call("transfer", &amount(AMOUNT))
+                .call("asks", &amount(1)),
+            _ => Reply::text(ANSWER),
+        }
+    })
+    .await
+}
+
+/// A stack with one gateway, whose engine keeps everything in a file that a test can read.
+async fn world() -> PythonTools {
+    let mut tools = PythonTools::new(model().await).await;
+    tools.stack = tools.stack.with_gateways(1);
+    if !everturn_tests::backends::is_production() {
+        let file = tools.stack.path("engine.db");
+        tools.stack.temporal = Temporal::dev_in(&file).await.lasting();
+    }
+    tools
+}
+
+/// Sends the message, and answers the approval with another input.
+async fn turn(stack: &Stack) -> String {
+    let (conversation, _) = stack.ask(MESSAGE).await;
+    let call = pending(stack, &conversation, 1).await.remove(0);
+    let edit = json!({"decision": "approve", "tool_input": {"amount": EDITED}, "reason": REASON});
+    let (status, body) = answer(stack, &conversation, &call, edit).await;
+    assert_eq!(status, 200, "{body}");
+    let events = stack.ended(&conversation, 1).await;
+    assert!(
+        types(&events).ends_with("assistant_message complete"),
+        "{events:#?}"
+    );
+    let said = json!(events).to_string();
+    for canary in canaries().iter().filter(|canary| *canary != PROVIDER) {
+        assert!(said.contains(canary), "{canary} is a part of the turn");
+    }
+    conversation
+}
+
+fn assert_nowhere(places: &[(&str, String)]) {
+    for (place, text) in places {
+        for form in canaries().iter().flat_map(|canary| forms(canary)) {
+            let at = text.find(&form);
+            let around = at.map(|at| text[..at].chars().rev().take(300).collect::<String>());
+            let around = around.map(|text| text.chars().rev().collect::<String>());
+            assert_eq!(around, None, "{form} is in {place}");
+        }
+    }
+}
+
+/// Shows a history with the CLI, through the codec server and with this key.
+async fn shown(stack: &Stack, conversation: &str, secret: Option<&str>) -> String {
+    let endpoint = format!("{}/api/v1/codec", stack.url());
+    let auth = format!("Bearer {}", secret.unwrap_or_default());
+    let workflow = ids::workflow_id(conversation);
+    let mut show = vec!["workflow", "show", "--workflow-id", &workflow];
+    show.extend(["--codec-endpoint", &endpoint, "--codec-auth", &auth]);
+    let history: Value = stack.temporal.json(&show).await;
+    let mut text = String::new();
+    decoded(&history, &mut text);
+    text
+}
+
+/// The text of a history, and what its payloads hold.
+fn decoded(value: &Value, text: &mut String) {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    match value {
+        Value::String(word) => {
+            text.push_str(word);
+            let payload = STANDARD.decode(word).unwrap_or_default();
+            text.push_str(&String::from_utf8_lossy(&payload));
+        }
+        Value::Array(values) => values.iter().for_each(|value| decoded(value, text)),
+        Value::Object(fields) => fields.values().for_each(|value| decoded(value, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn has_all(text: &str) -> bool {
+    THROUGH_THE_ENGINE
+        .iter()
+        .all(|canary| text.contains(canary))
+}
+
+#[tokio::test]
+async fn nothing_of_a_turn_is_in_clear() {
+    let tools = world().await;
+    let (stack, ring) = (&tools.stack, key("2026-11"));
+    stack.configure(&format!("{TABLE}operator_tenants = [\"ops\"]\n"));
+    let environment = [(KEYS, ring.as_str())];
+    let (of_gateway, of_worker) = (Probes::free(), Probes::free());
+    let listen = format!("127.0.0.1:{}", stack.gateway_port(0));
+    let _gateway = of_gateway.spawn(stack, &["gateway", "--listen", &listen], &environment);
+    let _worker = of_worker.spawn(stack, &["worker"], &environment);
+    let _python = tools.worker_with(&environment);
+    for probes in [&of_gateway, &of_worker] {
+        probes.says("/readyz", 200).await;
+    }
+    let conversation = turn(stack).await;
+
+    let engine = engine_dump::dump(&stack.path("engine.db")).await;
+    let is_found = forms(&conversation)
+        .iter()
+        .any(|form| engine.contains(form));
+    assert!(
+        is_found,
+        "the dump is that of the turn, and ids are in clear"
+    );
+    let logs = ["worker.log", "gateway.log", "python.log"]
+        .map(|log| fs::read_to_string(stack.path(log)).unwrap());
+    let metrics = [
+        of_gateway.text().await.unwrap(),
+        of_worker.text().await.unwrap(),
+    ];
+    assert_nowhere(&[
+        ("the engine", engine),
+        ("Redis", engine_dump::of_redis(stack).await),
+        ("the logs", logs.concat()),
+        ("metrics", metrics.concat()),
+    ]);
+
+    let scope = |tenant: &'static str, scope: &'static str| ["--tenant", tenant, "--scope", scope];
+    let operator = create(stack, &scope("ops", "codec")).await;
+    let tenant = create(stack, &scope("default", "codec")).await;
+    let other = create(stack, &scope("other", "codec")).await;
+    let reader = create(stack, &scope("default", "read,write,approve")).await;
+    assert!(has_all(&shown(stack, &conversation, Some(&operator)).await));
+    let of_tenant = shown(stack, &conversation, Some(&tenant)).await;
+    assert!(has_all(&of_tenant), "a tenant reads its own payloads");
+    let of_other = shown(stack, &conversation, Some(&other)).await;
+    assert_nowhere(&[("what another tenant reads", of_other)]);
+    for (secret, status) in [(reader.as_str(), 403), ("evk_wrong", 401)] {
+        let url = format!("{}/api/v1/codec/decode", stack.url());
+        let request = stack.http.post(url).bearer_auth(secret);
+        let answer = request.json(&json!({"payloads": []})).send().await.unwrap();
+        assert_eq!(answer.status(), status);
+    }
+}
+
+/// The search finds what is there: without a codec, what goes by value is in the engine's database.
+#[tokio::test]
+async fn without_a_codec_the_same_canaries_are_found() {
+    let tools = world().await;
+    let stack = &tools.stack;
+    let _running = stack.start().await;
+    let _python = tools.worker();
+    turn(stack).await;
+    let engine = engine_dump::dump(&stack.path("engine.db")).await;
+    for canary in THROUGH_THE_ENGINE {
+        let is_found = forms(canary).iter().any(|form| engine.contains(form));
+        assert!(is_found, "{canary} is in the engine's database");
+    }
+}

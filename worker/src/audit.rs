@@ -1,0 +1,103 @@
+//! Entries of the audit trail about what operators and processes do. See `docs/operate/audit.md`.
+
+use std::{env, sync::Arc, time::Duration};
+
+use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
+use everturn_store::{AuditActor, AuditTarget, AuditTrail, NewAuditEntry};
+use serde_json::{Map, Value, json};
+
+use crate::{config::Config, version::version};
+
+/// How often a start is told again while the store is away, and how long that is waited for.
+const TRIES: u32 = 30;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Makes the entry of what a command does, as if it were done.
+pub(crate) fn by_operator(
+    action: AuditAction,
+    tenant_id: Option<String>,
+    target: (AuditTargetKind, &str),
+    details: Value,
+    keep_days: u32,
+) -> NewAuditEntry {
+    entry(
+        (AuditActorKind::Operator, &user()),
+        action,
+        tenant_id,
+        target,
+        details,
+        keep_days,
+    )
+}
+
+fn entry(
+    (kind, id): (AuditActorKind, &str),
+    action: AuditAction,
+    tenant_id: Option<String>,
+    target: (AuditTargetKind, &str),
+    details: Value,
+    keep_days: u32,
+) -> NewAuditEntry {
+    let details = match details {
+        Value::Object(details) => details,
+        _ => Map::new(),
+    };
+    NewAuditEntry {
+        tenant_id,
+        actor: AuditActor {
+            kind,
+            id: id.to_owned(),
+        },
+        action,
+        target: AuditTarget {
+            kind: target.0,
+            id: target.1.to_owned(),
+        },
+        outcome: AuditOutcome::Done,
+        address: String::new(),
+        request_id: String::new(),
+        details,
+        keep_days,
+    }
+}
+
+/// The user who runs the command, as the environment says it: whoever can reach the database can also say another name.
+fn user() -> String {
+    ["SUDO_USER", "USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()))
+        .unwrap_or_default()
+}
+
+/// Tells the audit trail that a process works by this configuration. It waits for nothing: while the store is away it tries
+/// again for a while, and then the log says that the entry is missing.
+pub(crate) fn tell_configuration(trail: Arc<dyn AuditTrail>, role: &'static str, config: &Config) {
+    let details = json!({
+        "role": role,
+        "version": version(),
+        "agents": config.agents.len(),
+        "auth_required": config.gateway.auth.required,
+    });
+    let entry = entry(
+        (AuditActorKind::Process, role),
+        AuditAction::ConfigurationLoaded,
+        None,
+        (AuditTargetKind::Configuration, &config.hash),
+        details,
+        config.gateway.audit.keep_days,
+    );
+    tokio::spawn(async move {
+        for tried in 1..=TRIES {
+            match trail.append_audit(&entry).await {
+                Ok(()) => return,
+                Err(error) if error.is_retryable() && tried < TRIES => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the audit trail does not tell of this start");
+                    return;
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,149 @@
+//! `[codec]`: the keys with which everything is encrypted that goes through Temporal.
+
+use std::{fmt, fs};
+
+use anyhow::{Context, bail};
+use everturn_codec::{Codec, KeyRing};
+use everturn_gateway::config::CodecServer;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::checker::Checker;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct CodecTable {
+    keys_env: Option<Spanned<String>>,
+    keys_file: Option<Spanned<String>>,
+    require: bool,
+    operator_tenants: Vec<Spanned<String>>,
+}
+
+/// What is encrypted, and with which keys. Commands that do not need the keys start without them, so what is wrong with
+/// the keys is told when they are needed.
+#[derive(Debug, Clone, Default)]
+pub struct CodecConfig {
+    keys: Option<Keys>,
+    is_required: bool,
+    operator_tenants: Vec<String>,
+}
+
+/// A ring as it was found. It is read with the configuration, because a process forgets its secrets afterwards.
+#[derive(Clone)]
+struct Keys {
+    /// Where it is, for people.
+    place: String,
+    text: Result<String, String>,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place)
+    }
+}
+
+impl CodecTable {
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> CodecConfig {
+        for tenant in &self.operator_tenants {
+            if tenant.get_ref().is_empty() {
+                check.wrong(
+                    tenant,
+                    "`operator_tenants` has the name of a tenant that is empty",
+                );
+            }
+        }
+        let tenants = self.operator_tenants.iter();
+        CodecConfig {
+            keys: self.keys(check),
+            is_required: self.require,
+            operator_tenants: tenants.map(|it| it.get_ref().clone()).collect(),
+        }
+    }
+
+    fn keys(&self, check: &mut Checker<'_>) -> Option<Keys> {
+        match (&self.keys_env, &self.keys_file) {
+            (None, None) => {
+                if self.require || !self.operator_tenants.is_empty() {
+                    check.missing("[codec] encrypts nothing without `keys_env` or `keys_file`");
+                }
+                None
+            }
+            (Some(_), Some(file)) => {
+                check.wrong(file, "[codec] has `keys_env`, too; keep one of them");
+                None
+            }
+            (Some(variable), None) => {
+                let checked = check.secret("keys_env", variable);
+                let name = variable.get_ref();
+                let found = checked.or_else(|| std::env::var(name).ok());
+                Some(Keys {
+                    place: format!("the environment variable {name}"),
+                    text: found
+                        .filter(|text| !text.is_empty())
+                        .ok_or_else(|| "it is not set".to_owned()),
+                })
+            }
+            (None, Some(file)) => {
+                let path = check.path_beside_file(file.get_ref().as_ref());
+                Some(Keys {
+                    place: path.display().to_string(),
+                    text: fs::read_to_string(&path).map_err(|error| error.to_string()),
+                })
+            }
+        }
+    }
+}
+
+impl CodecConfig {
+    /// The codec of clients; `None` when nothing is encrypted. It takes what is in clear.
+    pub fn codec(&self) -> anyhow::Result<Option<Codec>> {
+        let Some(keys) = &self.keys else {
+            return Ok(None);
+        };
+        let place = &keys.place;
+        let text = match &keys.text {
+            Ok(text) => text,
+            Err(error) => bail!("cannot read the keys of [codec] from {place}: {error}"),
+        };
+        let ring = KeyRing::parse(text)
+            .with_context(|| format!("cannot use the keys of [codec] from {place}"))?;
+        Ok(Some(Codec::new(ring)))
+    }
+
+    /// The codec of workers, when it is another one than that of clients.
+    pub fn strict(&self) -> anyhow::Result<Option<Codec>> {
+        let codec = self.codec()?.filter(|_| self.is_required);
+        Ok(codec.map(|codec| codec.requiring(true)))
+    }
+
+    /// What a gateway decodes, and for whom.
+    pub fn server(&self) -> anyhow::Result<Option<CodecServer>> {
+        let operator_tenants = self.operator_tenants.clone();
+        Ok(self.codec()?.map(|codec| CodecServer {
+            codec,
+            operator_tenants,
+        }))
+    }
+
+    /// What is configured, for people.
+    pub fn describe(&self) -> anyhow::Result<String> {
+        let Some(codec) = self.codec()? else {
+            return Ok("none: Temporal holds payloads in clear".to_owned());
+        };
+        let mut ids = codec.ring().ids();
+        let active = ids.next().unwrap_or_default();
+        let older: Vec<_> = ids.collect();
+        let strict = if self.is_required {
+            ", and workers take nothing in clear"
+        } else {
+            ""
+        };
+        Ok(match older.as_slice() {
+            [] => format!("key {active} encrypts{strict}"),
+            older => format!(
+                "key {active} encrypts, {} still decrypt{strict}",
+                older.join(", ")
+            ),
+        })
+    }
+}
