@@ -123,7 +123,7 @@ fn counted(entries: &[Value]) -> BTreeMap<String, usize> {
 
 async fn waiting_call(user: &Api<'_>) -> Value {
     wait::until("a call waits for an approval", || async {
-        let list = user.get("/agent/conversations/c/approvals").await;
+        let list = user.get("/agent/conversations/told/approvals").await;
         list["approvals"].as_array()?.first().cloned()
     })
     .await
@@ -139,23 +139,25 @@ async fn what_was_done_is_told_when_all_else_of_it_is_gone() {
     let admin = caller(&stack, "acme", "admin").await;
     let _running = stack.start().await;
     attacker
-        .post("/agent/conversations", json!({"id": "c"}))
+        .post("/agent/conversations", json!({"id": "told"}))
         .await;
     attacker
         .post(
-            "/agent/conversations/c/messages",
+            "/agent/conversations/told/messages",
             json!({"content": "secret words"}),
         )
         .await;
     let call = waiting_call(&attacker).await;
     let execution = call["execution_id"].as_str().unwrap();
     let answer = json!({"decision": "approve", "input_hash": call["input_hash"]});
-    let path = format!("/agent/conversations/c/approvals/{execution}");
+    let path = format!("/agent/conversations/told/approvals/{execution}");
     attacker.post(&path, answer).await;
     stack.had_effects(1).await;
     let session = attacker.request("POST", "/auth/session").send().await;
     assert_eq!(session.unwrap().status(), 204);
-    let deleted = attacker.ask("DELETE", "/agent/conversations/c", None).await;
+    let deleted = attacker
+        .ask("DELETE", "/agent/conversations/told", None)
+        .await;
     assert_eq!(deleted.0, 204);
     succeed(&stack, &["keys", "revoke", &attacker.key]).await;
     wait::until("the key is refused", || async {
@@ -197,11 +199,11 @@ fn assert_is_told(entries: &[Value], attacker: &str, execution: &str, call: &Val
     );
     assert_eq!(approved["details"]["decision"], "approve");
     assert_eq!(approved["details"]["input_hash"], call["input_hash"]);
-    assert_eq!(approved["details"]["conversation_id"], "c");
+    assert_eq!(approved["details"]["conversation_id"], "told");
     let deleted = find("conversation_deleted");
     assert_eq!(
         deleted["target"],
-        json!({"kind": "conversation", "id": "c"})
+        json!({"kind": "conversation", "id": "told"})
     );
     for entry in [approved, deleted, find("session_opened")] {
         assert_eq!(entry["actor"]["id"], attacker, "{entry}");
@@ -219,21 +221,25 @@ async fn turns_that_are_cancelled_or_resumed_are_told() {
     let user = caller(&stack, "acme", "read,write").await;
     let admin = caller(&stack, "acme", "admin").await;
     let _running = stack.start().await;
-    user.post("/agent/conversations", json!({"id": "c"})).await;
+    user.post("/agent/conversations", json!({"id": "resumed"}))
+        .await;
     let message = json!({"content": "Hello"});
-    user.post("/agent/conversations/c/messages", message).await;
+    user.post("/agent/conversations/resumed/messages", message)
+        .await;
     stack.asked(1).await;
-    let resume = "/agent/conversations/c/resume";
+    let resume = "/agent/conversations/resumed/resume";
     let before = user.post(resume, json!({})).await;
     assert_eq!(before["status"], "running", "it does nothing");
-    stack.terminate("c").await;
+    stack.terminate("resumed").await;
     let resumed = wait::until("it is resumed", || async {
         let answer = user.post(resume, json!({})).await;
         (answer["status"] == "resuming").then_some(())
     });
     resumed.await;
     stack.asked(2).await;
-    let cancelled = user.post("/agent/conversations/c/cancel", json!({})).await;
+    let cancelled = user
+        .post("/agent/conversations/resumed/cancel", json!({}))
+        .await;
     assert_eq!(cancelled["status"], "cancelling");
     let counts = counted(&admin.entries("").await);
     assert_eq!(counts.get("turn_resumed done key"), Some(&1), "{counts:#?}");
@@ -248,8 +254,9 @@ async fn nobody_sees_more_of_it_than_they_may() {
     let other = caller(&stack, "umbrella", "admin").await;
     let of_all = caller(&stack, "ops", "admin:all").await;
     let _running = stack.start().await;
-    user.post("/agent/conversations", json!({"id": "c"})).await;
-    user.ask("DELETE", "/agent/conversations/c", None).await;
+    user.post("/agent/conversations", json!({"id": "seen"}))
+        .await;
+    user.ask("DELETE", "/agent/conversations/seen", None).await;
 
     for path in ["audit", "audit?format=jsonl", "keys", "tenants", "usage"] {
         let path = format!("/admin/{path}");
@@ -310,7 +317,6 @@ async fn assert_is_loaded(of_all: &Api<'_>) {
 async fn a_flood_of_made_up_keys_fills_a_bounded_number_of_rows() {
     const FLOOD: u64 = 400;
     let stack = stack().await;
-    stack.configure_gateway("drain = \"0s\"\n");
     let gateway = stack.gateway().await;
     for number in 0..FLOOD {
         let key = format!("evk_{number:016x}_{}", "A".repeat(43));

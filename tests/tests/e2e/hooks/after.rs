@@ -185,7 +185,7 @@ async fn too_many_hooks_at_once_are_left_out() {
 async fn hooks_of_a_deleted_conversation_end() {
     let stack = stack(KEEPS).await;
     let _gateway = stack.gateway().await;
-    let _worker = stack.worker_holding(&[]);
+    let worker = stack.worker_holding(&[]);
     let conversation = stack.ask_held("tool.during", "one").await;
     stack.ended(&conversation, 1).await;
     stack.held(&conversation, 1).await;
@@ -193,7 +193,11 @@ async fn hooks_of_a_deleted_conversation_end() {
     let answer = stack.http.delete(url).send().await.unwrap();
     assert!(answer.status().is_success(), "{answer:?}");
     stack.let_go(&conversation);
-    completed(&stack, &conversation, 1).await;
+    // Their workflow goes with the conversation, and the worker ends what it has of them.
+    for status in ["Running", "Completed"] {
+        are(&stack, &conversation, status, 0).await;
+    }
+    assert_eq!(worker.terminate().await, Some(0));
     // Only the note that stops a late begin from creating it again.
     assert!(stack.dump().await.matches(&conversation).count() <= 1);
 }

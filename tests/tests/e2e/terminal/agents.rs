@@ -117,3 +117,60 @@ async fn a_plan_ticks_in_its_place() {
     );
     assert_eq!(all.matches("Buy bread\n").count(), 1, "{all}");
 }
+
+/// Has two helpers at once. Each looks, calls a tool, and writes until it is released.
+fn sharing(request: &Request) -> Reply {
+    let (task, results) = (request.last("user"), request.results_since_user());
+    match (request.last("system") == "helper", results) {
+        (true, 0) => Reply::text("").call("test_read", &json!({"sleep_ms": 1})),
+        (true, _) => Reply::text(&format!("Words about {task}.")).held(),
+        (false, 0) => ["bread", "meadows"]
+            .into_iter()
+            .fold(Reply::text("I share this out."), |reply, task| {
+                reply.call("delegate", &json!({"agent": "helper", "task": task}))
+            }),
+        (false, _) => Reply::text("All is found."),
+    }
+}
+
+#[tokio::test]
+async fn sub_agents_write_below_what_they_have_done() {
+    let agents = "delegates = [\"helper\"]\n[agents.helper]\nprovider = \"scripted\"\nmodel = \"scripted\"\n\
+                  instructions = \"helper\"\ntools = [\"test_read\"]";
+    let stack = Stack::with_agent(Model::start(sharing).await, agents).await;
+    let _running = stack.start().await;
+    let window = Window::chat(&stack, &[], &[]).await;
+    window.line("go").await;
+
+    // Call, tool and text of each helper stand together, in this order, while both write.
+    let below = |screen: &str, task: &str| {
+        let mut rows = screen.lines();
+        rows.any(|row| row.contains(&format!("delegate → helper: {task}")))
+            && rows
+                .next()
+                .is_some_and(|row| row.starts_with("  │ ✓ test_read"))
+            && rows.any(|row| row == format!("  │ Words about {task}."))
+    };
+    stack.asked(5).await;
+    if stack.has_redis() {
+        let screen = window.shows("both helpers with what they write", |screen| {
+            below(screen, "bread") && below(screen, "meadows")
+        });
+        let screen = screen.await;
+        let ends = ["about bread", "helper: meadows"].map(|text| screen.find(text));
+        assert!(ends[0] < ends[1], "{screen}");
+    }
+
+    stack.model.release();
+    window.sees("All is found.").await;
+    window.sees("✓ done").await;
+    let all = window.all().await;
+    assert!(below(&all, "bread") && below(&all, "meadows"), "{all}");
+    for text in [
+        "Words about bread.",
+        "Words about meadows.",
+        "✓ delegate → helper: bread",
+    ] {
+        assert_eq!(all.matches(text).count(), 1, "{text}: {all}");
+    }
+}

@@ -155,17 +155,23 @@ impl View {
         let mut plans = Vec::new();
         let is_held = {
             let groups = self.groups(state);
+            // What sub-agents are writing, which stands below everything that they have done so far.
+            let mut open: Vec<(usize, Vec<Line>)> = Vec::new();
             for (depth, item) in groups.iter().flatten() {
                 if !self.is_shown(item) {
                     continue;
                 }
+                while let Some((_, text)) = open.pop_if(|(of, _)| *of >= *depth) {
+                    rows.extend(text);
+                }
+                open.push((*depth, written::of_sub_agent(item, *depth, state, look)));
                 let part = match item.kind {
                     ItemKind::WorkPlan(_) => &mut plans,
                     _ => &mut rows,
                 };
                 part.extend(items::rows(item, *depth, look, now, None));
-                part.extend(written::of_sub_agent(item, *depth, state, look));
             }
+            rows.extend(open.into_iter().rev().flat_map(|(_, text)| text));
             !rows.is_empty()
         };
         let room = height.saturating_sub(rows.len() + plans.len());

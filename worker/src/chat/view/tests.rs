@@ -151,6 +151,42 @@ fn what_a_sub_agent_does_stands_below_its_call() {
 }
 
 #[test]
+fn what_a_sub_agent_writes_stands_below_what_it_has_done() {
+    let mut shown = Shown::new();
+    shown.event(json!({"type": "user_message", "content": "go"}));
+    let start = |run: &str, execution: &str| {
+        json!({"type": "sub_agent_start", "agent_execution_id": run,
+        "agent": "reader", "task": run, "execution_id": execution, "call_id": execution})
+    };
+    shown.event(act("1", "delegate")).event(start("outer", "1"));
+    for (execution, tool) in [("2", "look"), ("3", "delegate")] {
+        let mut call = act(execution, tool);
+        call["agent_execution_id"] = "outer".into();
+        shown.event(call);
+    }
+    shown.event(start("inner", "3"));
+    let mut call = act("4", "look");
+    call["agent_execution_id"] = "inner".into();
+    shown.event(call);
+    for (run, caller) in [("outer", "1"), ("inner", "3")] {
+        let mut writes = text(0, &format!("{run} writes"));
+        writes["agent_execution_id"] = run.into();
+        writes["parent_tool_call_id"] = caller.into();
+        shown.frame(writes);
+    }
+    shown.settled();
+    let live = [
+        "⠋ delegate → reader: outer",
+        "  │ ⠋ look {\"a\":1}",
+        "  │ ⠋ delegate → reader: inner",
+        "  │   │ ⠋ look {\"a\":1}",
+        "  │   │ inner writes",
+        "  │ outer writes",
+    ];
+    assert_eq!(shown.live(20), live);
+}
+
+#[test]
 fn a_text_is_rendered_by_blocks_and_replaced_without_a_trace() {
     let mut shown = Shown::new();
     shown.event(json!({"type": "user_message", "content": "go"}));
