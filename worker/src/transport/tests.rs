@@ -67,7 +67,7 @@ fn only_a_database_that_is_known_is_connected_to() {
         ),
         (
             "postgres://u:p@[::ffff:127.0.0.1]/e",
-            "::ffff:127.0.0.1",
+            "::ffff:7f00:1",
             "prefer",
         ),
     ] {
