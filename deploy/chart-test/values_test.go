@@ -26,6 +26,8 @@ func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
 			"temporal: {apiKey: {existingSecret: a}, tls: {clientSecret: b}}",
 			"Temporal takes an API key or a client certificate",
 		},
+		{"temporal: {tls: {enabled: false}}", "temporal.address would be reached without TLS"},
+		{"allowPlaintext: [postgres]", "value must be one of 'database', 'redis', 'temporal'"},
 		{"config: \"\"", "no `required = true` under [auth]"},
 		{"config: \"[auth\"", "config is not a valid everturn.toml"},
 		{config("graceful_shutdown = '20 parsecs'"), `the duration "20 parsecs" is not understood`},

@@ -134,6 +134,28 @@ pub fn check_url(url: &str) -> Result<()> {
     }
 }
 
+/// What is at the other end of a connection to a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// Nothing leaves this machine: it is a file, or a socket in the file system.
+    Local,
+    /// A server.
+    Server {
+        /// Its name or address.
+        host: String,
+        /// What is asked of TLS, in PostgreSQL's words. Only with `verify-full` it is known who answers.
+        sslmode: &'static str,
+    },
+}
+
+/// Says what a URL would connect to, without connecting to it.
+pub fn peer(url: &str) -> Result<Peer> {
+    match Location::of(url)? {
+        Location::Postgres => PostgresOptions::peer(url),
+        Location::Sqlite(_) => Ok(Peer::Local),
+    }
+}
+
 /// Where a URL says that the store is.
 #[derive(Debug, PartialEq, Eq)]
 enum Location<'a> {
@@ -165,7 +187,45 @@ impl<'a> Location<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Location, Path};
+    use super::{Location, Path, Peer, peer};
+
+    #[test]
+    fn the_url_says_who_answers() {
+        let server = |host: &str, sslmode| {
+            Some(Peer::Server {
+                host: host.to_owned(),
+                sslmode,
+            })
+        };
+        let cases = [
+            ("everturn.db", Some(Peer::Local)),
+            ("postgres://u@%2Frun%2Fpostgresql/db", Some(Peer::Local)),
+            ("postgres:///db?host=/run/postgresql", Some(Peer::Local)),
+            (
+                "postgres://u:p@db.example/e",
+                server("db.example", "prefer"),
+            ),
+            ("postgres://[::1]:5432/e", server("::1", "prefer")),
+            (
+                "postgres://db/e?sslmode=verify-full",
+                server("db", "verify-full"),
+            ),
+            // The last one holds, wherever the first one leads.
+            (
+                "postgres://localhost/e?sslmode=require&host=db.example",
+                server("db.example", "require"),
+            ),
+            (
+                "postgres://localhost/e?ssl-mode=allow&hostaddr=10.0.0.1",
+                server("10.0.0.1", "allow"),
+            ),
+            ("postgres://db/e?sslmode=perhaps", None),
+            ("mysql://db/e", None),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(peer(url).ok(), expected, "{url}");
+        }
+    }
 
     #[test]
     fn the_url_says_which_database() {

@@ -35,7 +35,7 @@ pub use blob_files::{
     BlobFile, BlobFiles, BlobRules, ObjectStore, RefusedBlob, S3Config, S3Store, Upload,
     UploadError,
 };
-pub use connect::{Store, StoreOptions, check_url, connect, migrate};
+pub use connect::{Peer, Store, StoreOptions, check_url, connect, migrate, peer};
 pub use error::{Missing, StoreError, TurnsOf};
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};

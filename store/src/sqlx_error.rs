@@ -36,7 +36,9 @@ impl From<Error> for StoreError {
                 (_, Verdict::Corrupt) => Self::Corrupt(error.to_string()),
                 (_, Verdict::Unexpected) => Self::Unexpected(error.into()),
             },
-            Error::Io(_)
+            // Of a connection: a certificate or its key is being replaced, and its file is half written.
+            Error::Configuration(_)
+            | Error::Io(_)
             | Error::Tls(_)
             | Error::PoolTimedOut
             | Error::PoolClosed

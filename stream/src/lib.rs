@@ -16,7 +16,7 @@ pub mod redis;
 pub mod shared_counts;
 pub mod text_writer;
 
-pub use self::redis::{RedisStream, RedisStreamOptions};
+pub use self::redis::{RedisPeer, RedisStream, RedisStreamOptions, redis_peer};
 pub use api::*;
 pub use in_process::{InProcessStream, StreamOptions};
 pub use shared_counts::{Counted, Exceeded, Held, Holder, SharedCounts, Spent};

@@ -20,9 +20,15 @@ use temporalio_client::{
     envconfig::LoadClientConfigProfileOptions,
     tonic::{Code, Status},
 };
+use temporalio_common::envconfig::{ClientConfigTLS, load_client_config_profile};
 use tokio_util::sync::CancellationToken;
 
-use crate::{cli::Common, config::CodecConfig, telemetry::Telemetry};
+use crate::{
+    cli::Common,
+    config::CodecConfig,
+    telemetry::Telemetry,
+    transport::{self, certificates},
+};
 
 /// The shortest pause between two tries.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
@@ -62,12 +68,13 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
             is_shared: false,
         });
     };
+    transport::check_redis(common)?;
     let options = RedisStreamOptions {
         installation: installation(common),
         ..RedisStreamOptions::default()
     };
     let stream = RedisStream::connect(url, options)
-        .with_context(|| format!("`{}` is not the URL of a Redis", without_password(url)))?;
+        .with_context(|| format!("cannot use the Redis at {}", without_password(url)))?;
     let stream = Arc::new(stream);
     Ok(Stream {
         writer: stream.clone(),
@@ -109,10 +116,11 @@ pub async fn everything(
 ) -> anyhow::Result<Connected> {
     // What is wrong with the keys is told before anything is waited for.
     let codec = codec.codec()?;
+    transport::check(common)?;
     telemetry.waits_for("the database");
     let store = store(common, postgres, shutdown).await?;
     telemetry.waits_for("Temporal");
-    let client = with_codec(temporal(shutdown).await?, codec.as_ref());
+    let client = with_codec(temporal(common, shutdown).await?, codec.as_ref());
     register_search_attributes(&client, shutdown).await?;
     Ok(Connected {
         client,
@@ -128,6 +136,7 @@ pub async fn store(
     postgres: PostgresOptions,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Store> {
+    transport::check_database(common)?;
     let database = common.database();
     let options = StoreOptions {
         postgres,
@@ -154,6 +163,7 @@ pub async fn store_of_command(
 
 /// Creates the tables or brings them up to date.
 pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<()> {
+    transport::check_database(common)?;
     let database = common.database();
     retry_with_back_off("the database", shutdown, StoreError::is_retryable, || {
         everturn_store::migrate(&database, StoreOptions::default())
@@ -175,7 +185,12 @@ pub fn without_password(url: &str) -> String {
             let _has_one = url.set_password(Some("***"));
             url.to_string()
         }
-        _ => url.to_owned(),
+        Ok(_) => url.to_owned(),
+        // A URL that cannot be read may have a password in any place.
+        Err(_) => match url.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://***"),
+            None => url.to_owned(),
+        },
     }
 }
 
@@ -224,9 +239,10 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Connects to Temporal as the environment says, waiting for it to come up.
-pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
-    let (connection, client) = temporal_options()?;
+pub async fn temporal(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Client> {
+    let (mut connection, client, written) = temporal_options(common)?;
     let address = connection.target.to_string();
+    certificates::read_anew(&mut connection, written.as_ref())?;
     let connection = connect(connection, &address, None, shutdown).await?;
     Ok(Client::new(connection, client)?)
 }
@@ -240,24 +256,37 @@ pub fn with_codec(mut client: Client, codec: Option<&Codec>) -> Client {
 }
 
 /// What the environment says of Temporal (TEMPORAL_*, temporal.toml), for people. Connects to nothing.
-pub fn describe_temporal() -> anyhow::Result<String> {
-    let (connection, client) = temporal_options()?;
+pub fn describe_temporal(common: &Common) -> anyhow::Result<String> {
+    let (connection, client, written) = temporal_options(common)?;
     let tls = match (&connection.tls_options, &connection.api_key) {
-        (_, Some(_)) => "TLS and an API key",
+        (Some(_), Some(_)) => "TLS and an API key",
         (Some(tls), None) if tls.client_tls_options.is_some() => "TLS and a client certificate",
         (Some(_), None) => "TLS",
+        (None, Some(_)) => "an API key, and no TLS",
         (None, None) => "no TLS",
     };
+    certificates::read_anew(&mut connection.clone(), written.as_ref())?;
     Ok(format!(
         "{}, namespace {}, {tls}",
         connection.target, client.namespace
     ))
 }
 
-fn temporal_options() -> anyhow::Result<(ConnectionOptions, ClientOptions)> {
-    ClientOptions::load_from_config(LoadClientConfigProfileOptions::default()).map_err(|error| {
+/// What the environment says of Temporal, and what of its TLS as it is written. What somebody else could read or answer is
+/// refused.
+pub(crate) fn temporal_options(
+    common: &Common,
+) -> anyhow::Result<(ConnectionOptions, ClientOptions, Option<ClientConfigTLS>)> {
+    let unreadable = |error| {
         anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}")
-    })
+    };
+    let (mut connection, client) =
+        ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
+            .map_err(unreadable)?;
+    let profile = load_client_config_profile(LoadClientConfigProfileOptions::default(), None);
+    let written = profile.map_err(unreadable)?.tls;
+    transport::check_temporal(common, &mut connection)?;
+    Ok((connection, client, written))
 }
 
 /// Connects to a Temporal server on loopback.

@@ -10,6 +10,7 @@
 //! - [`environment`]: the secrets of the environment, kept from other processes
 //! - [`roles`]: what a process can be: worker, gateway, and the commands of operators
 //! - [`telemetry`]: health and metrics of a process
+//! - [`transport`]: what must not leave this machine without TLS, and certificates that are replaced
 //! - [`version`]: the version of this build
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
@@ -34,6 +35,7 @@ pub mod show;
 pub mod shutdown;
 pub mod tail;
 pub mod telemetry;
+pub mod transport;
 pub mod version;
 pub mod waterfall;
 

@@ -45,8 +45,11 @@ fn a_good_configuration_is_shown_without_its_secrets() {
     );
     let environment = [
         ("MAIN_KEY", "s3cret"),
-        ("EVERTURN_DATABASE", "postgres://me:s3cret@db.example.com/e"),
-        ("EVERTURN_REDIS", "redis://:s3cret@redis.example.com"),
+        (
+            "EVERTURN_DATABASE",
+            "postgres://me:s3cret@db.example.com/e?sslmode=verify-full",
+        ),
+        ("EVERTURN_REDIS", "rediss://:s3cret@redis.example.com"),
         ("TEMPORAL_ADDRESS", "temporal.example.com:7233"),
         ("TEMPORAL_NAMESPACE", "agents"),
         ("TEMPORAL_API_KEY", "s3cret"),
@@ -66,6 +69,32 @@ fn a_good_configuration_is_shown_without_its_secrets() {
         assert!(shown.contains(expected), "{expected} is not in\n{shown}");
     }
     assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+#[test]
+fn a_connection_that_somebody_could_read_is_wrong_unless_it_is_allowed() {
+    let exposed = [
+        ("OPENAI_API_KEY", "s3cret"),
+        ("EVERTURN_DATABASE", "postgres://me:s3cret@db.example.com/e"),
+        ("EVERTURN_REDIS", "redis://:s3cret@redis.example.com"),
+        ("TEMPORAL_ADDRESS", "temporal.example.com:7233"),
+        ("TEMPORAL_API_KEY", "s3cret"),
+        ("TEMPORAL_TLS", "false"),
+    ];
+    let (code, shown) = check("", &exposed);
+    assert_eq!(code, Some(1), "{shown}");
+    for expected in [
+        "✗ database       refusing to connect to PostgreSQL at db.example.com with sslmode=prefer",
+        "✗ redis          refusing to connect to Redis at redis.example.com without TLS",
+        "✗ temporal       refusing to connect to Temporal at temporal.example.com without TLS",
+    ] {
+        assert!(shown.contains(expected), "{expected} is not in\n{shown}");
+    }
+    assert!(!shown.contains("s3cret"), "{shown}");
+    let names = ("EVERTURN_ALLOW_PLAINTEXT", "database,redis,temporal");
+    let (code, shown) = check("", &[&exposed[..], &[names]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("an API key, and no TLS"), "{shown}");
 }
 
 #[test]

@@ -12,6 +12,10 @@
       name: {{ . }}
       key: {{ $.root.Values.redis.key }}
 {{- end }}
+{{- with .root.Values.allowPlaintext }}
+- name: EVERTURN_ALLOW_PLAINTEXT
+  value: {{ join "," . | quote }}
+{{- end }}
 - name: EVERTURN_TASK_QUEUE
   value: {{ .root.Values.taskQueue | quote }}
 - name: EVERTURN_LOG_FORMAT
@@ -99,6 +103,11 @@
   secret:
     secretName: {{ . }}
 {{- end }}
+{{- with .root.Values.redis.caSecret }}
+- name: redis-ca
+  secret:
+    secretName: {{ . }}
+{{- end }}
 {{- with .root.Values.temporal.tls.caSecret }}
 - name: temporal-ca
   secret:
@@ -119,6 +128,11 @@
 {{- if .root.Values.database.caSecret }}
 - name: database-ca
   mountPath: /etc/everturn/database
+  readOnly: true
+{{- end }}
+{{- if .root.Values.redis.caSecret }}
+- name: redis-ca
+  mountPath: /etc/everturn/redis
   readOnly: true
 {{- end }}
 {{- if .root.Values.temporal.tls.caSecret }}

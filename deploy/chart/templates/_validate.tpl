@@ -9,6 +9,12 @@
 {{- if and .Values.temporal.apiKey.existingSecret .Values.temporal.tls.clientSecret -}}
 {{- fail "temporal.apiKey.existingSecret and temporal.tls.clientSecret are both set: Temporal takes an API key or a client certificate" -}}
 {{- end -}}
+{{- with .Values.temporal -}}
+{{- $hasTls := or .tls.enabled .tls.serverName .tls.clientSecret .tls.caSecret .apiKey.existingSecret -}}
+{{- if not (or $hasTls (has "temporal" $.Values.allowPlaintext)) -}}
+{{- fail "temporal.address would be reached without TLS, which no process of everturn does unless it is allowed; set temporal.tls.enabled (and temporal.tls.caSecret for an authority of your own), or allowPlaintext: [temporal] where nobody else is on the way" -}}
+{{- end -}}
+{{- end -}}
 {{- $auth := dig "auth" dict (fromJson (include "everturn.config" .)) -}}
 {{- if not (or .Values.existingConfigMap .Values.gateway.insecureNoAuth (get $auth "required")) -}}
 {{- fail "config has no `required = true` under [auth], so no gateway would start; set it, or gateway.insecureNoAuth when a proxy asks who is calling" -}}

@@ -10,10 +10,10 @@ use std::{
 
 use sqlx::{
     AssertSqlSafe, Connection, PgConnection, PgPool,
-    postgres::{PgConnectOptions, PgPoolOptions},
+    postgres::{PgConnectOptions, PgPoolOptions, PgSslMode},
 };
 
-use crate::{api::Result, error::StoreError};
+use crate::{api::Result, connect::Peer, error::StoreError};
 
 /// A connection that was idle for longer is pinged before its use: the server or a proxy may have dropped it. One in
 /// steady use is not pinged, which saves a round trip for each call.
@@ -90,7 +90,29 @@ impl PostgresOptions {
         parse(url).map(drop)
     }
 
-    /// The pool. It connects when it is first used.
+    /// Who would answer. The library's own reading counts: parameters and variables of PostgreSQL may name another host.
+    pub(crate) fn peer(url: &str) -> Result<Peer> {
+        let options = parse(url)?;
+        let host = options.get_host();
+        if options.get_socket().is_some() || host.starts_with('/') {
+            return Ok(Peer::Local);
+        }
+        let sslmode = match options.get_ssl_mode() {
+            PgSslMode::Disable => "disable",
+            PgSslMode::Allow => "allow",
+            PgSslMode::Prefer => "prefer",
+            PgSslMode::Require => "require",
+            PgSslMode::VerifyCa => "verify-ca",
+            PgSslMode::VerifyFull => "verify-full",
+        };
+        Ok(Peer::Server {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            sslmode,
+        })
+    }
+
+    /// The pool. It connects when it is first used. Files of certificates that the URL names are read anew for each
+    /// connection.
     ///
     /// `has_stalled` is set when a call timed out: connections are then pinged as they come back, since one on a
     /// dead network would otherwise keep its place in the pool for the quarter of an hour that TCP takes to give up.

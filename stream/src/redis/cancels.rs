@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use redis::Client;
 use tokio::{
     sync::mpsc,
     time::{MissedTickBehavior, interval},
 };
 
 use super::{
+    address::Address,
     hub::link::{Link, News, Request},
     names::Names,
     options::RedisStreamOptions,
@@ -18,12 +18,12 @@ use crate::api::UNREAD_CANCELS;
 
 /// Follows the announcements from now on, on a task that ends when the receiver is dropped.
 pub(super) fn follow(
-    client: Client,
+    address: Address,
     names: &Names,
     options: &RedisStreamOptions,
 ) -> mpsc::Receiver<String> {
     let (cancels, receiver) = mpsc::channel(UNREAD_CANCELS);
-    let link = Link::new(client, options);
+    let link = Link::new(address, options);
     let check = options.sweep_interval.max(Duration::from_millis(1));
     tokio::spawn(run(link, names.cancels.clone(), cancels, check));
     receiver
@@ -34,11 +34,16 @@ async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, che
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A new link is idle, and connecting it does not fail.
     let _ = link.connect();
+    // Once for each outage: a server whose certificate is not taken is away for this process, too.
+    let mut is_told = false;
     loop {
         tokio::select! {
             () = cancels.closed() => return,
             news = link.next() => match news {
-                News::Connected => link.send(Request::Subscribe(Vec::new()), vec![channel.clone()]),
+                News::Connected => {
+                    is_told = false;
+                    link.send(Request::Subscribe(Vec::new()), vec![channel.clone()]);
+                }
                 News::Message(message) => {
                     if let Ok(id) = message.get_payload() {
                         // A receiver that is full hears of the cancel from the engine.
@@ -47,7 +52,10 @@ async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, che
                 }
                 News::Done(_) => {}
                 News::Lost(error) => {
-                    tracing::debug!(%error, "the connection that hears of cancels was lost");
+                    if !is_told {
+                        tracing::warn!(%error, "Redis is away; cancels are heard of a little later");
+                    }
+                    is_told = true;
                 }
             },
             _ = checks.tick() => if link.is_free() {

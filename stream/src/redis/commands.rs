@@ -10,16 +10,16 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection,
+    AsyncConnectionConfig, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection,
 };
 use tokio::time::timeout;
 
-use super::{error::Error, outage::Outage};
+use super::{address::Address, error::Error, outage::Outage};
 
 /// The connection for everything but subscriptions.
 #[derive(Debug)]
 pub(super) struct Commands {
-    client: Client,
+    address: Address,
     timeout: Duration,
     outage: Arc<Outage>,
     state: Mutex<State>,
@@ -44,9 +44,9 @@ impl std::fmt::Debug for State {
 }
 
 impl Commands {
-    pub(super) fn new(client: Client, timeout: Duration, outage: Arc<Outage>) -> Self {
+    pub(super) fn new(address: Address, timeout: Duration, outage: Arc<Outage>) -> Self {
         Self {
-            client,
+            address,
             timeout,
             outage,
             state: Mutex::default(),
@@ -109,14 +109,14 @@ impl Commands {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
-        let connecting = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
-        let connection = connecting.await.map_err(|error| {
-            let error = Error::from(error);
+        let connecting = async {
+            let client = self.address.client()?;
+            let connecting = client.get_multiplexed_async_connection_with_config(&config);
+            connecting.await.map_err(Error::from)
+        };
+        let connection = connecting.await.inspect_err(|error| {
             // Before the next call, which waits for the lock, looks at the epoch.
-            self.give_up(admitted, &error);
-            error
+            self.give_up(admitted, error);
         })?;
         let mut state = self.lock();
         state.epoch += 1;

@@ -1,6 +1,6 @@
 //! Why the Redis stream could not do what it was asked.
 
-use std::time::Duration;
+use std::{io, path::PathBuf, time::Duration};
 
 use crate::api::StreamError;
 
@@ -21,6 +21,11 @@ pub(super) enum Error {
     Followers(usize),
     #[error("Redis answered with something else than this stream writes")]
     Odd,
+    /// Says what is wrong, and not with which URL: it has a password.
+    #[error("this is no URL of a Redis: {0}")]
+    Url(&'static str),
+    #[error("cannot read {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Redis(#[from] redis::RedisError),
 }
@@ -28,12 +33,16 @@ pub(super) enum Error {
 impl From<Error> for StreamError {
     fn from(error: Error) -> Self {
         match error {
-            Error::Away(_) | Error::Timeout(_) | Error::Lost | Error::Redis(_) => {
-                Self::Away(Box::new(error))
-            }
-            Error::Missed | Error::Conversations(_) | Error::Followers(_) | Error::Odd => {
-                Self::Failed(Box::new(error))
-            }
+            Error::Away(_)
+            | Error::Timeout(_)
+            | Error::Lost
+            | Error::Unreadable { .. }
+            | Error::Redis(_) => Self::Away(Box::new(error)),
+            Error::Missed
+            | Error::Conversations(_)
+            | Error::Followers(_)
+            | Error::Url(_)
+            | Error::Odd => Self::Failed(Box::new(error)),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`scripts`]: fence, append and publish in one round trip; the rules are in `scripts/*.lua`
 //! - [`commands`]: runs them in bounded time, whatever Redis does
+//! - [`address`]: where Redis is, and the certificates of its TLS
 //! - [`outage`]: whether Redis is away, and who finds out whether it is back
 //! - [`hub`]: one subscriber connection, which serves all followers of this process
 //! - [`cancels`]: a worker's subscriber connection, over which it hears of cancels
@@ -15,6 +16,7 @@
 //! what was. A stream would keep each piece a second time beside the text, and one blocked read is needed for each
 //! conversation. What pub/sub may lose is found by counting (`wire::Place`).
 
+mod address;
 mod cancels;
 mod commands;
 mod counts;
@@ -31,14 +33,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_proto::LogId;
-use redis::{Client, IntoConnectionInfo};
 use tokio::{
     sync::{Semaphore, mpsc},
     time::timeout,
 };
 
-pub use self::options::RedisStreamOptions;
+pub use self::{address::RedisPeer, options::RedisStreamOptions};
 use self::{
+    address::Address,
     commands::Commands,
     error::Error,
     hub::Hub,
@@ -67,7 +69,7 @@ pub struct RedisStream {
 
 #[derive(Debug)]
 struct Inner {
-    client: Client,
+    address: Address,
     options: RedisStreamOptions,
     names: Names,
     commands: Commands,
@@ -79,25 +81,29 @@ struct Inner {
 
 impl RedisStream {
     /// A stream on the Redis at `url` (`redis://[user:password@]host:port[/db]`, `rediss://` with TLS, for which
-    /// the process installs rustls' provider). An error means that the URL is no such URL. Connects when there is
-    /// something to do, so that a process can start while Redis is away. Must be called within a tokio runtime.
+    /// the process installs rustls' provider). `?sslrootcert=` of a `rediss://` names a file with the authority of the
+    /// server's certificate, `sslcert` and `sslkey` the client's own. An error means that the URL is no such URL, or that
+    /// a file cannot be used. Connects when there is something to do, so that a process can start while Redis is away.
+    /// Must be called within a tokio runtime.
     pub fn connect(url: &str, options: RedisStreamOptions) -> Result<Self, StreamError> {
-        let client = client(url)?;
+        let address = Address::parse(url)?;
+        // What is wrong with a certificate is told now, and not when somebody first waits for a text.
+        address.client()?;
         let names = Names::new(&options.prefix, &options.installation);
         let known = Arc::new(Known::new(options.max_known_executions));
         let outage = Arc::new(Outage::new(&options));
         let hub = Hub::new(
-            client.clone(),
+            address.clone(),
             names.clone(),
             options.clone(),
             Arc::clone(&known),
             Arc::clone(&outage),
         );
-        let commands = Commands::new(client.clone(), options.command_timeout, Arc::clone(&outage));
+        let commands = Commands::new(address.clone(), options.command_timeout, Arc::clone(&outage));
         let snapshots = Semaphore::new(MAX_SNAPSHOTS);
         Ok(Self {
             inner: Arc::new(Inner {
-                client,
+                address,
                 options,
                 names,
                 commands,
@@ -110,11 +116,9 @@ impl RedisStream {
     }
 }
 
-fn client(url: &str) -> Result<Client, Error> {
-    let info = url.into_connection_info()?;
-    // Calls that share a connection are small, and must not wait for one another's acknowledgement.
-    let tcp = info.tcp_settings().clone().set_nodelay(true);
-    Ok(Client::open(info.set_tcp_settings(tcp))?)
+/// Says what a URL would connect to, without connecting to it.
+pub fn redis_peer(url: &str) -> Result<RedisPeer, StreamError> {
+    Ok(Address::parse(url)?.peer())
 }
 
 impl Inner {
@@ -214,6 +218,6 @@ impl CancelNews for RedisStream {
 
     fn follow_cancels(&self) -> mpsc::Receiver<String> {
         let inner = &self.inner;
-        cancels::follow(inner.client.clone(), &inner.names, &inner.options)
+        cancels::follow(inner.address.clone(), &inner.names, &inner.options)
     }
 }

@@ -82,6 +82,7 @@ mod terminal;
 mod tool_crash;
 mod tools_cli;
 mod traces;
+mod transport;
 mod turn;
 mod two_builds;
 mod versions;

@@ -30,6 +30,7 @@ pub use self::{
 };
 use crate::{
     logging::{self, LogFormat},
+    transport::AllowedPlaintext,
     version::version,
 };
 
@@ -94,7 +95,7 @@ pub struct Common {
         hide_env_values = true
     )]
     pub database: Option<String>,
-    /// Redis for texts that are still being written, redis://host:port; without it they reach only gateways in the worker's process.
+    /// Redis for texts that are still being written, rediss://host:port; without it they reach only gateways in the worker's process.
     #[arg(
         long,
         global = true,
@@ -103,6 +104,17 @@ pub struct Common {
         hide_env_values = true
     )]
     pub redis: Option<String>,
+    /// Connections to other machines that may go without TLS, or without a check of the server's certificate: database, redis, temporal.
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_ALLOW_PLAINTEXT",
+        value_name = "NAMES",
+        default_value_t,
+        hide_default_value = true,
+        value_parser = AllowedPlaintext::parse
+    )]
+    pub allow_plaintext: AllowedPlaintext,
     /// Where data is kept; by default `everturn` in the user's state directory.
     #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

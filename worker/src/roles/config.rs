@@ -15,7 +15,7 @@ use super::{gateway::check_exposure, worker};
 use crate::{
     cli::{CheckConfig, Common},
     config::{Config, ConfigError, DEFAULT_FILE},
-    connections, show,
+    connections, show, transport,
 };
 
 /// Prints what was found. Exits with 0 when everything can be used, else with 1.
@@ -35,12 +35,13 @@ pub fn check(
     }
     let database = common.database();
     let checked = everturn_store::check_url(&database).map_err(anyhow::Error::from);
+    let checked = checked.and_then(|()| transport::check_database(common));
     report.add(
         "database",
         checked.map(|()| connections::without_password(&database)),
     );
     report.add("redis", connections::stream(common).map(|_| redis(common)));
-    report.add("temporal", connections::describe_temporal());
+    report.add("temporal", connections::describe_temporal(common));
     if let Some(config) = &config {
         report.add("codec", config.codec.describe());
     }

@@ -2,17 +2,18 @@
 
 use std::process::ExitCode;
 
-use crate::{cli::Common, connections, shutdown};
+use crate::{cli::Common, connections, shutdown, transport};
 
 /// Prepares database and Temporal. Safe to repeat and to run from several places at once.
 pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
+    transport::check(common)?;
     connections::migrate_store(common, &shutdown).await?;
     println!(
         "database    {} is up to date",
         connections::without_password(&common.database())
     );
-    let client = connections::temporal(&shutdown).await?;
+    let client = connections::temporal(common, &shutdown).await?;
     connections::register_search_attributes(&client, &shutdown).await?;
     println!(
         "temporal    search attributes are registered in namespace {}",

@@ -32,7 +32,7 @@ pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<Exit
     let mut replay = Replay::new(codec)?;
     if options.files.is_empty() {
         let shutdown = shutdown::token()?;
-        let client = connections::temporal(&shutdown).await?;
+        let client = connections::temporal(common, &shutdown).await?;
         replay
             .all_of(&client, &query(common, &options), options.limit, &shutdown)
             .await?;

@@ -9,12 +9,13 @@ use futures::{
     future::{BoxFuture, FutureExt},
 };
 use redis::{
-    Client, Msg, RedisResult,
+    Msg, RedisResult,
     aio::{PubSub, PubSubSink, PubSubStream},
 };
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::redis::{
+    address::Address,
     error::Error,
     options::{RedisStreamOptions, backoff},
 };
@@ -38,7 +39,7 @@ pub(in crate::redis) enum News {
 }
 
 pub(in crate::redis) struct Link {
-    client: Client,
+    address: Address,
     /// How long connecting may take.
     connect_timeout: Duration,
     /// How long a request may take: a subscription of many channels, while thousands of readers come back.
@@ -69,9 +70,9 @@ struct InFlight {
 }
 
 impl Link {
-    pub(in crate::redis) fn new(client: Client, options: &RedisStreamOptions) -> Self {
+    pub(in crate::redis) fn new(address: Address, options: &RedisStreamOptions) -> Self {
         Self {
-            client,
+            address,
             connect_timeout: options.command_timeout,
             request_timeout: options.follow_timeout,
             max_backoff: options.max_backoff,
@@ -95,8 +96,11 @@ impl Link {
     }
 
     fn begin(&mut self) {
-        let client = self.client.clone();
-        let connecting = async move { client.get_async_pubsub().await.map_err(Error::from) };
+        let address = self.address.clone();
+        let connecting = async move {
+            let client = address.client()?;
+            client.get_async_pubsub().await.map_err(Error::from)
+        };
         self.state = State::Connecting(within(self.connect_timeout, connecting).boxed());
     }
 

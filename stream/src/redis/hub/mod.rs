@@ -12,7 +12,7 @@ pub(super) mod link;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use everturn_proto::LogId;
-use redis::{Client, Msg};
+use redis::Msg;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Interval, MissedTickBehavior, interval},
@@ -23,6 +23,7 @@ use self::{
     link::{Link, News, Request},
 };
 use super::{
+    address::Address,
     error::Error,
     known::Known,
     names::Names,
@@ -67,7 +68,7 @@ enum Ask {
 impl Hub {
     /// Starts the actor; it connects when there is someone to follow.
     pub(super) fn new(
-        client: Client,
+        address: Address,
         names: Names,
         options: RedisStreamOptions,
         known: Arc<Known>,
@@ -79,7 +80,7 @@ impl Hub {
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let actor = Actor {
             asks: receiver,
-            link: Link::new(client, &options),
+            link: Link::new(address, &options),
             names,
             options,
             known,

@@ -1,0 +1,180 @@
+//! What leaves this machine: nothing without TLS, and nothing to somebody whose certificate was not checked, unless the
+//! operator has named it ([`AllowedPlaintext`]).
+//!
+//! - here: what is refused, before anything is connected to
+//! - `certificates`: files of certificates that are read anew for each connection to Temporal
+//!
+//! Must not be here: connecting (`connections.rs`). PostgreSQL and Redis read their files by themselves.
+
+pub(crate) mod certificates;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+
+use everturn_store::Peer;
+use everturn_stream::RedisPeer;
+use temporalio_client::ConnectionOptions;
+
+use crate::{cli::Common, connections};
+
+/// A connection of Everturn's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Database,
+    Redis,
+    Temporal,
+}
+
+impl Link {
+    const ALL: [Self; 3] = [Self::Database, Self::Redis, Self::Temporal];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Database => "database",
+            Self::Redis => "redis",
+            Self::Temporal => "temporal",
+        }
+    }
+}
+
+/// The connections that may go without TLS, or without a check of the server's certificate, to other machines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowedPlaintext(Vec<Link>);
+
+impl AllowedPlaintext {
+    /// Reads names with commas between them. None is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let names = text.split(',').map(str::trim);
+        let links = names.filter(|name| !name.is_empty()).map(|name| {
+            let found = Link::ALL.into_iter().find(|link| link.name() == name);
+            found.ok_or_else(|| {
+                let known = Link::ALL.map(Link::name).join(", ");
+                format!(
+                    "there is no connection `{name}`; name those of {known} that may go without TLS"
+                )
+            })
+        });
+        links.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn has(&self, link: Link) -> bool {
+        self.0.contains(&link)
+    }
+}
+
+impl std::fmt::Display for AllowedPlaintext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.0.iter().map(|link| link.name()).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+/// A connection that somebody on the way could read or answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Exposed {
+    /// PostgreSQL, with another mode than `verify-full`.
+    #[error(
+        "refusing to connect to PostgreSQL at {host} with sslmode={sslmode}: whoever is on the way there could {}. Write \
+         `?sslmode=verify-full&sslrootcert=/path/to/ca.pem` at the end of EVERTURN_DATABASE (the public authorities count \
+         in any case), or, where nobody else is on the way, allow it by name with EVERTURN_ALLOW_PLAINTEXT=database",
+        lack_of(.sslmode)
+    )]
+    Database {
+        /// Its name or address.
+        host: String,
+        /// What is asked of TLS.
+        sslmode: &'static str,
+    },
+    /// Redis, without TLS.
+    #[error(
+        "refusing to connect to Redis at {0} without TLS: whoever is on the way there could read texts as they are written, \
+         and the password. Write rediss://… in EVERTURN_REDIS (with `?sslrootcert=/path/to/ca.pem` for an authority of your \
+         own), or, where nobody else is on the way, allow it by name with EVERTURN_ALLOW_PLAINTEXT=redis"
+    )]
+    Redis(String),
+    /// Temporal, without TLS.
+    #[error(
+        "refusing to connect to Temporal at {0} without TLS: whoever is on the way there could start and change turns. Set \
+         TEMPORAL_TLS=true (with TEMPORAL_TLS_SERVER_CA_CERT_PATH for an authority of your own), or, where nobody else is \
+         on the way, allow it by name with EVERTURN_ALLOW_PLAINTEXT=temporal"
+    )]
+    Temporal(String),
+}
+
+fn lack_of(sslmode: &str) -> &'static str {
+    match sslmode {
+        "require" => "pose as the server, because no certificate is checked",
+        "verify-ca" => {
+            "pose as the server with a certificate of any public authority, because no name is checked"
+        }
+        _ => "read and change everything",
+    }
+}
+
+/// Checks all connections of a role, before the first of them is made.
+pub(crate) fn check(common: &Common) -> anyhow::Result<()> {
+    check_database(common)?;
+    check_redis(common)?;
+    connections::temporal_options(common)?;
+    Ok(())
+}
+
+/// Refuses a database that somebody else could answer for.
+pub(crate) fn check_database(common: &Common) -> anyhow::Result<()> {
+    match everturn_store::peer(&common.database())? {
+        Peer::Server { host, sslmode } if sslmode != "verify-full" => {
+            let exposed = Exposed::Database {
+                host: host.clone(),
+                sslmode,
+            };
+            refuse(common, Link::Database, &host, exposed)
+        }
+        Peer::Server { .. } | Peer::Local => Ok(()),
+    }
+}
+
+/// Refuses a Redis without TLS.
+pub(crate) fn check_redis(common: &Common) -> anyhow::Result<()> {
+    let Some(url) = &common.redis else {
+        return Ok(());
+    };
+    match everturn_stream::redis_peer(url)? {
+        RedisPeer::Server {
+            host,
+            is_tls: false,
+        } => refuse(common, Link::Redis, &host, Exposed::Redis(host.clone())),
+        RedisPeer::Server { .. } | RedisPeer::Local => Ok(()),
+    }
+}
+
+/// Refuses a Temporal without TLS. An address with `http://` before it is one without, whatever else says that TLS is on;
+/// so with TLS it becomes one with `https://`.
+pub(crate) fn check_temporal(
+    common: &Common,
+    options: &mut ConnectionOptions,
+) -> anyhow::Result<()> {
+    if options.tls_options.is_some() && options.target.set_scheme("https").is_err() {
+        anyhow::bail!("TEMPORAL_ADDRESS is host:port, and nothing before it");
+    }
+    if options.target.scheme() == "https" {
+        return Ok(());
+    }
+    let host = options.target.host_str().unwrap_or_default().to_owned();
+    let exposed = Exposed::Temporal(host.clone());
+    refuse(common, Link::Temporal, &host, exposed)
+}
+
+fn refuse(common: &Common, link: Link, host: &str, exposed: Exposed) -> anyhow::Result<()> {
+    if is_this_machine(host) || common.allow_plaintext.has(link) {
+        return Ok(());
+    }
+    Err(exposed.into())
+}
+
+/// True for an address of loopback, and for `localhost`. No other name is looked up: what it leads to may change.
+fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    let address = host.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
