@@ -41,9 +41,9 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// Libraries whose entries never reach the log, whatever the filter says, because they repeat what others have sent:
-/// genai what providers answer, rmcp what MCP servers answer, and both may repeat a key (docs/libraries.md, the logs of
-/// genai and rmcp). What matters of their errors is in our own entries.
+/// Libraries whose entries never reach the log, whatever the filter says, because they repeat what others have sent, and
+/// that may be a key: genai (docs/libraries.md, genai: its log holds what providers say) and rmcp (docs/libraries.md, rmcp:
+/// its log holds what servers say). What matters of their errors is in our own entries.
 const NEVER: [&str; 2] = ["genai", "rmcp"];
 
 /// Says whether entries of this target may be logged: those of the crates of [`NEVER`] and of all their modules may not.
