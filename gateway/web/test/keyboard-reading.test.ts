@@ -9,6 +9,7 @@ import { after, afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
 import { enter, isFocused, send, tabTo, tabToOne, unfold } from "./support/keyboard";
+import { gate } from "./support/model";
 import { assertAccessible, openedId, see, turnEnds } from "./support/page";
 import { gif } from "./support/pictures";
 import { type Seed, turn } from "./support/seed";
@@ -94,11 +95,18 @@ test("a long result is read slice by slice, and saved", async () => {
 
 test("what came before is shown", async () => {
   await bench.seed("before", Array.from({ length: 60 }, (_, number) => turn(number + 1)).flat());
-  const { page } = await bench.open("/#/c/before");
-  await page.locator(".earlier").waitFor();
-  // It reads as soon as it is in sight, and says so.
+  const { page } = await bench.open();
+  // It reads as soon as it is in sight. So the answer waits for Tab, or nothing would be left to be asked for.
+  const arrival = gate();
+  const isOlder = (url: URL) => Number(url.searchParams.get("before") ?? Number.MAX_SAFE_INTEGER) < 10_000;
+  await page.route(isOlder, async (route) => {
+    await arrival.opened;
+    await route.continue();
+  });
+  await page.goto(`${bench.gateway.url}/#/c/before`);
   await tabToOne(page, page.locator(".earlier"), "what came before");
   await page.keyboard.press("Enter");
+  arrival.open();
   await page.locator(".earlier").waitFor({ state: "detached" });
   await tabTo(page, "region", "Messages");
   await page.keyboard.press("Home");

@@ -20,10 +20,10 @@ use crate::{api::Result, connect::Peer, error::StoreError};
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 /// A connection whose call timed out must answer a ping within this, or it is dropped.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Connections are renewed after this, so that they move to the server that a fail-over or a load balancer prefers.
+/// Connections are renewed after this, so that they move to the server that a fail-over or a load balancer prefers. It is
+/// looked at before a connection is used, because nothing else may look after them (docs/libraries.md, sqlx: the task that
+/// looks after a pool may never end).
 const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
-/// A connection that was idle for this long is closed: the pool shrinks after a peak.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Statements that a connection keeps prepared: some 40 texts, and batches with 1 to 8 events in some kinds.
 const PREPARED_STATEMENTS: usize = 150;
 
@@ -124,8 +124,8 @@ impl PostgresOptions {
         let pool = PgPoolOptions::new()
             .max_connections(self.max_connections.max(1))
             .acquire_timeout(self.acquire_timeout)
-            .max_lifetime(MAX_LIFETIME)
-            .idle_timeout(IDLE_TIMEOUT)
+            .max_lifetime(None)
+            .idle_timeout(None)
             .test_before_acquire(false)
             .after_connect(move |connection, _about| {
                 let settings = AssertSqlSafe(settings.clone());
@@ -136,6 +136,9 @@ impl PostgresOptions {
             })
             .before_acquire(|connection, about| {
                 Box::pin(async move {
+                    if about.age > MAX_LIFETIME {
+                        return Ok(false);
+                    }
                     if about.idle_for > PING_AFTER_IDLE {
                         connection.ping().await?;
                     }
@@ -181,4 +184,20 @@ async fn answers(connection: &mut PgConnection) -> bool {
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
     let options = connect_options(url)?.application_name("everturn schema");
     Ok(PgConnection::connect_with(&options).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise sqlx looks after the pool (docs/libraries.md, sqlx: the task that looks after a pool may never end).
+    #[tokio::test]
+    async fn nothing_looks_after_the_pool() {
+        let url = "postgres://127.0.0.1/everturn";
+        let pool = PostgresOptions::default().pool(url, Arc::default());
+        let options = pool.expect("nothing is connected to yet").options().clone();
+        assert_eq!(options.get_max_lifetime(), None);
+        assert_eq!(options.get_idle_timeout(), None);
+        assert_eq!(options.get_min_connections(), 0);
+    }
 }

@@ -65,20 +65,25 @@ impl SqliteOptions {
             .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES)
     }
 
+    /// A pool whose connections stay open: nothing looks after them (docs/libraries.md, sqlx: the task that looks after a pool
+    /// may never end).
+    fn pool(&self, connections: u32) -> SqlitePoolOptions {
+        SqlitePoolOptions::new()
+            .max_connections(connections)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .acquire_timeout(self.acquire_timeout)
+    }
+
     /// A connection that writes beside the one that does the work. It is opened when it is first needed.
     pub(super) fn second_writer(&self, path: &Path) -> SqlitePool {
-        SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(self.acquire_timeout)
-            .connect_lazy_with(self.connect_to_write(path))
+        self.pool(1).connect_lazy_with(self.connect_to_write(path))
     }
 
     /// The one connection that writes.
     pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
         let connect = self.connect_to_write(path).create_if_missing(true);
-        let pool = SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(self.acquire_timeout);
+        let pool = self.pool(1);
         let started = Instant::now();
         loop {
             let opened = pool.clone().connect_with(connect.clone()).await;
@@ -94,21 +99,12 @@ impl SqliteOptions {
     /// Connections that only read. They are opened when first needed.
     pub(super) fn readers(&self, path: &Path) -> SqlitePool {
         let connect = self.connect().filename(path).read_only(true);
-        SqlitePoolOptions::new()
-            .max_connections(self.readers.max(1))
-            .acquire_timeout(self.acquire_timeout)
-            .connect_lazy_with(connect)
+        self.pool(self.readers.max(1)).connect_lazy_with(connect)
     }
 
     /// One connection that holds the whole database, so it must never be closed while the pool lives.
     pub(super) async fn in_memory(&self) -> Result<SqlitePool> {
-        let pool = SqlitePoolOptions::new()
-            .min_connections(1)
-            .max_connections(1);
-        let pool = pool
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .acquire_timeout(self.acquire_timeout);
+        let pool = self.pool(1).min_connections(1);
         Ok(pool.connect_with(self.connect().in_memory(true)).await?)
     }
 }
@@ -120,5 +116,19 @@ pub(super) fn create_parent(path: &Path) -> Result<()> {
             std::fs::create_dir_all(parent).map_err(|error| StoreError::Unavailable(error.into()))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise sqlx looks after the pool (docs/libraries.md, sqlx: the task that looks after a pool may never end).
+    #[test]
+    fn nothing_looks_after_a_pool() {
+        let options = SqliteOptions::default().pool(1);
+        assert_eq!(options.get_max_lifetime(), None);
+        assert_eq!(options.get_idle_timeout(), None);
+        assert_eq!(options.get_min_connections(), 0);
     }
 }
