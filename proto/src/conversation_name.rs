@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_two_names_have_one_id_only_when_they_are_the_same(
+        fn two_names_have_one_id_only_when_they_are_the_same(
             tenants in prop::array::uniform2("default|[a-c.:_-]{1,3}"), names in prop::array::uniform2("[a-c.:_-]{1,3}"),
         ) {
             let [one, other] = [named(&tenants[0], &names[0]), named(&tenants[1], &names[1])];
@@ -149,7 +149,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_an_id_or_is_refused(id in "\\PC{0,40}", tenant in "[a-z]{0,3}") {
+        fn any_text_is_the_id_of_a_tenants_conversation_or_is_refused(id in "\\PC{0,40}", tenant in "[a-z]{0,3}") {
             if ConversationName::check_id(&id, &tenant).is_ok() {
                 let name = ConversationName::of_qualified_id(&id).map_or(id.as_str(), |named| named.name);
                 prop_assert!(ids::is_valid(name));
