@@ -25,10 +25,10 @@ pub async fn are_kept(store: &impl Conversations) {
     for (of, name, title) in [("acme", "c", "theirs"), ("default", "d", "own")] {
         let found = store.conversation(&Access::tenant(of), name).await.unwrap();
         assert_eq!(found.as_ref().unwrap().title.as_deref(), Some(title));
-        assert_eq!(shown(found), named(name, name, of));
+        assert_eq!(shown(found), Some(named(name, name, of)));
     }
     let created = create(store, &tenant(), "c").await;
-    assert_eq!(shown(created), named("default~c", "c", "default"));
+    assert_eq!(shown(created), Some(named("default~c", "c", "default")));
 }
 
 async fn create(store: &impl Conversations, access: &Access, name: &str) -> Option<Conversation> {
@@ -43,8 +43,8 @@ fn shown(conversation: Option<Conversation>) -> Option<(String, String, String)>
     conversation.map(|it| (it.id, it.name, it.tenant_id))
 }
 
-fn named(id: &str, name: &str, tenant: &str) -> Option<(String, String, String)> {
-    Some((id.into(), name.into(), tenant.into()))
+fn named(id: &str, name: &str, tenant: &str) -> (String, String, String) {
+    (id.into(), name.into(), tenant.into())
 }
 
 pub async fn each_tenant_has_its_own_names(backend: &impl Backend) {
@@ -58,12 +58,12 @@ pub async fn each_tenant_has_its_own_names(backend: &impl Backend) {
     for (access, id, of) in &ids {
         assert_eq!(store.conversation(access, "c").await.unwrap(), None);
         let created = create(&store, access, "c").await;
-        assert_eq!(shown(created.clone()), named(id, "c", of));
+        assert_eq!(shown(created.clone()), Some(named(id, "c", of)));
         assert_eq!(create(&store, access, "c").await, created);
     }
     for (access, id, of) in &ids {
         let found = store.conversation(access, "c").await.unwrap();
-        assert_eq!(shown(found), named(id, "c", of));
+        assert_eq!(shown(found), Some(named(id, "c", of)));
         assert_eq!(
             store.conversation(access, "acme~c").await.unwrap(),
             None,
@@ -107,7 +107,7 @@ pub async fn a_row_without_a_name_is_kept_and_hinders_nobody(backend: &impl Back
     backend.run(OLD_ROW).await;
     let acme = Access::tenant("acme");
     let old = store.conversation(&acme, "c").await.unwrap();
-    assert_eq!(shown(old.clone()), named("c", "c", "acme"));
+    assert_eq!(shown(old.clone()), Some(named("c", "c", "acme")));
     assert_eq!(create(&store, &acme, "c").await, old);
     assert_eq!(
         create(&store, &Access::owner("acme", "bob"), "c").await,
@@ -116,13 +116,13 @@ pub async fn a_row_without_a_name_is_kept_and_hinders_nobody(backend: &impl Back
     // The id that the default tenant would have is taken, which nobody there can tell.
     assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), None);
     let own = create(&store, &tenant(), "c").await;
-    assert_eq!(shown(own.clone()), named("default~c", "c", "default"));
+    assert_eq!(shown(own.clone()), Some(named("default~c", "c", "default")));
     assert_eq!(create(&store, &tenant(), "c").await, own);
     assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), own);
     // The old one goes, and its name gets the id that it would have had.
     assert!(store.delete_conversation(&acme, "c", None).await.unwrap());
     let again = create(&store, &acme, "c").await;
-    assert_eq!(shown(again), named("acme~c", "c", "acme"));
+    assert_eq!(shown(again), Some(named("acme~c", "c", "acme")));
     assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), own);
 }
 
@@ -167,7 +167,10 @@ pub async fn a_run_creates_only_a_conversation_of_its_tenant(backend: &impl Back
         assert!(matches!(begun, Ok(TurnStart::Begun(_))), "{begun:?}");
     }
     let found = store.conversation(&Access::tenant("acme"), "new").await;
-    assert_eq!(shown(found.unwrap()), named("acme~new", "new", "acme"));
+    assert_eq!(
+        shown(found.unwrap()),
+        Some(named("acme~new", "new", "acme"))
+    );
     let rows = backend.row_count().await;
     for (id, of, says) in [
         // There is no such conversation, and it would not be one of this tenant.

@@ -26,7 +26,7 @@ const SAME: &str = "same";
 struct Tenant<'a> {
     stack: &'a Stack,
     key: String,
-    tenant: &'static str,
+    name: &'static str,
     /// What the streams of the conversation and of the list have shown.
     shown: Arc<Mutex<Vec<String>>>,
 }
@@ -38,19 +38,19 @@ impl<'a> Tenant<'a> {
             key: bearer(stack, &["--tenant", tenant, "--owner", "ann"]).await,
             shown: Arc::default(),
             stack,
-            tenant,
+            name: tenant,
         }
     }
 
     fn word(&self) -> String {
-        format!("word-of-{}", self.tenant)
+        format!("word-of-{}", self.name)
     }
 
     async fn create(&self) {
         let url = format!("{}/api/v1/agent/conversations", self.stack.url());
         let request = self.stack.http.post(url).header("authorization", &self.key);
         let answer = request.json(&json!({"id": SAME})).send().await.unwrap();
-        assert_eq!(answer.status(), 201, "{}", self.tenant);
+        assert_eq!(answer.status(), 201, "{}", self.name);
         let created: Value = answer.json().await.unwrap();
         assert_eq!(
             (&created["id"], &created["last_sequence"]),
@@ -78,12 +78,7 @@ impl<'a> Tenant<'a> {
             .http
             .delete(url)
             .header("authorization", &self.key);
-        assert_eq!(
-            request.send().await.unwrap().status(),
-            204,
-            "{}",
-            self.tenant
-        );
+        assert_eq!(request.send().await.unwrap().status(), 204, "{}", self.name);
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -116,7 +111,7 @@ impl<'a> Tenant<'a> {
     }
 
     async fn had_turns(&self, count: usize) {
-        let what = format!("{count} turns of {} have ended", self.tenant);
+        let what = format!("{count} turns of {} have ended", self.name);
         wait::until(&what, || async {
             (self.turns().await == count).then_some(())
         })
@@ -147,7 +142,7 @@ impl<'a> Tenant<'a> {
     }
 
     async fn is_shown(&self, what: &str) {
-        wait::until(&format!("{} is shown {what}", self.tenant), || async {
+        wait::until(&format!("{} is shown {what}", self.name), || async {
             let shown = self.shown.lock().unwrap();
             shown.iter().any(|frame| frame.contains(what)).then_some(())
         })
@@ -159,12 +154,12 @@ impl<'a> Tenant<'a> {
         let own = self.word();
         let text = text.replace(&own, "");
         // The engine's id of the workflow is shown to developers, and has the tenant.
-        let text = text.replace(&ids::workflow_id(&id_of(self.tenant)), "");
-        assert!(!text.contains("word-of-"), "{}: {text}", self.tenant);
+        let text = text.replace(&ids::workflow_id(&id_of(self.name)), "");
+        assert!(!text.contains("word-of-"), "{}: {text}", self.name);
         assert!(
             !text.contains(&format!("~{SAME}\"")),
             "{}: {text}",
-            self.tenant
+            self.name
         );
     }
 }
@@ -281,7 +276,7 @@ async fn tenants_use_one_id_at_the_same_time() {
     // All turns run: each waits for its model.
     stack.asked(3).await;
     for tenant in &tenants {
-        let id = id_of(tenant.tenant);
+        let id = id_of(tenant.name);
         drop(stack.workflow_status(&id, "RUNNING").await);
     }
     every_operation_reaches_ones_own(&tenants).await;
