@@ -28,7 +28,6 @@ pub(crate) async fn begin(
     let said = said(activities, attempt, &input).await?;
     let around = Around {
         owner,
-        conversation_id: &input.conversation_id,
         message_id: &input.message_id,
         agent_execution_id: &input.agent_execution_id,
         agent: &agent.name,

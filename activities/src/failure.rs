@@ -46,6 +46,7 @@ pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
             what: Missing::AgentExecution | Missing::Checkpoint | Missing::ToolExecution,
             ..
         } => permanent(failure::STORE_BEHIND, error.to_string()),
+        StoreError::ForeignConversation(_) => permanent(failure::INVALID_INPUT, error.to_string()),
         StoreError::RunReplaced { .. } => permanent(failure::RUN_REPLACED, error.to_string()),
         _ => permanent(failure::INTERNAL, error.to_string()),
     }

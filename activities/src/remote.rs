@@ -155,7 +155,7 @@ fn claimed(
         tool_input: Some(call.tool_input.unwrap_or_default()),
         tool_call_id: call.call_id,
         execution_id: key.execution_id,
-        conversation_id: key.conversation_id,
+        conversation_id: caller.conversation_name,
         message_id: key.message_id,
         idempotency_key,
         attempt: record.attempt,

@@ -1,8 +1,8 @@
 //! Conversations as the API shows them: in its answers, and in the frames of a list's stream.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use everturn_proto::words::ConversationState;
-use everturn_store::{Conversation, ListedConversation};
+use everturn_proto::{ConversationName, words::ConversationState};
+use everturn_store::{Conversation, ListPlace, ListedConversation};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -33,7 +33,7 @@ impl From<Conversation> for ConversationBody {
         Self {
             created_at: time(conversation.created_at),
             updated_at: time(conversation.updated_at),
-            id: conversation.id,
+            id: conversation.name,
             agent: conversation.agent,
             title: conversation.title.unwrap_or_default(),
             message_count: conversation.message_count,
@@ -79,6 +79,11 @@ impl From<ListedConversation> for ListedConversationBody {
 /// Writes a time as every answer has it.
 pub(crate) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Writes the place of a conversation in the list, by its name: its id may tell of other tenants.
+pub(crate) fn place_token(place: &ListPlace) -> String {
+    page_token(place.updated_at, ConversationName::of_id(&place.id))
 }
 
 /// Writes the place of a row in a list, which clients send back for the next page. They need not understand it.

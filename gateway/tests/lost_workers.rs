@@ -100,7 +100,7 @@ impl World {
         let execution = ids::root_execution_id(&conversation, "m");
         let begin = BeginTurn {
             conversation_id: conversation.clone(),
-            tenant_id: "t".to_owned(),
+            tenant_id: "default".to_owned(),
             message_id: "m".to_owned(),
             content: Some("Hello.".to_owned()),
             agent_execution_id: execution.clone(),

@@ -52,8 +52,8 @@ impl World {
 
     async fn create(&self, id: &str) {
         let new = NewConversation {
-            id: id.to_owned(),
-            access: Access::tenant("t"),
+            name: id.to_owned(),
+            access: Access::tenant("default"),
             agent: "default".to_owned(),
             title: None,
         };
@@ -74,7 +74,7 @@ impl World {
             max_turns: None,
             max_turns_of_owner: None,
         };
-        let access = Access::tenant("t");
+        let access = Access::tenant("default");
         self.store.queue_message(&access, new).await.unwrap();
         // Messages are in the order of their times, which have milliseconds.
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -96,7 +96,7 @@ impl World {
     async fn begin(&self, conversation: &str, message: &str) {
         let begin = BeginTurn {
             conversation_id: conversation.to_owned(),
-            tenant_id: "t".to_owned(),
+            tenant_id: "default".to_owned(),
             message_id: message.to_owned(),
             content: None,
             agent_execution_id: ids::root_execution_id(conversation, message),
@@ -131,7 +131,7 @@ impl World {
 
     /// The events of a conversation by type; of an error, its code.
     async fn events(&self, conversation: &str) -> Vec<String> {
-        let access = Access::tenant("t");
+        let access = Access::tenant("default");
         let found = self.store.conversation(&access, conversation).await;
         let log = found.unwrap().unwrap().log();
         let page = self.store.events(&access, &log, 0, PageLimit::rows(100));

@@ -4,6 +4,7 @@
 //! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1, pure workflow)
+//! - [`ConversationName`]: how a tenant names a conversation, and the id that follows from it
 //! - [`Thread`]: whose messages are the context of an agent execution
 //! - [`LogId`]: the event log of one conversation, from its creation to its removal
 //! - [`SealedStep`]: a step whose streamed text is replaced by saved events
@@ -21,6 +22,7 @@
 
 pub mod activities;
 mod approval;
+mod conversation_name;
 pub mod ids;
 mod json;
 mod lenient;
@@ -35,6 +37,7 @@ mod typed;
 mod unknown_agent;
 pub mod words;
 
+pub use conversation_name::ConversationName;
 pub use json::Json;
 pub use lenient::Lenient;
 pub use log_id::LogId;

@@ -22,6 +22,10 @@ pub enum StoreError {
     /// The call contradicts what is stored; repeating it will not help.
     #[error("{0}")]
     Conflict(String),
+    /// The conversation is not one of the tenant that a run was told, or has another id there. Nothing was changed, and
+    /// repeating the call will not help.
+    #[error("{0}")]
+    ForeignConversation(String),
     /// The run that asks was replaced by a newer one of the same conversation (invariant 11, one run). Nothing was
     /// changed, and repeating the call will not help.
     #[error(

@@ -42,7 +42,7 @@ fn tenant() -> Access {
 
 async fn conversation(store: &SqliteStore) {
     let new = NewConversation {
-        id: "c".into(),
+        name: "c".into(),
         access: tenant(),
         agent: "default".into(),
         title: None,

@@ -275,6 +275,27 @@ async fn a_file_of_the_first_version_is_migrated_to_what_a_fresh_one_has() {
     assert_eq!(schema(&path).await, fresh);
 }
 
+#[tokio::test]
+async fn conversations_from_before_there_were_names_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("everturn.db");
+    let options = SqliteConnectOptions::new().filename(&path);
+    let mut connection = SqliteConnection::connect_with(&options.create_if_missing(true))
+        .await
+        .unwrap();
+    sqlx::migrate!("./migrations/sqlite")
+        .run_to(270, &mut connection)
+        .await
+        .unwrap();
+    let rows = sqlx::raw_sql(conformance::names::ROWS_OF_BEFORE);
+    rows.execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let store = SqliteStore::open(&path, SqliteOptions::default())
+        .await
+        .unwrap();
+    conformance::names::are_kept(&store).await;
+}
+
 async fn schema(path: &Path) -> Vec<String> {
     let text = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
     sqlx::query_scalar(text)

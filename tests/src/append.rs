@@ -2,7 +2,7 @@
 //! come back.
 
 use everturn_proto::{
-    ids,
+    ConversationName, ids,
     turn::{AgentDefinition, SaveEnd, SaveRequest, SaveSteer, save_request::Batch},
     words::{AgentExecutionStatus, DEFAULT_TENANT},
 };
@@ -25,7 +25,8 @@ impl Appender {
     }
 
     /// As [`Appender::begin`], in a conversation of this tenant.
-    pub async fn begin_for(store: &Store, tenant_id: &str, conversation_id: &str) -> Self {
+    pub async fn begin_for(store: &Store, tenant_id: &str, name: &str) -> Self {
+        let conversation_id = &ConversationName { tenant_id, name }.id();
         let message_id = Uuid::now_v7().to_string();
         let agent_execution_id = ids::root_execution_id(conversation_id, &message_id);
         let mut begin = BeginTurn {

@@ -8,10 +8,12 @@ pub trait KnownFrame {
     /// The type of a persisted event. Frames of texts and of the stream itself are `Unknown`.
     fn event_type(&self) -> EventType;
 
-    /// True for the event that ends the turn of this message.
+    /// True for the event that ends the turn of this message. It needs the id of the conversation, which clients know only in
+    /// the default tenant, where it is the name.
     fn ends_turn(&self, conversation_id: &str, message_id: &str) -> bool;
 
-    /// True for a frame of the turn's own agent, and false for one of a sub-agent.
+    /// True for a frame of the turn's own agent, and false for one of a sub-agent. As [`KnownFrame::ends_turn`], it needs the
+    /// id of the conversation.
     fn is_own(&self, conversation_id: &str, message_id: &str) -> bool;
 }
 

@@ -8,7 +8,7 @@
 use std::{error::Error, time::Duration};
 
 use everturn_proto::{
-    Lenient, ids,
+    ConversationName, Lenient, ids,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
     words::{AgentExecutionStatus, DEFAULT_TENANT, OnBusy, failure, refusal, search_attribute},
 };
@@ -246,11 +246,8 @@ fn invalid(message: String) -> ApplicationFailure {
 /// when the id is the conversation's.
 fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String> {
     let conversation_id = &input.conversation_id;
-    if !ids::is_valid(conversation_id) {
-        return Err(format!(
-            "`conversation_id` must be 1 to 100 letters, digits or -_.: characters. The input looks like {EXAMPLE_INPUT}"
-        ));
-    }
+    ConversationName::check_id(conversation_id, tenant_of(input))
+        .map_err(|flaw| format!("{flaw}. The input looks like {EXAMPLE_INPUT}"))?;
     let expected = match &input.delegation {
         Some(call) => ids::sub_agent_workflow_id(conversation_id, &call.execution_id),
         None => ids::workflow_id(conversation_id),
@@ -261,6 +258,14 @@ fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String>
     Err(format!(
         "The workflow id of this conversation must be `{expected}`, not `{workflow_id}`."
     ))
+}
+
+/// The tenant of the input. Without one it is the default tenant.
+fn tenant_of(input: &TurnInput) -> &str {
+    let tenant_id = input.tenant_id.as_deref();
+    tenant_id
+        .filter(|id| !id.is_empty())
+        .unwrap_or(DEFAULT_TENANT)
 }
 
 async fn run_turn(
@@ -351,7 +356,7 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
     if ctx.search_attributes().contains_key(&CONVERSATION_ID) {
         return;
     }
-    let tenant = input.tenant_id.as_deref().unwrap_or(DEFAULT_TENANT);
+    let tenant = tenant_of(input);
     ctx.upsert_search_attributes([
         CONVERSATION_ID.value_set(input.conversation_id.clone()),
         AGENT_NAME.value_set(agent.to_owned()),

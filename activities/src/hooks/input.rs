@@ -1,7 +1,7 @@
 //! What a hook is told of its turn. Pure.
 
 use everturn_proto::{Json, words::Hook};
-use everturn_store::Access;
+use everturn_store::ConversationOwner;
 use serde_json::{Map, Value};
 
 /// The most bytes of a text that a hook is told: as much as most people ever write, and a search needs no more. A tool that
@@ -11,8 +11,7 @@ const MAX_TEXT_BYTES: usize = 32 * 1024;
 /// A turn, as its hooks are told of it.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
-    pub(crate) owner: &'a Access,
-    pub(crate) conversation_id: &'a str,
+    pub(crate) owner: &'a ConversationOwner,
     pub(crate) message_id: &'a str,
     pub(crate) agent_execution_id: &'a str,
     pub(crate) agent: &'a str,
@@ -46,12 +45,16 @@ impl Around<'_> {
             values.insert(name.to_owned(), value);
         };
         add("hook", hook.as_str().into());
-        add("tenant_id", self.owner.tenant_id.as_str().into());
+        let ConversationOwner {
+            access,
+            conversation_name,
+        } = self.owner;
+        add("tenant_id", access.tenant_id.as_str().into());
         add(
             "user_id",
-            self.owner.owner_id.as_deref().unwrap_or_default().into(),
+            access.owner_id.as_deref().unwrap_or_default().into(),
         );
-        add("conversation_id", self.conversation_id.into());
+        add("conversation_id", conversation_name.as_str().into());
         add("message_id", self.message_id.into());
         add("agent_execution_id", self.agent_execution_id.into());
         add("agent", self.agent.into());
@@ -124,10 +127,12 @@ mod tests {
     use super::*;
 
     fn input(message: &str, given: Option<Value>, schema: Option<&Value>) -> Value {
-        let owner = Access::owner("acme", "ann");
+        let owner = ConversationOwner {
+            access: everturn_store::Access::owner("acme", "ann"),
+            conversation_name: "c".to_owned(),
+        };
         let around = Around {
             owner: &owner,
-            conversation_id: "c",
             message_id: "m",
             agent_execution_id: "run_1",
             agent: "default",

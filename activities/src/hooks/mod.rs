@@ -17,7 +17,7 @@ use everturn_proto::{
     turn::{AgentHook, ToolCall},
     words::{Hook, failure},
 };
-use everturn_store::Access;
+use everturn_store::ConversationOwner;
 use futures::future::join_all;
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
@@ -77,7 +77,7 @@ async fn spec(
     around: &Around<'_>,
 ) -> Option<ToolSpec> {
     let asker = Asker {
-        tenant_id: &around.owner.tenant_id,
+        tenant_id: &around.owner.access.tenant_id,
         agent: around.agent,
     };
     let name = hook.tool.as_ref().map_or("", |tool| tool.name.as_str());
@@ -90,7 +90,7 @@ pub(crate) async fn owner(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
     conversation_id: &str,
-) -> Result<Access, ActivityError> {
+) -> Result<ConversationOwner, ActivityError> {
     let owner = attempt
         .insist(|| activities.turns.owner_of(conversation_id))
         .await?;

@@ -28,7 +28,6 @@ impl ModelCall<'_> {
         });
         let around = Around {
             owner,
-            conversation_id: &step.conversation_id,
             message_id: &step.message_id,
             agent_execution_id: &step.agent_execution_id,
             agent: &agent.name,

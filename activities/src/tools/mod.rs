@@ -132,8 +132,10 @@ pub struct ToolContext {
     pub owner_id: Option<String>,
     /// The name of the agent that calls.
     pub agent: String,
-    /// The conversation.
+    /// The conversation, as its tenant names it: the id that the API has.
     pub conversation_id: String,
+    /// The id by which the store has the conversation. No conversation of another tenant has the same.
+    pub stored_conversation_id: String,
     /// The message whose turn it is.
     pub message_id: String,
     /// The agent execution that calls: the turn, or a sub-agent's part of it.
@@ -174,6 +176,7 @@ impl ToolContext {
             owner_id: None,
             agent: NO_TURN.to_owned(),
             conversation_id: NO_TURN.to_owned(),
+            stored_conversation_id: NO_TURN.to_owned(),
             message_id: NO_TURN.to_owned(),
             agent_execution_id: NO_TURN.to_owned(),
             depth: 0,
@@ -225,6 +228,7 @@ pub(crate) mod testing {
     pub(crate) fn context() -> ToolContext {
         ToolContext {
             conversation_id: "c".into(),
+            stored_conversation_id: "c".into(),
             message_id: "m".into(),
             agent_execution_id: "run_1".into(),
             execution_id: "exec_0123456789ab".into(),

@@ -21,16 +21,40 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
+/// What a request calls the id of a conversation: its name in the caller's tenant. The id by which everything else has the
+/// conversation is not this text, and only [`GatewayState::conversation`] finds it.
+///
+/// [`GatewayState::conversation`]: crate::http::state::GatewayState::conversation
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// Checks a name that a request has.
+    pub fn checked(name: String) -> Result<Self, Problem> {
+        checked_id("conversation id", name).map(Self)
+    }
+
+    /// Its text, to look the conversation up, or to name it in an answer.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its text.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
 /// The conversation id of the path.
 #[derive(Debug, Clone)]
-pub struct ConversationId(pub String);
+pub struct ConversationId(pub Name);
 
 impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<String>::from_request_parts(parts, state).await {
-            Ok(Path(id)) => checked_id("conversation id", id).map(Self),
+            Ok(Path(id)) => Name::checked(id).map(Self),
             Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
         }
     }
@@ -40,7 +64,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
 #[derive(Debug, Clone)]
 pub struct ExecutionPath {
     /// The conversation.
-    pub conversation_id: String,
+    pub conversation: Name,
     /// The execution in it.
     pub execution_id: String,
 }
@@ -50,8 +74,8 @@ impl<S: Send + Sync> FromRequestParts<S> for ExecutionPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<(String, String)>::from_request_parts(parts, state).await {
-            Ok(Path((conversation_id, execution_id))) => Ok(Self {
-                conversation_id: checked_id("conversation id", conversation_id)?,
+            Ok(Path((conversation, execution_id))) => Ok(Self {
+                conversation: Name::checked(conversation)?,
                 execution_id: checked_id("execution id", execution_id)?,
             }),
             Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),

@@ -12,7 +12,7 @@ use crate::{
     http::{
         audit::Audit,
         auth::Authenticator,
-        extract::{Caller, ExecutionPath},
+        extract::{Caller, ExecutionPath, Name},
         problem::{Code, Problem},
     },
     limits::{Limiter, StreamPermit},
@@ -80,49 +80,47 @@ impl GatewayState {
         Self { shutdown, ..self }
     }
 
-    /// Returns the caller's conversation; one that they may not see does not exist.
-    pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
+    /// Returns the caller's conversation; one that they may not see does not exist. This is where a name becomes an id.
+    pub async fn conversation(
+        &self,
+        caller: &Caller,
+        name: &Name,
+    ) -> Result<Conversation, Problem> {
         let found = self
             .ports
             .conversations
-            .conversation(&caller.access, id)
+            .conversation(&caller.access, name.as_str())
             .await?;
-        found.ok_or_else(|| Problem::conversation_not_found(id))
+        found.ok_or_else(|| Problem::conversation_not_found(name.as_str()))
     }
 
     /// Returns where the caller's conversation could go on; `None` for one that they may not see.
     pub async fn resume_point(
         &self,
         caller: &Caller,
-        id: &str,
+        conversation: &Conversation,
     ) -> Result<Option<ResumePoint>, Problem> {
         let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
         let conversations = &self.ports.conversations;
         Ok(conversations
-            .resume_point(&caller.access, id, max_waiting)
+            .resume_point(&caller.access, &conversation.id, max_waiting)
             .await?)
     }
 
-    /// Returns the caller's tool call; one that they may not see does not exist.
+    /// Returns the caller's tool call with its conversation; one that they may not see does not exist.
     pub async fn outside_tool(
         &self,
         caller: &Caller,
         path: &ExecutionPath,
-    ) -> Result<OutsideTool, Problem> {
-        let ExecutionPath {
-            conversation_id,
-            execution_id,
-        } = path;
+    ) -> Result<(Conversation, OutsideTool), Problem> {
+        let conversation = self.conversation(caller, &path.conversation).await?;
         let found = self
             .ports
             .outside
-            .outside_tool(&caller.access, conversation_id, execution_id)
+            .outside_tool(&caller.access, &conversation.id, &path.execution_id)
             .await?;
-        if let Some(tool) = found {
-            return Ok(tool);
-        }
-        self.conversation(caller, conversation_id).await?;
-        Err(Problem::execution_not_found(execution_id))
+        let tool = found.ok_or_else(|| Problem::execution_not_found(&path.execution_id))?;
+        Ok((conversation, tool))
     }
 
     /// Returns the tool execution that started the sub-agent which asked for a call; none when the turn's own agent
@@ -130,16 +128,16 @@ impl GatewayState {
     pub async fn sub_agent_of(
         &self,
         caller: &Caller,
-        conversation_id: &str,
+        conversation: &Conversation,
         call: &OutsideTool,
     ) -> Result<Option<String>, Problem> {
-        let thread = Thread::of(conversation_id, &call.message_id, &call.agent_execution_id);
+        let thread = Thread::of(&conversation.id, &call.message_id, &call.agent_execution_id);
         if !thread.is_sub_agents() {
             return Ok(None);
         }
         let execution = self.ports.executions.agent_execution(
             &caller.access,
-            conversation_id,
+            &conversation.id,
             &call.agent_execution_id,
         );
         Ok(execution
@@ -165,7 +163,7 @@ impl GatewayState {
         telemetry::connected(conversation.last_sequence.saturating_sub(cursor.sequence));
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
         let replay = sse::replay(
-            &conversation.id,
+            &conversation.name,
             cursor.sequence.saturating_add(1),
             conversation.last_sequence,
         );

@@ -27,6 +27,8 @@ use crate::limits::memory::Account;
 #[derive(Debug)]
 pub(super) struct Broadcast {
     log: EventLog,
+    /// The conversation's, which readers call its id.
+    name: String,
     /// The tenant's.
     account: Arc<Account>,
     reader_buffer: usize,
@@ -91,6 +93,7 @@ impl Broadcast {
         };
         Self {
             log: conversation.log(),
+            name: conversation.name.clone(),
             account,
             reader_buffer,
             state: Mutex::new(state),
@@ -104,6 +107,11 @@ impl Broadcast {
 
     pub(super) fn conversation_id(&self) -> &str {
         &self.log.conversation_id
+    }
+
+    /// What readers call the id of the conversation.
+    pub(super) fn conversation_name(&self) -> &str {
+        &self.name
     }
 
     /// The account of the conversation's tenant.
@@ -158,7 +166,7 @@ impl Broadcast {
         if ahead.is_some() {
             self.ask.notify_one();
         } else {
-            queue.begin(state.texts.frames(self.conversation_id(), &self.account));
+            queue.begin(state.texts.frames(self.conversation_name(), &self.account));
         }
         let id = state.next_id;
         state.next_id += 1;
@@ -270,7 +278,7 @@ impl Broadcast {
 
     /// Gives a frame, rendered once, to every subscribed reader. The caller has noted it in the open texts already.
     fn hand_out(&self, state: &mut BroadcastState, frame: LiveFrame) {
-        let rendered = RenderedFrame::new(self.conversation_id(), frame, &self.account);
+        let rendered = RenderedFrame::new(self.conversation_name(), frame, &self.account);
         let (rendered, is_over) = (Arc::new(rendered), self.account.is_over());
         let (sequence, texts) = (state.sequence, &mut state.texts);
         state.subscriptions.retain(|_, subscription| {
@@ -285,7 +293,7 @@ impl Broadcast {
                     subscription.ahead = None;
                     subscription
                         .queue
-                        .begin(texts.frames(self.conversation_id(), &self.account));
+                        .begin(texts.frames(self.conversation_name(), &self.account));
                 }
                 Some(_) => {}
             }

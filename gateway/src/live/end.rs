@@ -38,6 +38,7 @@ impl From<&StoreError> for ReaderEnd {
             | StoreError::ObjectsUnavailable(_)
             | StoreError::RunReplaced { .. }
             | StoreError::Conflict(_)
+            | StoreError::ForeignConversation(_)
             | StoreError::Corrupt(_) => Self::Unreadable,
         }
     }

@@ -65,9 +65,9 @@ impl Feed {
     /// Restricts the feed to the turn of this message, until it ends.
     #[must_use]
     pub(crate) fn of_turn(mut self, message_id: &str) -> Self {
-        let conversation_id = self.reader.conversation_id();
+        let conversation = self.reader.conversation_name();
         self.preface
-            .push_str(&sse::conversation(conversation_id, message_id));
+            .push_str(&sse::conversation(conversation, message_id));
         self.turn = Some(message_id.to_owned());
         self
     }

@@ -139,12 +139,12 @@ impl OpenTexts {
     /// Returns the frames that show every open text to a reader that begins now.
     pub(super) fn frames(
         &mut self,
-        conversation_id: &str,
+        conversation: &str,
         account: &Arc<Account>,
     ) -> Vec<Arc<RenderedFrame>> {
         let mut frames = Vec::new();
         for ShownText { text, rendered, .. } in &mut self.texts {
-            let render = |frame| Arc::new(RenderedFrame::new(conversation_id, frame, account));
+            let render = |frame| Arc::new(RenderedFrame::new(conversation, frame, account));
             let start = rendered.get_or_insert_with(|| render(LiveFrame::TextStart(text.clone())));
             frames.push(Arc::clone(start));
             if text.is_ended {

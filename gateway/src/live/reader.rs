@@ -44,9 +44,9 @@ impl LiveReader {
         self.broadcast.account()
     }
 
-    /// Returns the id of the conversation that it reads.
-    pub fn conversation_id(&self) -> &str {
-        self.broadcast.conversation_id()
+    /// Returns the name of the conversation that it reads.
+    pub fn conversation_name(&self) -> &str {
+        self.broadcast.conversation_name()
     }
 
     /// Returns the next frame of the page that is being replayed, without waiting; `None` at its end.
@@ -57,7 +57,7 @@ impl LiveReader {
     }
 
     fn rendered(&self, frame: LiveFrame) -> RenderedFrame {
-        RenderedFrame::new(self.conversation_id(), frame, self.account())
+        RenderedFrame::new(self.conversation_name(), frame, self.account())
     }
 
     /// Takes the next frame of the subscription; `None` when the reader was set back.

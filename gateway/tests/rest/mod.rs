@@ -6,6 +6,7 @@ mod documentation;
 mod events;
 mod executions;
 mod messages;
+mod names;
 mod outside;
 mod problems;
 mod tool_results;

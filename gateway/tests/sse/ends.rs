@@ -6,7 +6,7 @@ use everturn_gateway::{
     GatewayConfig, GatewayState, Ports,
     auth::{Caller, Credential},
     config::Scopes,
-    http::audit::Source,
+    http::{audit::Source, extract::Name},
     live::{Cursor, Feed},
 };
 use everturn_store::{Access, BlobFiles, BlobRules};
@@ -178,7 +178,10 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         principal: None,
         source: Source::default(),
     };
-    let conversation = state.conversation(&caller, "c").await.unwrap();
+    let conversation = state
+        .conversation(&caller, &Name::checked("c".to_owned()).unwrap())
+        .await
+        .unwrap();
     let feed = state.feed(&caller, &conversation, Cursor::default()).await;
     feed.unwrap()
 }

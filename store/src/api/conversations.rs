@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::words::OnBusy;
+use everturn_proto::{ConversationName, words::OnBusy};
 
 use super::{
     Access, NewAuditEntry, Result,
@@ -14,12 +14,12 @@ use super::{
 /// Conversations and the messages that they accept. The gateway writes them.
 #[async_trait]
 pub trait Conversations: Send + Sync {
-    /// Creates the conversation, or returns the stored one when its id is taken; `None` when the new one's owner may
-    /// not see the stored one.
+    /// Creates the conversation, or returns the one that has its name in its tenant; `None` when the new one's owner may
+    /// not see that one.
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>>;
 
-    /// Returns one conversation.
-    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>>;
+    /// Returns the conversation that has this name in the caller's tenant. All other calls take the id of it.
+    async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>>;
 
     /// Returns a page of the conversations, the last updated first.
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
@@ -89,14 +89,26 @@ pub trait Conversations: Send + Sync {
 /// A conversation to create.
 #[derive(Debug, Clone)]
 pub struct NewConversation {
-    /// Unique; see `ids::is_valid`.
-    pub id: String,
+    /// Its name, unique in its tenant; see `ids::is_valid`. Its id follows from both ([`ConversationName`]).
+    pub name: String,
     /// Who creates it, and so owns it. Without an owner it belongs to the tenant alone.
     pub access: Access,
     /// Agent that answers.
     pub agent: String,
     /// Shown in lists; `None`: the beginning of the first message becomes the title.
     pub title: Option<String>,
+}
+
+impl NewConversation {
+    /// The ids that it may have, the first one if it is free. The id that is a name of the default tenant may be that of
+    /// another tenant's conversation, from before ids had a tenant.
+    pub(crate) fn ids(&self) -> [String; 2] {
+        let named = ConversationName {
+            tenant_id: &self.access.tenant_id,
+            name: &self.name,
+        };
+        [named.id(), named.qualified_id()]
+    }
 }
 
 /// A message to accept.

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use everturn_proto::{LogId, words::ConversationState};
 
-use super::EventLog;
+use super::{Access, EventLog};
 
 /// Rows that a page with a filter looks at, at the most: 100 KB or so, a few milliseconds. A search that finds nothing
 /// in a long list costs no more; it gives a place to go on.
@@ -13,8 +13,10 @@ pub const MAX_SCANNED: u32 = 1000;
 /// A conversation as lists show it.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct Conversation {
-    /// Its id.
+    /// Its id, which no other conversation of any tenant has.
     pub id: String,
+    /// Its name in its tenant. Whoever is outside calls this its id.
+    pub name: String,
     /// Its event log.
     #[sqlx(try_from = "String")]
     pub log_id: LogId,
@@ -45,6 +47,11 @@ impl Conversation {
             conversation_id: self.id.clone(),
             id: self.log_id.clone(),
         }
+    }
+
+    /// True when this caller may see it.
+    pub fn is_seen_by(&self, access: &Access) -> bool {
+        access.sees(&self.tenant_id, self.owner_id.as_deref())
     }
 
     /// Its place in the list.
@@ -215,6 +222,7 @@ mod tests {
         let at = DateTime::<Utc>::from_timestamp_millis(i64::from(u32::MAX - number)).unwrap();
         let conversation = Conversation {
             id: format!("c{number}"),
+            name: format!("c{number}"),
             log_id: LogId::from("log"),
             tenant_id: "t".into(),
             owner_id: None,

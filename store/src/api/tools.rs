@@ -75,6 +75,8 @@ pub struct ToolCaller {
     pub tenant_id: String,
     /// The owner of the conversation, when it has one.
     pub owner_id: Option<String>,
+    /// The name of the conversation in its tenant.
+    pub conversation_name: String,
     /// The name of the agent that calls.
     pub agent: String,
     /// How deep its agent execution is: 0 for the turn's own agent, 1 for a sub-agent of it, and so on.

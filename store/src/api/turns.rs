@@ -26,7 +26,8 @@ pub trait TurnStore: Send + Sync {
     /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its hash,
     /// inserts the agent execution, marks the message taken and appends `user_message`, in one transaction. When it is
     /// repeated it returns what is stored. It gives [`StoreError::NotFound`] when the message has neither a row nor
-    /// content, or the conversation was deleted less than a day ago.
+    /// content, or the conversation was deleted less than a day ago, and [`StoreError::ForeignConversation`] when the
+    /// conversation is, or would be, another tenant's than the run was told.
     ///
     /// A turn that says it runs while another begins has lost its workflow: the engine runs one workflow a
     /// conversation, which goes on to the next message only when the turn has ended here. The lost turn is ended first,
@@ -36,6 +37,7 @@ pub trait TurnStore: Send + Sync {
     /// `begin.on_unknown_agent` says what becomes of a turn whose agent nobody here knows.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    /// [`StoreError::ForeignConversation`]: crate::StoreError::ForeignConversation
     async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart>;
 
     /// Begins the sub-agent of a `delegate` call in one transaction: writes its row, its task and `sub_agent_start`,
@@ -56,7 +58,7 @@ pub trait TurnStore: Send + Sync {
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
     /// Returns whose the conversation is; `None` when there is no such conversation.
-    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>>;
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<ConversationOwner>>;
 
     /// Returns the texts of those of these messages that are stored, by their ids.
     async fn message_texts(
@@ -173,12 +175,22 @@ pub trait TurnStore: Send + Sync {
     async fn save(&self, request: &SaveRequest) -> Result<Saved>;
 }
 
+/// Whose a conversation is, and how they name it.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct ConversationOwner {
+    /// Its tenant, and its owner when it has one.
+    #[sqlx(flatten)]
+    pub access: Access,
+    /// Its name in its tenant.
+    pub conversation_name: String,
+}
+
 /// The turn to begin.
 #[derive(Debug, Clone)]
 pub struct BeginTurn {
     /// The conversation; created when unknown.
     pub conversation_id: String,
-    /// Tenant of the conversation when it is created.
+    /// Its tenant, as the run was told.
     pub tenant_id: String,
     /// The message that starts the turn.
     pub message_id: String,

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
+    ConversationName,
     turn::AgentDefinition,
-    words::{AgentExecutionStatus, failure},
+    words::{AgentExecutionStatus, DEFAULT_TENANT, failure},
 };
 
 use super::{
@@ -15,16 +16,17 @@ use super::{
     runs::{self, Entry},
     snapshot::load_message,
     sql::{
+        self,
         agent_executions::{BEGUN_TURNS, InsertAgentExecution},
-        conversations::{self, INSERT_CONVERSATION_UNLESS_DELETED},
+        conversations::{self, CONVERSATION, INSERT_CONVERSATION_UNLESS_DELETED},
         removal::IS_DELETED,
     },
     write,
 };
 use crate::{
     api::{
-        Access, BeginTurn, BegunTurn, NewConversation, OnUnknownAgent, PinnedAgent, Result,
-        StepKey, TurnFailure, TurnStart,
+        Access, BeginTurn, BegunTurn, Conversation, NewConversation, OnUnknownAgent, PinnedAgent,
+        Result, StepKey, TurnFailure, TurnStart,
     },
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
@@ -199,20 +201,26 @@ async fn lock_or_create(
     connection: &mut Connection,
     begin: &BeginTurn,
 ) -> Result<LockedConversation> {
-    if let Some(locked) = lock_conversation(connection, &begin.conversation_id).await? {
-        return Ok(locked);
+    let id = &begin.conversation_id;
+    if let Some(locked) = lock_conversation(connection, id).await? {
+        return own(begin, locked);
     }
     let new = NewConversation {
-        id: begin.conversation_id.clone(),
+        name: name_of_new(begin)?,
         access: Access::tenant(&begin.tenant_id),
         agent: begin.agent.name.clone(),
         title: None,
     };
-    conversations::insert(INSERT_CONVERSATION_UNLESS_DELETED, &new, now())
+    conversations::insert(INSERT_CONVERSATION_UNLESS_DELETED, id, &new, now())
         .fetch_all(&mut *connection)
         .await?;
-    if let Some(locked) = lock_conversation(connection, &begin.conversation_id).await? {
-        return Ok(locked);
+    if let Some(locked) = lock_conversation(connection, id).await? {
+        return own(begin, locked);
+    }
+    let named = sql::for_caller(CONVERSATION, &new.access, &new.name);
+    let named: Option<Conversation> = named.fetch_optional(&mut *connection).await?;
+    if let Some(named) = named.filter(|named| named.id != *id) {
+        return Err(has_other_id(begin, &new.name, &named.id));
     }
     let deleted: i64 = sqlx::query_scalar(IS_DELETED)
         .bind(&begin.conversation_id)
@@ -223,6 +231,48 @@ async fn lock_or_create(
     } else {
         StoreError::Unavailable("the conversation was removed as its turn began".into())
     })
+}
+
+/// Refuses a conversation that is another tenant's than the run was told. Whoever starts a workflow by hand may have meant
+/// another conversation, and nobody else starts one so.
+fn own(begin: &BeginTurn, locked: LockedConversation) -> Result<LockedConversation> {
+    if locked.tenant_id == begin.tenant_id {
+        return Ok(locked);
+    }
+    Err(StoreError::ForeignConversation(format!(
+        "The conversation with the id `{}` is one of the tenant `{}`, and the run was started for the tenant `{}`. Start it with \
+         the `tenant_id` of the conversation, or with the id of a conversation of that tenant.",
+        begin.conversation_id, locked.tenant_id, begin.tenant_id
+    )))
+}
+
+/// Returns the name of a conversation that a run is about to create.
+fn name_of_new(begin: &BeginTurn) -> Result<String> {
+    let (id, tenant_id) = (&begin.conversation_id, &begin.tenant_id);
+    match ConversationName::of_qualified_id(id) {
+        Some(named) => {
+            let checked = ConversationName::check_id(id, tenant_id);
+            checked.map_err(StoreError::ForeignConversation)?;
+            Ok(named.name.to_owned())
+        }
+        None if tenant_id == DEFAULT_TENANT => Ok(id.clone()),
+        None => {
+            let named = ConversationName {
+                tenant_id,
+                name: id,
+            };
+            Err(has_other_id(begin, id, &named.id()))
+        }
+    }
+}
+
+/// The error of a run that names a conversation of its tenant by another id than the conversation has.
+fn has_other_id(begin: &BeginTurn, name: &str, id: &str) -> StoreError {
+    let named = ConversationName {
+        tenant_id: &begin.tenant_id,
+        name,
+    };
+    StoreError::ForeignConversation(named.expected(id))
 }
 
 /// Reads this turn, if it was begun before, and the turns that say that they run.

@@ -44,20 +44,29 @@ impl Conversations for Database {
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
         self.in_time(async {
             let mut connection = self.single().await?;
-            let mut inserted = conversations::insert(INSERT_CONVERSATION, &new, now())
-                .fetch_all(&mut *connection)
-                .await?;
-            if let Some(created) = inserted.pop() {
-                return Ok(Some(created));
+            let whole_tenant = Access::tenant(&new.access.tenant_id);
+            for id in new.ids() {
+                let mut inserted = conversations::insert(INSERT_CONVERSATION, &id, &new, now())
+                    .fetch_all(&mut *connection)
+                    .await?;
+                if let Some(created) = inserted.pop() {
+                    return Ok(Some(created));
+                }
+                let stored = sql::for_caller(CONVERSATION, &whole_tenant, &new.name);
+                let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
+                if let Some(stored) = stored {
+                    return Ok(Some(stored).filter(|stored| stored.is_seen_by(&new.access)));
+                }
             }
-            let stored = sql::for_caller(CONVERSATION, &new.access, &new.id);
-            Ok(stored.fetch_optional(&mut *connection).await?)
+            Err(StoreError::Unavailable(
+                "the conversation was removed as it was created again".into(),
+            ))
         })
         .await
     }
 
-    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
-        let query = sql::for_caller(CONVERSATION, access, id);
+    async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>> {
+        let query = sql::for_caller(CONVERSATION, access, name);
         self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) })
             .await
     }

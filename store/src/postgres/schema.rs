@@ -1,6 +1,9 @@
 //! The version of the tables: migrated by `everturn migrate`, checked by everyone else.
 
+use std::time::Duration;
+
 use sqlx::{Connection, Error, PgConnection, migrate::Migrator};
+use tokio::time::sleep;
 
 use super::server;
 use crate::{
@@ -14,11 +17,25 @@ static MIGRATOR: Migrator = sqlx::migrate!("./migrations/postgres");
 /// SQLSTATE of a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// Forward only. sqlx takes an advisory lock of the database around all of it, and each migration is a transaction. There
-/// is nothing to do to newer tables that this version works with.
+/// The advisory lock of those that migrate.
+const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(418581342581)";
+/// The pause before it is tried again.
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Forward only. Each migration is a transaction, unless it says otherwise. There is nothing to do to newer tables that this
+/// version works with.
+///
+/// One process migrates at a time. The others ask again and again, and do not wait in a statement, as sqlx would: an index
+/// that is built concurrently waits for all statements that began before, and so for theirs.
 pub(super) async fn migrate(url: &str) -> Result<()> {
     // No time-outs: a migration takes as long as it takes.
     let mut connection = server::connect(url).await?;
+    while !sqlx::query_scalar(TRY_LOCK)
+        .fetch_one(&mut connection)
+        .await?
+    {
+        sleep(LOCK_PAUSE).await;
+    }
     let done = match found(&mut connection).await? {
         Tables::Newer | Tables::Current => Ok(()),
         Tables::Older(_) => MIGRATOR.run_direct(None, &mut connection, false).await,

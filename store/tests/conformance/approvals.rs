@@ -18,7 +18,7 @@ use super::{
 /// Begins a turn of a message of `ann`, whose first step asked for one tool, for whose approval this rule holds.
 async fn asking<B: Backend>(backend: &B, rule: CallRule) -> Turn<B::Store> {
     let store = backend.open().await;
-    let conversation = new_conversation("c", "tenant");
+    let conversation = new_conversation("c", "default");
     store.create_conversation(conversation).await.unwrap();
     let sent = NewMessage {
         sent_by: Some("ann".into()),

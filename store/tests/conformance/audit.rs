@@ -304,7 +304,7 @@ pub async fn tenants_are_listed_with_what_they_have(backend: &impl Backend) {
     store.revoke_key("k2", None).await.unwrap();
     for id in ["d", "e"] {
         let new = NewConversation {
-            id: id.into(),
+            name: id.into(),
             access: Access::owner("umbrella", "ann"),
             agent: "default".into(),
             title: None,

@@ -70,7 +70,7 @@ pub async fn a_file_is_read_by_those_who_may(backend: &impl Backend) {
     let shared = files.upload(&tenant(), png(), None).await.unwrap();
     assert_eq!(files.file(&bob, &shared.id).await.unwrap(), None);
     let new = everturn_store::NewConversation {
-        id: "c".into(),
+        name: "c".into(),
         access: bob.clone(),
         agent: "default".into(),
         title: None,

@@ -174,7 +174,7 @@ pub async fn a_call_that_was_cut_counts_in_full(backend: &impl Backend) {
     store.complete_step(&step, reply()).await.unwrap();
     assert_eq!(used_up(store, &turn.step(1)).await.taken, 600 + 110);
     // The agent has no provider, so the call that was cut has another name than the one that was answered.
-    let found = days(store, "tenant").await;
+    let found = days(store, "default").await;
     let [cut, made] = &found[..] else {
         panic!("{found:?}")
     };
@@ -383,7 +383,7 @@ pub async fn an_end_tells_what_the_tree_took(backend: &impl Backend) {
         "as in rows of an earlier release"
     );
     assert_eq!(last.get("cost_usd"), None, "{last}");
-    let access = Access::tenant("tenant");
+    let access = Access::tenant("default");
     let found = root.store.agent_execution(&access, "c", &root.execution);
     let spent = found.await.unwrap().unwrap().spent;
     let expected = Usage {
@@ -392,7 +392,7 @@ pub async fn an_end_tells_what_the_tree_took(backend: &impl Backend) {
         ..Usage::default()
     };
     assert_eq!((spent.usage, spent.nano_usd), (expected, None));
-    let access = Access::tenant("tenant");
+    let access = Access::tenant("default");
     let steps = root.store.step_usage(&access, "c", &subs[0].execution, 10);
     let steps = steps.await.unwrap();
     assert_eq!(
@@ -420,8 +420,8 @@ pub async fn a_tenant_has_a_budget_of_the_day(backend: &impl Backend) {
         turn.store.begin_turn(begin).await.unwrap();
         turn
     };
-    let (one, two) = (begun("one", "a").await, begun("two", "a").await);
-    let other = begun("other", "b").await;
+    let (one, two) = (begun("a~one", "a").await, begun("a~two", "a").await);
+    let other = begun("b~other", "b").await;
     let reserved = async |turn: &Turn<_>, step, most| {
         let generation = claim(&store, &turn.step(step)).await;
         let call = Estimate {
@@ -493,7 +493,7 @@ pub async fn the_sums_of_a_tenant_outlive_its_conversations(backend: &impl Backe
     let later = chrono::Utc::now() + chrono::Duration::days(1);
     let removed = turn.store.remove_expired(later, None, 10).await.unwrap();
     assert_eq!(removed.removed.conversations, 1);
-    assert_eq!(days(&turn.store, "tenant").await.len(), 1);
+    assert_eq!(days(&turn.store, "default").await.len(), 1);
     let again = begun_with(turn.store.clone(), "m", of_tokens(1000)).await;
     assert_eq!(used_up(&again.store, &again.step(0)).await.taken, 0);
 }

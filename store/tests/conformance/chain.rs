@@ -155,7 +155,7 @@ pub async fn what_a_cut_call_took_counts_for_its_model(backend: &impl Backend) {
         limit: 10,
         ..UsageQuery::default()
     };
-    let days = store.usage_days("tenant", &all).await.unwrap();
+    let days = store.usage_days("default", &all).await.unwrap();
     let cut: Vec<_> = days
         .iter()
         .map(|day| (day.model.as_str(), day.cut_calls, day.cut_tokens))

@@ -19,7 +19,7 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let log_id = turn.conversation().await.log_id;
     let call = |generation, calls, is_ahead| StepClaim::Call {
         log_id: log_id.clone(),
-        tenant_id: "tenant".to_owned(),
+        tenant_id: "default".to_owned(),
         generation,
         calls,
         is_ahead,
@@ -182,7 +182,7 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
             caller.owner_id,
             caller.agent.as_str(),
         );
-        assert_eq!(told, ("tenant", None, "default"));
+        assert_eq!(told, ("default", None, "default"));
         assert_eq!(record.call, turn.call(0, index, effect.clone()));
         match claim("b").await {
             ToolClaim::Run { record: again, .. } => {

@@ -15,7 +15,7 @@ use super::{
 pub(super) fn new_conversation(id: &str, tenant: &str) -> NewConversation {
     let title = format!("about {id}");
     NewConversation {
-        id: id.into(),
+        name: id.into(),
         access: Access::tenant(tenant),
         agent: "default".into(),
         title: Some(title),
@@ -25,7 +25,7 @@ pub(super) fn new_conversation(id: &str, tenant: &str) -> NewConversation {
 pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
     let store = backend.open().await;
     let first = store
-        .create_conversation(new_conversation("c", "tenant"))
+        .create_conversation(new_conversation("c", "default"))
         .await
         .unwrap()
         .unwrap();
@@ -35,11 +35,11 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
             first.title.as_deref(),
             first.message_count
         ),
-        ("tenant", Some("about c"), 0)
+        ("default", Some("about c"), 0)
     );
     let again = NewConversation {
         title: Some("another".into()),
-        ..new_conversation("c", "tenant")
+        ..new_conversation("c", "default")
     };
     assert_eq!(
         store.create_conversation(again).await.unwrap().as_ref(),
@@ -61,7 +61,7 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
 pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     let store = backend.open().await;
     store
-        .create_conversation(new_conversation("c", "tenant"))
+        .create_conversation(new_conversation("c", "default"))
         .await
         .unwrap();
     let first = store
@@ -103,7 +103,7 @@ pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     );
     // The same id in another conversation is another message.
     store
-        .create_conversation(new_conversation("d", "tenant"))
+        .create_conversation(new_conversation("d", "default"))
         .await
         .unwrap();
     assert!(
@@ -118,7 +118,7 @@ pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
 pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
     let store = backend.open().await;
     store
-        .create_conversation(new_conversation("c", "tenant"))
+        .create_conversation(new_conversation("c", "default"))
         .await
         .unwrap();
     let handles = [store.clone(), backend.open().await];
@@ -148,7 +148,7 @@ pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
 pub async fn the_queue_has_a_limit(backend: &impl Backend) {
     let store = backend.open().await;
     store
-        .create_conversation(new_conversation("c", "tenant"))
+        .create_conversation(new_conversation("c", "default"))
         .await
         .unwrap();
     let post = async |id: &str| {
@@ -191,7 +191,7 @@ pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
 /// these conversations is never refused for this limit.
 pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     let store = backend.open().await;
-    let (ann, other) = (Access::owner("tenant", "ann"), Access::tenant("t2"));
+    let (ann, other) = (Access::owner("default", "ann"), Access::tenant("t2"));
     for (id, access) in [
         ("a", tenant()),
         ("b", ann.clone()),
@@ -233,7 +233,7 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
         "no more turns at once by this"
     );
     assert!(!is_refused("b", "m1").await, "a repeat is answered");
-    post(&other, "x", "m1", 2).await.unwrap();
+    post(&other, "t2~x", "m1", 2).await.unwrap();
     post(&tenant(), "c", "m1", 0).await.unwrap();
     assert!(is_refused("d", "m1").await);
 
@@ -258,8 +258,8 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
 
 pub async fn turns_of_an_owner_are_limited(backend: &impl Backend) {
     let store = backend.open().await;
-    let [ann, bob] = ["ann", "bob"].map(|owner| Access::owner("acme", owner));
-    let nobody = Access::tenant("acme");
+    let [ann, bob] = ["ann", "bob"].map(|owner| Access::owner("default", owner));
+    let nobody = tenant();
     for (id, access) in [
         ("a", &ann),
         ("b", &ann),
@@ -311,7 +311,7 @@ pub async fn turns_of_an_owner_are_limited(backend: &impl Backend) {
 pub async fn a_conversation_is_renamed(backend: &impl Backend) {
     let store = backend.open().await;
     let made = store
-        .create_conversation(new_conversation("c", "tenant"))
+        .create_conversation(new_conversation("c", "default"))
         .await
         .unwrap()
         .unwrap();

@@ -75,7 +75,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     assert!(!is_deleted(&store, "unknown").await);
     // A person may use the id again.
     let new = NewConversation {
-        id: "c".into(),
+        name: "c".into(),
         access: tenant(),
         agent: "a".into(),
         title: None,

@@ -122,12 +122,10 @@ pub async fn an_agent_of_other_tenants_is_unknown(backend: &impl Backend) {
             ..agent()
         },
         on_unknown_agent,
-        // Whoever starts a run may say so of a conversation that is there already.
-        tenant_id: "others".into(),
         ..turn.begin("")
     };
     let new = NewConversation {
-        id: "c".into(),
+        name: "c".into(),
         access: tenant(),
         agent: "default".into(),
         title: None,
@@ -145,10 +143,7 @@ pub async fn an_agent_of_other_tenants_is_unknown(backend: &impl Backend) {
     assert!(begun.agent.unwrap().definition.is_only_a_name());
 
     let next = Turn::new(turn.store.clone(), "new", "m");
-    let begin = BeginTurn {
-        tenant_id: "tenant".into(),
-        ..others(&["others", "tenant"], OnUnknownAgent::Refuse)
-    };
+    let begin = others(&["others", "default"], OnUnknownAgent::Refuse);
     let begin = BeginTurn {
         content: Some("hello".into()),
         agent: begin.agent,

@@ -18,7 +18,7 @@ use everturn_store::{
 
 /// Returns an access that sees everything that these tests make.
 pub fn tenant() -> Access {
-    Access::tenant("tenant")
+    Access::tenant("default")
 }
 
 /// More than any test stores.
@@ -91,7 +91,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     pub fn begin(&self, content: &str) -> BeginTurn {
         BeginTurn {
             conversation_id: self.conversation.clone(),
-            tenant_id: "tenant".into(),
+            tenant_id: "default".into(),
             message_id: self.message.clone(),
             content: (!content.is_empty()).then(|| content.into()),
             agent_execution_id: self.execution.clone(),

@@ -13,7 +13,7 @@ use super::{
 
 async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) {
     let new = NewConversation {
-        id: id.into(),
+        name: id.into(),
         access: tenant(),
         agent: agent.into(),
         title: Some(title.into()),

@@ -29,6 +29,7 @@ pub mod leases;
 pub mod lists;
 pub mod log;
 pub mod lost;
+pub mod names;
 pub mod outside;
 pub mod races;
 pub mod reconciliation;
@@ -251,6 +252,13 @@ macro_rules! conformance_suite {
             delegation::agent_executions_are_paged,
             delegation::an_agent_execution_has_its_checkpoints_and_tool_calls,
             delegation::a_stranger_sees_no_agent_execution,
+            names::each_tenant_has_its_own_names,
+            names::a_name_is_one_owners_in_its_tenant,
+            names::a_row_without_a_name_is_kept_and_hinders_nobody,
+            names::of_many_who_create_a_name_at_once_all_get_one,
+            names::a_run_creates_only_a_conversation_of_its_tenant,
+            names::a_run_goes_on_with_a_row_without_a_name,
+            names::tools_and_hooks_are_told_the_name,
             conversations::creating_twice_gives_the_first,
             conversations::a_client_message_id_is_accepted_once,
             conversations::racing_posts_of_one_message_store_one,

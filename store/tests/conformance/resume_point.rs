@@ -14,8 +14,8 @@ use super::{
 async fn anns<B: Backend>(backend: &B) -> Turn<B::Store> {
     let store = backend.open().await;
     let new = NewConversation {
-        id: "c".into(),
-        access: Access::owner("tenant", "ann"),
+        name: "c".into(),
+        access: Access::owner("default", "ann"),
         agent: "default".into(),
         title: None,
     };
@@ -110,9 +110,9 @@ pub async fn the_resume_point_is_for_those_who_see_the_conversation(backend: &im
     turn.queue("m1").await;
     turn.begin_again().await;
     let store = &turn.store;
-    let ann = Access::owner("tenant", "ann");
+    let ann = Access::owner("default", "ann");
     assert!(store.resume_point(&ann, "c", 1).await.unwrap().is_some());
-    for stranger in [Access::tenant("another"), Access::owner("tenant", "bob")] {
+    for stranger in [Access::tenant("another"), Access::owner("default", "bob")] {
         let point = store.resume_point(&stranger, "c", 10).await.unwrap();
         assert_eq!(point, None, "{stranger:?}");
     }

@@ -59,7 +59,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     turn.complete(1, "answer", &[]).await;
     turn.end(1, AgentExecutionStatus::Completed).await;
     let empty = NewConversation {
-        id: "d".into(),
+        name: "d".into(),
         access: tenant(),
         agent: "a".into(),
         title: None,

@@ -109,7 +109,7 @@ pub async fn a_result_is_read_by_those_who_may(backend: &impl Backend) {
         None
     );
     assert_eq!(
-        read(&Access::owner("tenant", "o"), "c", &execution).await,
+        read(&Access::owner("default", "o"), "c", &execution).await,
         None
     );
     assert_eq!(read(&tenant(), "another", &execution).await, None);

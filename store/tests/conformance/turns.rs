@@ -21,7 +21,7 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
     let conversation = turn.conversation().await;
     assert_eq!(
         (conversation.tenant_id.as_str(), conversation.agent.as_str()),
-        ("tenant", "default")
+        ("default", "default")
     );
     assert_eq!(
         (conversation.message_count, conversation.last_sequence),

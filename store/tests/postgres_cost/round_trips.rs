@@ -89,7 +89,7 @@ async fn accept(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 
 async fn create(store: &PostgresStore, id: &str) {
     let new = NewConversation {
-        id: id.into(),
+        name: id.into(),
         access: tenant(),
         agent: "a".into(),
         title: None,

@@ -73,6 +73,7 @@ mod restored;
 mod resume;
 mod reused_ids;
 mod rollout;
+mod same_ids;
 mod shared_limits;
 mod skills;
 mod soak;

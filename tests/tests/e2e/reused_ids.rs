@@ -1,4 +1,4 @@
-//! The id of a deleted conversation may be another tenant's next one. Who still has a stream of the old one open sees
+//! The id of a deleted conversation may be another owner's next one. Who still has a stream of the old one open sees
 //! nothing of it, also while the gateway has not yet found out that the old one is gone.
 
 use std::{
@@ -71,8 +71,16 @@ async fn a_stream_of_a_deleted_conversation_shows_nothing_of_the_next_one() {
     // The second gateway must not find out in time that the conversation is gone.
     stack.configure_gateway("poll_interval = \"1h\"\n");
     let scopes = ["--scope", "read,write"];
-    let ann = create(&stack, &[&["--tenant", "acme"], &scopes[..]].concat()).await;
-    let bob = create(&stack, &[&["--tenant", "other"], &scopes[..]].concat()).await;
+    let ann = create(
+        &stack,
+        &[&["--tenant", "acme", "--owner", "ann"], &scopes[..]].concat(),
+    )
+    .await;
+    let bob = create(
+        &stack,
+        &[&["--tenant", "acme", "--owner", "bob"], &scopes[..]].concat(),
+    )
+    .await;
     let _running = stack.start().await;
     for round in 0..5 {
         let id = format!("reused_{round}");

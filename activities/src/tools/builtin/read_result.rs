@@ -70,13 +70,13 @@ impl TypedTool for ReadResult {
 
     async fn run(&self, context: ToolContext, input: Input) -> Result<Output, ToolError> {
         let thread = Thread::of(
-            &context.conversation_id,
+            &context.stored_conversation_id,
             &context.message_id,
             &context.agent_execution_id,
         );
         let range = ResultRange::new(input.offset_bytes, input.max_bytes.unwrap_or(u32::MAX));
         let read = self.results.tool_result_of_thread(
-            &context.conversation_id,
+            &context.stored_conversation_id,
             &thread,
             &input.execution_id,
             range,

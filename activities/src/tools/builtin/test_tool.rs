@@ -105,7 +105,7 @@ impl Tool for TestTool {
         }
         failpoint::reach_in(
             "tool.during",
-            &context.conversation_id,
+            &context.stored_conversation_id,
             &context.execution_id,
         )
         .await;

@@ -1,5 +1,6 @@
 //! Turns errors of the parts below into problems, by what a client can do about each. Nothing internal is told.
 
+use everturn_proto::ConversationName;
 use everturn_store::{Missing, RefusedBlob, StoreError, UploadError};
 
 use super::{code::Code, response::Problem};
@@ -19,7 +20,7 @@ impl From<StoreError> for Problem {
             StoreError::NotFound {
                 what: Missing::Conversation,
                 id,
-            } => Self::conversation_not_found(&id),
+            } => Self::conversation_not_found(ConversationName::of_id(&id)),
             StoreError::NotFound {
                 what: Missing::Blob,
                 id,
@@ -64,7 +65,7 @@ impl From<StoreError> for Problem {
                 tracing::info!(detail, "a request conflicts with what is stored");
                 Self::new(Code::Conflict, "Read what is stored before trying again.")
             }
-            StoreError::RunReplaced { .. } => {
+            StoreError::RunReplaced { .. } | StoreError::ForeignConversation(_) => {
                 tracing::error!(%error, "a gateway was taken for a run");
                 Self::internal()
             }

@@ -8,7 +8,7 @@ use everturn_proto::{
     turn::ResolveApproval,
     words::{ApprovalState, AuditAction, AuditOutcome, AuditTargetKind, Decision, refusal},
 };
-use everturn_store::{NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
+use everturn_store::{Conversation, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -138,7 +138,7 @@ pub(super) async fn resolve(
     if let Some(flaw) = answer.flaw() {
         return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
     }
-    let call = state.outside_tool(&caller, &path).await?;
+    let (conversation, call) = state.outside_tool(&caller, &path).await?;
     if let Some(problem) = settled(&call) {
         return Err(problem);
     }
@@ -149,14 +149,12 @@ pub(super) async fn resolve(
         Decision::Approve => ApprovalState::Approved,
         Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
     };
-    let entry = entry(&state, &caller, &path, &call, &answer);
-    note(&state, &caller, &path, &answer, &entry).await?;
-    let sub_agent = state
-        .sub_agent_of(&caller, &path.conversation_id, &call)
-        .await?;
+    let entry = entry(&state, &caller, &conversation, &call, &answer);
+    note(&state, &caller, &conversation, &answer, &entry).await?;
+    let sub_agent = state.sub_agent_of(&caller, &conversation, &call).await?;
     let turns = &state.ports.turns;
     let outcome = turns
-        .resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer)
+        .resolve_approval(&conversation.id, sub_agent.as_deref(), answer)
         .await?;
     let is_taken = outcome == ApprovalOutcome::Taken;
     let ended = NewAuditEntry {
@@ -170,7 +168,7 @@ pub(super) async fn resolve(
     state.audit.append(&ended).await?;
     if !is_taken {
         // Another answer may have been first, or the time or the turn may have ended before.
-        let call = state.outside_tool(&caller, &path).await?;
+        let (_, call) = state.outside_tool(&caller, &path).await?;
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
     }
     let call = call.record.call;
@@ -188,15 +186,15 @@ pub(super) async fn resolve(
 fn entry(
     state: &GatewayState,
     caller: &Caller,
-    path: &ExecutionPath,
+    conversation: &Conversation,
     call: &OutsideTool,
     answer: &ResolveApproval,
 ) -> NewAuditEntry {
-    let target = (AuditTargetKind::ToolExecution, path.execution_id.as_str());
+    let target = (AuditTargetKind::ToolExecution, answer.execution_id.as_str());
     let entry = state
         .audit
         .entry(caller, AuditAction::ApprovalAnswered, target)
-        .with("conversation_id", path.conversation_id.as_str())
+        .with("conversation_id", conversation.name.as_str())
         .with("tool_name", call.record.call.tool_name.as_str())
         .with("decision", answer.decision().as_str())
         .with("input_hash", answer.input_hash())
@@ -212,7 +210,7 @@ fn entry(
 async fn note(
     state: &GatewayState,
     caller: &Caller,
-    path: &ExecutionPath,
+    conversation: &Conversation,
     answer: &ResolveApproval,
     entry: &NewAuditEntry,
 ) -> Result<(), Problem> {
@@ -221,7 +219,7 @@ async fn note(
         answered_by: answer.resolved_by(),
         approves: answer.decision() == Decision::Approve,
     };
-    let (conversation_id, execution_id) = (&path.conversation_id, &path.execution_id);
+    let (conversation_id, execution_id) = (&conversation.id, &answer.execution_id);
     let noted = state
         .ports
         .outside

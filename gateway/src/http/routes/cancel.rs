@@ -52,31 +52,34 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, 
 pub(super) async fn cancel(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     OptionalJsonBody(body): OptionalJsonBody<CancelBody>,
 ) -> Result<(StatusCode, Json<CancelledBody>), Problem> {
     let asked = body
         .message_id
         .map(|message_id| checked_id("message id", message_id))
         .transpose()?;
-    state.conversation(&caller, &id).await?;
+    let conversation = state.conversation(&caller, &name).await?;
     let message_id = match asked {
         Some(message_id) => Some(message_id),
         // Named here and now: a cancel that arrives late must not end the message after the one it was meant for.
         None => state
             .ports
             .events
-            .conversation_status(&caller.access, &id)
+            .conversation_status(&caller.access, &conversation.id)
             .await?
             .and_then(|status| status.current_message_id),
     };
     let outcome = match &message_id {
-        Some(message_id) => state.ports.turns.cancel(&id, message_id).await?,
+        Some(message_id) => {
+            let turns = &state.ports.turns;
+            turns.cancel(&conversation.id, message_id).await?
+        }
         None => CancelOutcome::NotRunning,
     };
     let status = match outcome {
         CancelOutcome::Requested => {
-            let target = (AuditTargetKind::Conversation, id.as_str());
+            let target = (AuditTargetKind::Conversation, name.as_str());
             let entry = state
                 .audit
                 .entry(&caller, AuditAction::TurnCancelled, target)

@@ -77,20 +77,17 @@ pub(super) async fn claim(
         let detail = format!("`lease_ms` is {MIN_LEASE_MS} to {MAX_LEASE_MS}.");
         return Err(Problem::new(Code::InvalidBody, detail));
     }
-    let call = checked_call(&state, &caller, &path).await?;
+    let (conversation, call) = checked_call(&state, &caller, &path).await?;
     let now = Utc::now();
     let until = now + TimeDelta::milliseconds(i64::from(body.lease_ms));
     let outside = &state.ports.outside;
-    let ExecutionPath {
-        conversation_id,
-        execution_id,
-    } = path;
+    let execution_id = path.execution_id;
     let claim = if call.is_expired(now) {
         None
     } else {
         let access = &caller.access;
         let claim =
-            outside.claim_client_tool(access, &conversation_id, &execution_id, &claimant, until);
+            outside.claim_client_tool(access, &conversation.id, &execution_id, &claimant, until);
         claim.await?
     };
     match claim {

@@ -4,7 +4,7 @@
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::{Json as RawJson, words::ToolKind};
-use everturn_store::{OutsideTool, ResultSender, ToolEnd};
+use everturn_store::{Conversation, OutsideTool, ResultSender, ToolEnd};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -73,20 +73,14 @@ pub(super) async fn accept(
     JsonBody(body): JsonBody<ClientToolResultBody>,
 ) -> Result<(StatusCode, Json<StoredResultBody>), Problem> {
     checked_size(&body.result)?;
-    let call = checked_call(&state, &caller, &path).await?;
-    let call = store_result(&state, &caller, &path, call, body).await?;
+    let (conversation, call) = checked_call(&state, &caller, &path).await?;
+    let call = store_result(&state, &caller, &conversation.id, call, body).await?;
     // The turn is told also when the result was stored before: the request that stored it may have died in between.
-    let sub_agent = state
-        .sub_agent_of(&caller, &path.conversation_id, &call)
-        .await?;
+    let sub_agent = state.sub_agent_of(&caller, &conversation, &call).await?;
     state
         .ports
         .turns
-        .tool_result(
-            &path.conversation_id,
-            sub_agent.as_deref(),
-            &path.execution_id,
-        )
+        .tool_result(&conversation.id, sub_agent.as_deref(), &path.execution_id)
         .await?;
     Ok((
         StatusCode::ACCEPTED,
@@ -99,8 +93,8 @@ pub(super) async fn checked_call(
     state: &GatewayState,
     caller: &Caller,
     path: &ExecutionPath,
-) -> Result<OutsideTool, Problem> {
-    let call = state.outside_tool(caller, path).await?;
+) -> Result<(Conversation, OutsideTool), Problem> {
+    let (conversation, call) = state.outside_tool(caller, path).await?;
     if call.record.call.kind() != ToolKind::Client {
         return Err(Problem::execution_not_found(&path.execution_id));
     }
@@ -110,20 +104,21 @@ pub(super) async fn checked_call(
             "A person must approve this call before the client runs it.",
         ));
     }
-    Ok(call)
+    Ok((conversation, call))
 }
 
 /// Stores the result unless the call has ended; returns the call, which this result has ended now or before.
 async fn store_result(
     state: &GatewayState,
     caller: &Caller,
-    path: &ExecutionPath,
+    conversation_id: &str,
     call: OutsideTool,
     posted: ClientToolResultBody,
 ) -> Result<OutsideTool, Problem> {
     let now = Utc::now();
+    let execution_id = call.record.call.execution_id.clone();
     let end = ToolEnd::of_result(
-        &path.execution_id,
+        &execution_id,
         posted.result,
         posted.is_error,
         duration_ms(&call, now),
@@ -133,13 +128,13 @@ async fn store_result(
         let stored = outside
             .store_result(
                 access,
-                &path.conversation_id,
-                &path.execution_id,
+                conversation_id,
+                &execution_id,
                 ResultSender::Client,
                 end.clone(),
             )
             .await?;
-        stored.ok_or_else(|| Problem::execution_not_found(&path.execution_id))?
+        stored.ok_or_else(|| Problem::execution_not_found(&execution_id))?
     } else {
         call
     };

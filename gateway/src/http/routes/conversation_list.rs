@@ -1,11 +1,12 @@
 //! Listing and searching conversations, and the stream of the list.
 
 use axum::{Json, extract::State, response::Response};
+use everturn_proto::ConversationName;
 use everturn_store::{ListFilter, ListPlace, ListQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::wire::{checked_limit, page_token, parse_page_token};
+use super::wire::{checked_limit, parse_page_token};
 use crate::{
     http::{
         event_stream,
@@ -14,7 +15,7 @@ use crate::{
         problem::{Code, Problem},
         state::GatewayState,
     },
-    listed::ListedConversationBody,
+    listed::{ListedConversationBody, place_token},
 };
 
 /// Conversations of a page when the request does not say, and at the most.
@@ -75,7 +76,10 @@ pub(super) async fn list(
             format!("`search` has at most {longest} bytes, as titles do."),
         ));
     }
-    let before = params.before.as_deref().map(parse_before).transpose()?;
+    let before = match params.before.as_deref() {
+        Some(token) => Some(place(&state, &caller, token).await?),
+        None => None,
+    };
     let query = ListQuery {
         before,
         limit,
@@ -86,8 +90,7 @@ pub(super) async fn list(
         .conversations
         .list_conversations(&caller.access, &query)
         .await?;
-    let next = page.next.as_ref();
-    let next_before = next.map(|place| page_token(place.updated_at, &place.id));
+    let next_before = page.next.as_ref().map(place_token);
     Ok(Json(ConversationPageBody {
         conversations: page
             .conversations
@@ -98,9 +101,21 @@ pub(super) async fn list(
     }))
 }
 
-fn parse_before(token: &str) -> Result<ListPlace, Problem> {
+/// Reads a [`place_token`]. A conversation that is gone had the id that a new one would have, or nearly: only among those
+/// that were updated in the same instant the next page may then repeat or leave out one.
+async fn place(state: &GatewayState, caller: &Caller, token: &str) -> Result<ListPlace, Problem> {
     let detail = "`before` is the `next_before` of the page before.";
-    let (updated_at, id) = parse_page_token(token, detail)?;
+    let (updated_at, name) = parse_page_token(token, detail)?;
+    let conversations = &state.ports.conversations;
+    let found = conversations.conversation(&caller.access, &name).await?;
+    let id = found.map_or_else(
+        || {
+            let tenant_id = &caller.access.tenant_id;
+            let name = &name;
+            ConversationName { tenant_id, name }.id()
+        },
+        |conversation| conversation.id,
+    );
     Ok(ListPlace { updated_at, id })
 }
 

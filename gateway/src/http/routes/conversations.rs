@@ -15,7 +15,7 @@ use super::idempotency::idempotency_key;
 use crate::{
     http::{
         audit::WithDetails,
-        extract::{Caller, ConversationId, JsonBody, checked_id},
+        extract::{Caller, ConversationId, JsonBody, Name},
         openapi::{IdempotencyKey, problems},
         problem::{Code, Problem},
         state::GatewayState,
@@ -117,16 +117,16 @@ async fn find_or_create(
     agent: Option<String>,
 ) -> Result<(Conversation, bool), Problem> {
     let is_named = id.is_some();
-    let id = match id {
-        Some(id) => checked_id("conversation id", id)?,
-        // The ids are in the order of time, so that rows made together are stored together.
+    let name = match id {
+        Some(id) => Name::checked(id)?.into_text(),
+        // They are in the order of time, so that rows made together are stored together.
         None => Uuid::now_v7().to_string(),
     };
     if is_named
         && let Some(conversation) = state
             .ports
             .conversations
-            .conversation(&caller.access, &id)
+            .conversation(&caller.access, &name)
             .await?
     {
         return Ok((conversation, false));
@@ -138,7 +138,7 @@ async fn find_or_create(
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
     let new = NewConversation {
-        id,
+        name,
         access: caller.access.clone(),
         agent,
         title,
@@ -187,9 +187,9 @@ problems!(ShowRefusals: InvalidId, ConversationNotFound);
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
 ) -> Result<Json<ConversationBody>, Problem> {
-    Ok(Json(state.conversation(&caller, &id).await?.into()))
+    Ok(Json(state.conversation(&caller, &name).await?.into()))
 }
 
 /// What to change.
@@ -214,20 +214,21 @@ problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooL
 pub(super) async fn rename(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     JsonBody(body): JsonBody<RenameBody>,
 ) -> Result<Json<ConversationBody>, Problem> {
     check_title(&state, &body.title)?;
     let title = Some(body.title.as_str()).filter(|title| !title.is_empty());
+    let conversation = state.conversation(&caller, &name).await?;
     let renamed = state
         .ports
         .conversations
-        .rename_conversation(&caller.access, &id, title)
+        .rename_conversation(&caller.access, &conversation.id, title)
         .await?;
     state.lists.changed(&caller.access);
     renamed
         .map(|conversation| Json(conversation.into()))
-        .ok_or_else(|| Problem::conversation_not_found(&id))
+        .ok_or_else(|| Problem::conversation_not_found(name.as_str()))
 }
 
 problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
@@ -244,20 +245,21 @@ problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
 pub(super) async fn delete(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
 ) -> Result<StatusCode, Problem> {
-    let conversation = state.conversation(&caller, &id).await?;
+    let conversation = state.conversation(&caller, &name).await?;
+    let id = &conversation.id;
     // The turn is ended first, so that no model is paid to write for nobody. A turn that begins in between finds no
     // message or no conversation, and fails. Its histories go before its rows: who repeats the request still finds it.
     let turns = &state.ports.turns;
     let away = |detail: &'static str| move |error| Problem::from(error).with_detail(detail);
-    let terminated = turns.terminate(&id, DELETED).await;
+    let terminated = turns.terminate(id, DELETED).await;
     terminated.map_err(away("Nothing was deleted. Repeat the request in a moment."))?;
-    let deleted = turns.delete_runs(&id).await;
+    let deleted = turns.delete_runs(id).await;
     deleted.map_err(away(
         "The conversation is still there. Repeat the request in a moment.",
     ))?;
-    let target = (AuditTargetKind::Conversation, id.as_str());
+    let target = (AuditTargetKind::Conversation, name.as_str());
     let entry = state
         .audit
         .entry(&caller, AuditAction::ConversationDeleted, target)
@@ -266,10 +268,10 @@ pub(super) async fn delete(
     if !state
         .ports
         .conversations
-        .delete_conversation(&caller.access, &id, Some(&entry))
+        .delete_conversation(&caller.access, id, Some(&entry))
         .await?
     {
-        return Err(Problem::conversation_not_found(&id));
+        return Err(Problem::conversation_not_found(name.as_str()));
     }
     state.lists.changed(&caller.access);
     state.end_streams(&conversation).await;

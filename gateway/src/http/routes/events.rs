@@ -58,7 +58,7 @@ problems!(PageRefusals: InvalidId, InvalidParameter, ConversationNotFound);
 pub(super) async fn page(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     Params(query): Params<PageQuery>,
 ) -> Result<Json<EventPageBody>, Problem> {
     let limit = query.limit.unwrap_or(state.config.default_page);
@@ -66,11 +66,11 @@ pub(super) async fn page(
         rows: checked_limit(limit, state.config.max_page)?,
         bytes: state.config.max_page_bytes,
     };
-    let log = state.conversation(&caller, &id).await?.log();
+    let log = state.conversation(&caller, &name).await?.log();
     let _room = state.room(&caller, bytes_of(limit)).await?;
     let (events, access) = (&state.ports.events, &caller.access);
     let from = query.from_sequence;
-    let page = match query.before {
+    let mut page = match query.before {
         Some(before) => {
             let mut page = events.events_before(access, &log, before, limit).await?;
             let read = page.events.len();
@@ -82,6 +82,9 @@ pub(super) async fn page(
         }
         None => events.events(access, &log, from, limit).await?,
     };
+    for event in &mut page.events {
+        name.as_str().clone_into(&mut event.conversation_id);
+    }
     Ok(Json(EventPageBody {
         events: page.events,
         has_more: page.has_more,
@@ -117,14 +120,14 @@ problems!(
 pub(super) async fn stream(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     Params(query): Params<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let cursor = last_event_id(&headers)?
         .or(query.cursor)
         .unwrap_or_default();
-    let conversation = state.conversation(&caller, &id).await?;
+    let conversation = state.conversation(&caller, &name).await?;
     let feed = state.feed(&caller, &conversation, cursor).await?;
     Ok(event_stream::response(feed.into_chunks()))
 }

@@ -180,14 +180,14 @@ problems!(ListRefusals: InvalidId, InvalidParameter, ConversationNotFound);
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     Params(query): Params<ListQuery>,
 ) -> Result<Json<AgentExecutionPageBody>, Problem> {
     let limit = checked_limit(query.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let after = query.after.as_deref().map(parse_after).transpose()?;
     let turn = query.message_id.map(|id| checked_id("message id", id));
     let turn = turn.transpose()?;
-    state.conversation(&caller, &id).await?;
+    let id = state.conversation(&caller, &name).await?.id;
     let _room = state
         .room(&caller, bytes_of(PageLimit::rows(limit)))
         .await?;
@@ -226,11 +226,11 @@ pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
     ExecutionPath {
-        conversation_id,
+        conversation,
         execution_id,
     }: ExecutionPath,
 ) -> Result<Json<AgentExecutionDetailBody>, Problem> {
-    state.conversation(&caller, &conversation_id).await?;
+    let conversation_id = state.conversation(&caller, &conversation).await?.id;
     let executions = &state.ports.executions;
     let found = executions
         .agent_execution(&caller.access, &conversation_id, &execution_id)

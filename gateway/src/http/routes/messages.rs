@@ -98,18 +98,25 @@ problems!(
 pub(super) async fn accept(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     headers: HeaderMap,
     JsonBody(body): JsonBody<NewMessageBody>,
 ) -> Result<(StatusCode, Json<AcceptedMessageBody>), Problem> {
     let content = Content::checked(&state, body.content, body.attachments)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = match body.create {
-        None => state.conversation(&caller, &id).await?,
+        None => state.conversation(&caller, &name).await?,
         Some(FirstMessageBody { title, agent }) => {
             let title = title.filter(|title| !title.is_empty());
             check_title(&state, title.as_deref().unwrap_or_default())?;
-            for_message(&state, &caller, Some(id.clone()), title, agent).await?
+            for_message(
+                &state,
+                &caller,
+                Some(name.as_str().to_owned()),
+                title,
+                agent,
+            )
+            .await?
         }
     };
     let queued = submit(
@@ -129,7 +136,7 @@ pub(super) async fn accept(
     Ok((
         StatusCode::ACCEPTED,
         Json(AcceptedMessageBody {
-            conversation_id: id,
+            conversation_id: conversation.name,
             message_id: queued.message_id,
             status,
         }),
@@ -210,7 +217,7 @@ async fn join_others(
     if turns.signal(id, message_id, on_busy).await? {
         return Ok(());
     }
-    let point = state.resume_point(caller, id).await?;
+    let point = state.resume_point(caller, conversation).await?;
     let others = point.and_then(|mut point| {
         point.waiting.retain(|waiting| waiting != message_id);
         StartMessages::unfinished(point)

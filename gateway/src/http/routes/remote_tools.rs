@@ -52,7 +52,7 @@ pub(super) async fn accept(
 ) -> Result<(StatusCode, Json<StoredResultBody>), Problem> {
     checked_size(&body.result)?;
     let run_id = checked_id("run id", body.run_id)?;
-    let call = state.outside_tool(&caller, &path).await?;
+    let (conversation, call) = state.outside_tool(&caller, &path).await?;
     if call.record.call.kind() != ToolKind::Remote {
         return Err(Problem::execution_not_found(&path.execution_id));
     }
@@ -67,7 +67,7 @@ pub(super) async fn accept(
         .outside
         .store_result(
             &caller.access,
-            &path.conversation_id,
+            &conversation.id,
             &path.execution_id,
             ResultSender::RemoteTool { run_id: &run_id },
             end.clone(),

@@ -46,18 +46,18 @@ problems!(Refusals: InvalidId, ConversationNotFound, NoCheckpoint, TurnComplete,
 pub(super) async fn resume(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
 ) -> Result<(StatusCode, Json<ResumedBody>), Problem> {
-    let conversation = state.conversation(&caller, &id).await?;
-    let point = state.resume_point(&caller, &id).await?;
-    let point = point.ok_or_else(|| Problem::conversation_not_found(&id))?;
+    let conversation = state.conversation(&caller, &name).await?;
+    let point = state.resume_point(&caller, &conversation).await?;
+    let point = point.ok_or_else(|| Problem::conversation_not_found(name.as_str()))?;
     let has_begun = point.has_begun;
     let messages = StartMessages::unfinished(point).ok_or_else(|| nothing_left(has_begun))?;
     let from_step = messages.goes_on_at.unwrap_or(0);
     // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
     let answer = match state.ports.turns.start(&conversation, messages).await? {
         StartOutcome::Started => {
-            let target = (AuditTargetKind::Conversation, id.as_str());
+            let target = (AuditTargetKind::Conversation, name.as_str());
             let entry = state
                 .audit
                 .entry(&caller, AuditAction::TurnResumed, target)

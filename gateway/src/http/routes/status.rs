@@ -40,15 +40,15 @@ problems!(Refusals: InvalidId, ConversationNotFound);
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
 ) -> Result<Json<ConversationStatusBody>, Problem> {
-    state.conversation(&caller, &id).await?;
+    let conversation = state.conversation(&caller, &name).await?;
     let status = state
         .ports
         .events
-        .conversation_status(&caller.access, &id)
+        .conversation_status(&caller.access, &conversation.id)
         .await?;
-    let status = status.ok_or_else(|| Problem::conversation_not_found(&id))?;
+    let status = status.ok_or_else(|| Problem::conversation_not_found(name.as_str()))?;
     Ok(Json(ConversationStatusBody {
         is_running: status.is_running,
         last_sequence: status.last_sequence,

@@ -63,12 +63,12 @@ problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound);
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
-    ConversationId(id): ConversationId,
+    ConversationId(name): ConversationId,
     Params(query): Params<TimelineQuery>,
 ) -> Result<Json<TimelineBody>, Problem> {
     let most = state.config.max_timeline_items;
     let limit = checked_limit(query.limit.unwrap_or(most), most)?;
-    let log = state.conversation(&caller, &id).await?.log();
+    let log = state.conversation(&caller, &name).await?.log();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let _room = state.room(&caller, state.config.max_timeline_bytes).await?;
     let mut timeline = Timeline::new(limit, state.config.max_timeline_bytes);
@@ -96,7 +96,7 @@ pub(super) async fn show(
     let next_before = timeline.oldest().filter(|_| has_more);
     let timeline = timeline.into_items(links);
     Ok(Json(TimelineBody {
-        conversation_id: id,
+        conversation_id: name.into_text(),
         total: timeline.len(),
         timeline,
         next_before,

@@ -74,10 +74,10 @@ pub(super) async fn read(
         return Err(Problem::new(Code::InvalidParameter, detail));
     }
     let ExecutionPath {
-        conversation_id,
+        conversation,
         execution_id,
     } = path;
-    state.conversation(&caller, &conversation_id).await?;
+    let conversation_id = state.conversation(&caller, &conversation).await?.id;
     let range = ResultRange::new(query.offset, limit);
     let _room = state.room(&caller, TOOL_RESULT_SLICE_MAX_BYTES).await?;
     let slice = state

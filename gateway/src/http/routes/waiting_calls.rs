@@ -7,7 +7,11 @@ use utoipa::ToSchema;
 
 use super::wire::{bytes_of, time};
 use crate::{
-    http::{extract::Caller, problem::Problem, state::GatewayState},
+    http::{
+        extract::{Caller, Name},
+        problem::Problem,
+        state::GatewayState,
+    },
     schema::Id,
 };
 
@@ -19,15 +23,15 @@ const MAX_WAITING: PageLimit = PageLimit::rows(512);
 pub(super) async fn waiting_calls(
     state: &GatewayState,
     caller: &Caller,
-    conversation_id: &str,
+    conversation: &Name,
     wanted: impl Fn(&OutsideTool) -> bool,
 ) -> Result<impl Iterator<Item = OutsideTool>, Problem> {
-    state.conversation(caller, conversation_id).await?;
+    let conversation_id = state.conversation(caller, conversation).await?.id;
     let _room = state.room(caller, bytes_of(MAX_WAITING)).await?;
     let waiting = state
         .ports
         .outside
-        .waiting_tools(&caller.access, conversation_id, MAX_WAITING)
+        .waiting_tools(&caller.access, &conversation_id, MAX_WAITING)
         .await?;
     Ok(waiting.into_iter().filter(wanted))
 }

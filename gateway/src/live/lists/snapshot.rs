@@ -7,7 +7,7 @@ use everturn_store::{ListPage, ListPlace, ListedConversation};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    listed::{ListedConversationBody, page_token},
+    listed::{ListedConversationBody, place_token},
     live::sse,
 };
 
@@ -41,7 +41,7 @@ impl ListSnapshot {
         };
         let next = page.next.as_ref();
         Self {
-            next_before: next.map(|place| page_token(place.updated_at, &place.id)),
+            next_before: next.map(place_token),
             rows: page.conversations.into_iter().filter_map(row).collect(),
         }
     }
@@ -63,7 +63,7 @@ impl ListSnapshot {
             !is_here && self.reaches(&row.place)
         });
         let mut frames: String = removed
-            .map(|row| sse::conversation_removed(row.id()))
+            .map(|row| sse::conversation_removed(&row.listed.conversation.name))
             .collect();
         // The first row of the list comes last, so that a reader may put each changed one at the front.
         for row in self.rows.iter().rev() {

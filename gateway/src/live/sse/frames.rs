@@ -33,9 +33,9 @@ pub struct RenderedFrame {
 }
 
 impl RenderedFrame {
-    /// Renders a frame of the conversation, and counts it to the account.
+    /// Renders a frame of the conversation with this name, and counts it to the account.
     pub(in crate::live) fn new(
-        conversation_id: &str,
+        conversation: &str,
         frame: LiveFrame,
         account: &Arc<Account>,
     ) -> Self {
@@ -43,7 +43,7 @@ impl RenderedFrame {
             LiveFrame::Event(event) => Some(Cursor::behind(event)),
             _ => None,
         };
-        let text = render(conversation_id, &frame, cursor);
+        let text = render(conversation, &frame, cursor);
         let bytes = account.counted(text.into_bytes().into_boxed_slice());
         Self {
             frame,
@@ -54,14 +54,14 @@ impl RenderedFrame {
     }
 }
 
-/// Returns a frame as text.
+/// Returns a frame as text. `conversation_id` is what readers call so: the name.
 fn render(conversation_id: &str, frame: &LiveFrame, cursor: Option<Cursor>) -> String {
     match frame {
         LiveFrame::Reset { from_sequence } => reset(conversation_id, *from_sequence),
         LiveFrame::Event(event) => message(
             cursor,
             event_name(&event.event_type),
-            &json(&FlatEvent(event)),
+            &json(&FlatEvent(conversation_id, event)),
         ),
         LiveFrame::TextStart(OpenText {
             message_id,
@@ -195,15 +195,15 @@ impl<'a> TextFrame<'a> {
 ///
 /// `message_id` is the data's when it has one (as in `assistant_message`, whose own id it is), else the id of
 /// the message whose turn it is.
-struct FlatEvent<'a>(&'a Event);
+struct FlatEvent<'a>(&'a str, &'a Event);
 
 impl Serialize for FlatEvent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(event) = self;
+        let Self(conversation_id, event) = self;
         let fields = Fields::of_event(event);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", &event.event_type)?;
-        map.serialize_entry("conversation_id", &event.conversation_id)?;
+        map.serialize_entry("conversation_id", conversation_id)?;
         if fields.raw("message_id").is_none() {
             map.serialize_entry("message_id", &event.message_id)?;
         }

@@ -14,15 +14,14 @@ impl Conversations for MemoryStore {
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
         let access = new.access.clone();
         let conversation = self.open()?.create(new);
-        Ok(Some(conversation).filter(|row| access.sees(&row.tenant_id, row.owner_id.as_deref())))
+        Ok(Some(conversation).filter(|row| row.is_seen_by(&access)))
     }
 
-    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
+    async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>> {
         let tables = self.open()?;
         Ok(tables
-            .conversations
-            .get(id)
-            .filter(|_| tables.shows(access, id))
+            .named(&access.tenant_id, name)
+            .filter(|row| row.is_seen_by(access))
             .cloned())
     }
 

@@ -9,38 +9,40 @@ use crate::api::{Conversation, NewConversation};
 macro_rules! insert_conversation {
     ($values:literal) => {
         concat!(
-            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id) ",
+            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id, name) ",
             $values,
-            " ON CONFLICT (id) DO NOTHING RETURNING ",
+            " ON CONFLICT DO NOTHING RETURNING ",
             conversation_columns!()
         )
     };
 }
 
-/// [`insert`] binds the parameters. The statement returns nothing when the id is taken.
+/// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or the name in the tenant.
 pub(crate) const INSERT_CONVERSATION: &str =
-    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6, $7)");
+    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6, $7, NULLIF($8, $1))");
 
-/// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or when a conversation with
-/// this id was deleted lately.
+/// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or the name in the tenant,
+/// or when a conversation with this id was deleted lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
-    "SELECT $1, $2, $3, $4, $5, $6, $6, $7 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
+    "SELECT $1, $2, $3, $4, $5, $6, $6, $7, NULLIF($8, $1) WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );
 
-/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now, `$7` log.
+/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now, `$7` log, `$8` name.
 pub(crate) fn insert<'q>(
     text: &'static str,
+    id: &'q str,
     new: &'q NewConversation,
     now: DateTime<Utc>,
 ) -> Select<'q, Conversation> {
     sqlx::query_as(text)
-        .bind(&new.id)
+        .bind(id)
         .bind(&new.access.tenant_id)
         .bind(new.access.owner_id.as_deref().unwrap_or_default())
         .bind(&new.agent)
         .bind(new.title.as_deref().unwrap_or_default())
         .bind(now)
         .bind(format!("log_{}", Uuid::now_v7().simple()))
+        .bind(&new.name)
 }
 
 /// `$1` id. The lock is held until the transaction ends: it puts the writers of one conversation in a row (invariant 2,
@@ -66,11 +68,13 @@ pub(crate) const LOCK_VISIBLE_CONVERSATION: SqlText = locking!(
     visible!()
 );
 
-/// `$1` id, `$2` tenant, `$3` owner.
+/// `$1` name, `$2` tenant, `$3` owner.
 pub(crate) const CONVERSATION: &str = concat!(
     "SELECT ",
     conversation_columns!(),
-    " FROM conversations WHERE id = $1 AND ",
+    " FROM conversations WHERE ",
+    name!(),
+    " = $1 AND ",
     visible!()
 );
 
@@ -78,8 +82,11 @@ pub(crate) const CONVERSATION: &str = concat!(
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
 
 /// `$1` id. A conversation without an owner belongs to its tenant alone.
-pub(crate) const OWNER_OF: &str =
-    "SELECT tenant_id, NULLIF(owner_id, '') AS owner_id FROM conversations WHERE id = $1";
+pub(crate) const OWNER_OF: &str = concat!(
+    "SELECT tenant_id, NULLIF(owner_id, '') AS owner_id, ",
+    name!(),
+    " AS conversation_name FROM conversations WHERE id = $1"
+);
 
 /// Counts the calls of the conversation in `conversations` that wait for somebody outside. The condition repeats that of the
 /// index `tool_execution_records_waiting`, as in [`WAITING_TOOLS`](super::outside::WAITING_TOOLS).

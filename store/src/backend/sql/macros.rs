@@ -50,6 +50,13 @@ macro_rules! log_id {
     };
 }
 
+/// The name of a conversation in its tenant. Where no other one is stored, its id is its name.
+macro_rules! name {
+    () => {
+        "COALESCE(name, id)"
+    };
+}
+
 /// True when the caller may see the conversation `$1`, and this is its log. The parameters are those of `visible!`.
 macro_rules! of_visible_log {
     ($log:literal) => {
@@ -83,6 +90,8 @@ macro_rules! conversation_columns {
     () => {
         concat!(
             "id, ",
+            name!(),
+            " AS name, ",
             log_id!(),
             " AS log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, \
              message_count, last_sequence, created_at, updated_at"

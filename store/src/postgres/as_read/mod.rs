@@ -186,7 +186,8 @@ async fn begin(
         run_epoch,
         message,
     } = read;
-    if !turn.agent.serves(&tenant_id) {
+    // An agent or a run of another tenant is seen to under the lock.
+    if !turn.agent.serves(&tenant_id) || tenant_id != turn.tenant_id {
         return Ok(None);
     }
     let (hash, now) = (definitions::hash(&turn.agent)?, now());

@@ -238,7 +238,7 @@ async fn turns_that_are_cancelled_or_resumed_are_told() {
     let resume = "/agent/conversations/resumed/resume";
     let before = user.post(resume, json!({})).await;
     assert_eq!(before["status"], "running", "it does nothing");
-    stack.terminate("resumed").await;
+    stack.terminate("acme~resumed").await;
     let resumed = wait::until("it is resumed", || async {
         let answer = user.post(resume, json!({})).await;
         (answer["status"] == "resuming").then_some(())

@@ -108,10 +108,10 @@ async fn whoever_asked_may_not_approve() {
     // The same by hand, in the name of somebody else.
     let forged = json!({"execution_id": call["execution_id"], "decision": "approve",
         "input_hash": call["input_hash"], "resolved_by": "boss"});
-    let said = update(&stack, "four-eyes", &forged).await;
+    let said = update(&stack, "acme~four-eyes", &forged).await;
     assert!(said.contains("approval_needs_other"), "{said}");
-    signal(&stack, "four-eyes", &forged).await;
-    super::refused(&stack, "four-eyes", "approval_needs_other").await;
+    signal(&stack, "acme~four-eyes", &forged).await;
+    super::refused(&stack, "acme~four-eyes", "approval_needs_other").await;
 
     assert_eq!(ann.pending("four-eyes").await, call, "it waits on");
     assert_eq!(stack.effects().len(), 0);
