@@ -4,7 +4,8 @@ use std::{fmt, io::IsTerminal, panic};
 
 use anyhow::Context;
 use tracing_subscriber::{
-    EnvFilter, fmt::SubscriberBuilder, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
+    EnvFilter, filter::filter_fn, fmt::SubscriberBuilder, layer::SubscriberExt,
+    util::SubscriberInitExt,
 };
 
 /// How a log entry is written.
@@ -53,8 +54,8 @@ fn may_be_logged(target: &str) -> bool {
 
 /// Writes the entries that pass the filter from here on.
 pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
-    let parsed = EnvFilter::try_new(filter)
-        .with_context(|| format!("`{filter}` is not a log filter"))?;
+    let parsed =
+        EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
     let allowed = filter_fn(|entry| may_be_logged(entry.target()));
     let log = SubscriberBuilder::default()
         .with_env_filter(parsed)

@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{
-    AsyncConnectionConfig, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection,
-};
+use redis::{AsyncConnectionConfig, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection};
 use tokio::time::timeout;
 
 use super::{address::Address, error::Error, outage::Outage};

@@ -38,7 +38,6 @@ use tokio::{
     time::timeout,
 };
 
-pub use self::{address::RedisPeer, options::RedisStreamOptions};
 use self::{
     address::Address,
     commands::Commands,
@@ -49,6 +48,7 @@ use self::{
     outage::Outage,
     scripts::{RawSnapshot, Snapshot},
 };
+pub use self::{address::RedisPeer, options::RedisStreamOptions};
 use crate::api::{
     Announcement, CancelNews, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
 };
@@ -99,7 +99,11 @@ impl RedisStream {
             Arc::clone(&known),
             Arc::clone(&outage),
         );
-        let commands = Commands::new(address.clone(), options.command_timeout, Arc::clone(&outage));
+        let commands = Commands::new(
+            address.clone(),
+            options.command_timeout,
+            Arc::clone(&outage),
+        );
         let snapshots = Semaphore::new(MAX_SNAPSHOTS);
         Ok(Self {
             inner: Arc::new(Inner {
