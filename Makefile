@@ -105,7 +105,7 @@ e2e: deps temporal temporal-server s3 collector mcp-servers aimock python python
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
 # In this order; CASE names some of them.
-CASES := turn stream first-delta fairness fanout replay append long recovery queue cancel outage soak
+CASES := turn stream first-delta fairness hostile fanout replay append long recovery queue cancel outage soak
 CASE ?= $(CASES)
 
 bench: deps temporal temporal-server bench-peers ## All measurements, on a release build. CASE=turn runs one, ARGS are its options.

@@ -26,8 +26,8 @@ use clap::{Parser, Subcommand};
 
 use self::{
     cases::{
-        append, cancel, fairness, fanout, first_delta, long, outage, queue, recovery, replay, soak,
-        stream, turn,
+        append, cancel, fairness, fanout, first_delta, hostile, long, outage, queue, recovery,
+        replay, soak, stream, turn,
     },
     measure::Report,
     peers::floor,
@@ -58,6 +58,11 @@ enum Command {
     Floor(floor::Options),
     /// How long the turns of one tenant take while another tenant floods the workers.
     Fairness(fairness::Options),
+    /// How long the turns of one tenant take, and their tokens, while another one does all that it can to a gateway.
+    Hostile(hostile::Options),
+    /// The attack of `hostile`, until standard input ends.
+    #[command(hide = true)]
+    Attack(hostile::AttackOptions),
     /// Messages that wait in one conversation: how fast one turn follows the other.
     Queue(queue::Options),
     /// How long a token takes from the model to a reader, alone and with 32 turns that speak.
@@ -85,6 +90,7 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let told = match &cli.command {
         Command::Floor(options) => floor::run(options).await.map(|()| true),
+        Command::Attack(options) => hostile::attack(options).await.map(|()| true),
         command => match measured(command).await {
             Ok(report) => tell(&cli, &report),
             Err(error) => Err(error),
@@ -105,8 +111,9 @@ async fn measured(command: &Command) -> anyhow::Result<Report> {
     Ok(match command {
         Command::Turn(options) => turn::run(options).await?,
         Command::Stream(options) => stream::run(options).await,
-        Command::Floor(_) => bail!("a peer has no report"),
+        Command::Floor(_) | Command::Attack(_) => bail!("it has no report"),
         Command::Fairness(options) => fairness::run(options).await,
+        Command::Hostile(options) => hostile::run(options).await,
         Command::Queue(options) => queue::run(options).await,
         Command::FirstDelta(options) => first_delta::run(options).await,
         Command::Cancel(options) => cancel::run(options).await,

@@ -17,7 +17,7 @@ use futures::StreamExt;
 use serde_json::json;
 
 /// A turn that takes longer has stalled.
-const TURN_LIMIT: Duration = Duration::from_mins(15);
+pub(crate) const TURN_LIMIT: Duration = Duration::from_mins(15);
 
 /// Tokens of the answer.
 const TOKENS: usize = 1000;

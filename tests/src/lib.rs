@@ -16,6 +16,7 @@
 //! - [`collector`]: the OpenTelemetry Collector
 //! - [`count`]: a number that rises in other tasks, and that a test waits for
 //! - [`engine_dump`]: everything that Temporal and Redis keep, as text
+//! - [`hostile`]: a tenant that attacks a gateway in every way at once
 //! - [`append`]: turns that nobody runs, whose batches are saved without a worker
 //! - [`outage`]: messages that come while the engine is away
 //! - [`soak`]: many short turns, and what they leave
@@ -37,6 +38,7 @@ pub mod crowd;
 pub mod engine_dump;
 pub mod events;
 mod failpoints;
+pub mod hostile;
 pub mod mcp;
 pub mod model;
 pub mod outage;

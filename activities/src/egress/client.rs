@@ -9,7 +9,7 @@ use std::{
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
     dns::{Addrs, Name, Resolve, Resolving},
-    header::{CONTENT_TYPE, HeaderMap, LOCATION},
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION},
     redirect, retry,
 };
 
@@ -45,7 +45,7 @@ pub struct Outgoing {
     pub headers: HeaderMap,
     /// Says for whom the request is, and proves it. A redirect to another origin leaves it behind, too.
     pub signer: Option<Signer>,
-    /// JSON.
+    /// JSON, unless the headers say what it is.
     pub body: Option<String>,
     /// For everything, redirects and the body of the answer included.
     pub timeout: Duration,
@@ -132,12 +132,38 @@ impl Egress {
         )))
     }
 
+    /// Sends a request and follows no redirect: what it holds is for one receiver. An address at the origin of `configured`,
+    /// which the operator has written, need not be allowed.
+    pub async fn send_directly(
+        &self,
+        request: &Outgoing,
+        configured: Option<&Url>,
+    ) -> Result<Incoming, EgressError> {
+        let deadline = Instant::now() + request.timeout;
+        let route = match configured {
+            Some(configured) if configured.origin() == request.url.origin() => Route::Allowed,
+            _ => self.policy.check_url(&request.url)?,
+        };
+        let response = self.send_by(route, request, deadline).await?;
+        read(response, request.max_response_bytes).await
+    }
+
     async fn send_once(
         &self,
         request: &Outgoing,
         deadline: Instant,
     ) -> Result<Response, EgressError> {
-        let client = match self.policy.check_url(&request.url)? {
+        let route = self.policy.check_url(&request.url)?;
+        self.send_by(route, request, deadline).await
+    }
+
+    async fn send_by(
+        &self,
+        route: Route,
+        request: &Outgoing,
+        deadline: Instant,
+    ) -> Result<Response, EgressError> {
+        let client = match route {
             Route::Allowed => &self.allowed,
             Route::Checked => &self.checked,
         };
@@ -152,14 +178,16 @@ impl Egress {
                 SystemTime::now(),
             );
         }
+        if request.body.is_some() {
+            let json = HeaderValue::from_static("application/json");
+            headers.entry(CONTENT_TYPE).or_insert(json);
+        }
         let mut sending = client
             .request(request.method.clone(), request.url.clone())
             .headers(headers)
             .timeout(deadline.saturating_duration_since(Instant::now()));
         if let Some(body) = &request.body {
-            sending = sending
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.clone());
+            sending = sending.body(body.clone());
         }
         sending.send().await.map_err(|error| failed(&error))
     }

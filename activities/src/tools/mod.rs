@@ -223,6 +223,15 @@ pub(crate) mod testing {
     use serde_json::Value;
 
     use super::{CheckedTool, Effect, Tool, ToolContext, ToolError, ToolSpec};
+    use crate::egress::{Egress, EgressPolicy};
+
+    /// A client that may connect to loopback.
+    pub(crate) fn egress() -> Egress {
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
+        let mut policy = EgressPolicy::default();
+        policy.allow("127.0.0.1").unwrap();
+        Egress::new(policy).unwrap()
+    }
 
     /// The context of a first attempt.
     pub(crate) fn context() -> ToolContext {

@@ -5,6 +5,7 @@ pub(crate) mod cancel;
 pub(crate) mod fairness;
 pub(crate) mod fanout;
 pub(crate) mod first_delta;
+pub(crate) mod hostile;
 pub(crate) mod long;
 pub(crate) mod outage;
 pub(crate) mod queue;

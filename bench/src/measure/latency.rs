@@ -22,6 +22,12 @@ impl Latencies {
         percentile(&self.0, 50).as_secs_f64() * 1000.0
     }
 
+    /// The 99th percentile, in milliseconds.
+    pub(crate) fn p99_ms(mut self) -> f64 {
+        self.0.sort_unstable();
+        percentile(&self.0, 99).as_secs_f64() * 1000.0
+    }
+
     /// The median and the longest.
     pub(crate) fn median_and_most(mut self) -> (Duration, Duration) {
         self.0.sort_unstable();

@@ -44,6 +44,7 @@ mod front_door;
 mod gateway_crash;
 mod health;
 mod hooks;
+mod hostile;
 mod http_tools;
 mod inline_tools;
 mod isolation;

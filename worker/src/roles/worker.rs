@@ -146,7 +146,10 @@ pub fn configure(
     isolation::check(&config)?;
     // No server is started here. Each is started when it is first needed.
     for options in &config.mcp {
-        tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
+        tools.add_source(
+            &options.name,
+            Arc::new(McpServer::new(options.clone(), egress.clone())),
+        )?;
     }
     tools.add_source(skills::SOURCE, Arc::new(config.skills.clone()))?;
     for tool in &config.described_tools {

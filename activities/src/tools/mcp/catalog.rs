@@ -150,6 +150,7 @@ mod tests {
                 url: "http://localhost/".into(),
                 headers: Vec::new(),
                 header_files: Vec::new(),
+                oauth: None,
             },
         )
     }
@@ -160,7 +161,7 @@ mod tests {
     }
 
     fn catalog(options: ServerOptions, listed: Vec<Listed>) -> ToolSet {
-        tools(&Link::new(options, tools), listed)
+        tools(&Link::new(options, None, tools), listed)
     }
 
     fn effect_of(options: ServerOptions, annotations: &Value) -> Effect {

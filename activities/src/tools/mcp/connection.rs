@@ -22,6 +22,7 @@ use super::{
     error::{CallError, ConnectError},
     handler::Handler,
     handshake::{Running, shake_hands},
+    oauth::Access,
     options::ServerOptions,
     stdio::Ending,
 };
@@ -46,12 +47,13 @@ impl Connection {
     /// Starts or reaches the server and lists its tools.
     pub(super) async fn open(
         options: &ServerOptions,
+        access: Option<&Arc<Access>>,
         stop: CancellationToken,
     ) -> Result<(Self, Running, Vec<Tool>), ConnectError> {
         let open = async {
             let handler = Handler::default();
             let ending: Ending = Arc::new(OnceLock::new());
-            let running = shake_hands(options, &handler, &ending, stop.clone()).await?;
+            let running = shake_hands(options, access, &handler, &ending, stop.clone()).await?;
             let connection = Self {
                 peer: running.peer().clone(),
                 handler,

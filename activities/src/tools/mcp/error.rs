@@ -7,6 +7,7 @@ use rmcp::{
     transport::streamable_http_client::StreamableHttpError,
 };
 
+use super::{authorized, oauth::AccessError, told::HttpError};
 use crate::tools::{Effect, ToolError};
 
 /// Codes that JSON-RPC leaves to servers. Those that do not know a session any more use one of these.
@@ -72,6 +73,11 @@ impl CallError {
 
     /// What the call without an answer means. Details stay in the log: they may name addresses and paths.
     pub(super) fn to_tool_error(&self, server: &str, effect: &Effect) -> ToolError {
+        if let Self::Service(ServiceError::TransportSend(sent)) = self
+            && let Some(failure) = find(&*sent.error, authorized::reason)
+        {
+            return without_access(server, failure);
+        }
         if self.was_not_called() {
             return ToolError::Failed(format!(
                 "MCP server `{server}` cannot be reached; the tool was not called."
@@ -106,19 +112,37 @@ impl CallError {
 }
 
 fn was_turned_away(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    let turned_away = |error: &HttpError| match error {
+        StreamableHttpError::Client(error) => error.is_connect(),
+        StreamableHttpError::AuthRequired(_)
+        | StreamableHttpError::InsufficientScope(_)
+        | StreamableHttpError::SessionExpired => true,
+        error => authorized::reason(error).is_some(),
+    };
+    find(error, |error| turned_away(error).then_some(())).is_some()
+}
+
+/// What `look` finds in the error of the HTTP client, wherever in the chain that is.
+fn find<'a, T>(
+    error: &'a (dyn Error + Send + Sync + 'static),
+    look: impl Fn(&'a HttpError) -> Option<T>,
+) -> Option<T> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
-        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::Client(error)) => return error.is_connect(),
-            Some(
-                StreamableHttpError::AuthRequired(_)
-                | StreamableHttpError::InsufficientScope(_)
-                | StreamableHttpError::SessionExpired,
-            ) => return true,
-            _ => next = error.source(),
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            return look(error);
         }
+        next = error.source();
     }
-    false
+    None
+}
+
+/// What a call means that was not made because there is no token for it.
+pub(super) fn without_access(server: &str, failure: &AccessError) -> ToolError {
+    let (reason, code) = (failure.for_model(), failure.code());
+    ToolError::Failed(format!(
+        "MCP server `{server}` is not available now: {reason} ({code}). The tool was not called."
+    ))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The handshake with a server: over the pipes of a child process, or over HTTP, in both eras of the protocol.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use everturn_supervisor::launch::{COMMON_VARIABLES, Launch};
 use rmcp::{
@@ -18,9 +18,11 @@ use super::{
     error::ConnectError,
     handler::Handler,
     http,
+    oauth::Access,
     options::{ServerLocation, ServerOptions},
     secrets::SecretFile,
     stdio::{ChildTransport, Ending},
+    told::Told,
 };
 use crate::secrets::Secrets;
 
@@ -36,10 +38,11 @@ const TENANT_VARIABLE: &str = "EVERTURN_TENANT_ID";
 /// rmcp's service of a connection, which runs until the connection ends.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
-/// Starts or reaches the server and agrees with it on the protocol. `stop` ends the connection; `ending` is told why,
+/// Starts or reaches the server and agrees with it on the protocol. `access` gives tokens for it. `stop` ends the connection; `ending` is told why,
 /// when our side ends it.
 pub(super) async fn shake_hands(
     options: &ServerOptions,
+    access: Option<&Arc<Access>>,
     handler: &Handler,
     ending: &Ending,
     stop: CancellationToken,
@@ -74,10 +77,14 @@ pub(super) async fn shake_hands(
             url,
             headers,
             header_files,
+            oauth: _,
         } => {
             let headers = with_files(headers, header_files, options.tenant_id.as_deref()).await?;
-            let secrets = Secrets::of(headers.iter().map(|(_, value)| value.as_str()));
-            let transport = http::transport(options, url, &headers, secrets, stop.clone())
+            let told = Told {
+                headers: Secrets::of(headers.iter().map(|(_, value)| value.as_str())),
+                access: access.cloned(),
+            };
+            let transport = http::transport(options, url, &headers, told, stop.clone())
                 .map_err(ConnectError::Options)?;
             let lifecycle = ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::LATEST],

@@ -17,8 +17,7 @@ use rmcp::transport::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{http_client::HttpClient, options::ServerOptions};
-use crate::secrets::Secrets;
+use super::{http_client::HttpClient, options::ServerOptions, told::Told};
 
 /// To reach the server at all; a call may then take as long as the tool's time-out.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,13 +25,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESUMES: usize = 3;
 const FIRST_RESUME: Duration = Duration::from_millis(200);
 
-/// The transport; nothing is sent yet. Its answers are read without the secrets. `connection` is cancelled when the server turns out to be gone. The error names
+/// The transport; nothing is sent yet. Its requests have the token of `told`, and its answers are read without the secrets. `connection` is cancelled when the server turns out to be gone. The error names
 /// what is wrong with the options.
 pub(super) fn transport(
     options: &ServerOptions,
     url: &str,
     headers: &[(String, String)],
-    secrets: Secrets,
+    told: Told,
     connection: CancellationToken,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     let client = reqwest::Client::builder()
@@ -52,7 +51,7 @@ pub(super) fn transport(
         .reinit_on_expired_session(false);
     config.retry_config = Arc::new(ResumeOrEnd::new(connection));
     Ok(StreamableHttpClientTransport::with_client(
-        HttpClient { client, secrets },
+        HttpClient { client, told },
         config,
     ))
 }

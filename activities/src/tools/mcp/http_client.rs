@@ -1,9 +1,8 @@
-//! The HTTP client below a server's connection: reqwest as rmcp uses it, except that every error answers its request, and that
-//! no answer has a secret in it.
+//! The HTTP client below a server's connection: reqwest as rmcp uses it, except that every error answers its request, that
+//! requests have a token where the server wants one, and that no answer has a secret in it.
 
 use std::{collections::HashMap, sync::Arc};
 
-use futures::StreamExt;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId},
@@ -16,16 +15,17 @@ use rmcp::{
     },
 };
 
-use crate::secrets::Secrets;
-
-type HttpError = StreamableHttpError<reqwest::Error>;
+use super::{
+    authorized,
+    told::{HttpError, Told},
+};
 
 /// reqwest's client with answers that find their requests, and have no secrets in them.
 #[derive(Clone)]
 pub(super) struct HttpClient {
     pub(super) client: reqwest::Client,
     /// What the server is sent and must not repeat.
-    pub(super) secrets: Secrets,
+    pub(super) told: Told,
 }
 
 impl StreamableHttpClient for HttpClient {
@@ -66,20 +66,20 @@ impl StreamableHttpClient for HttpClient {
             _ => None,
         };
         let has_session = session_id.is_some();
-        let response = self
-            .client
-            .post_message_with_max_sse_event_size(
-                uri,
-                message,
-                session_id,
-                auth_header,
-                custom_headers,
+        let sent = authorized::send(self.told.access.as_deref(), |token| {
+            self.client.post_message_with_max_sse_event_size(
+                Arc::clone(&uri),
+                message.clone(),
+                session_id.clone(),
+                token.or_else(|| auth_header.clone()),
+                custom_headers.clone(),
                 max_sse_event_size,
             )
-            .await;
+        });
+        let response = sent.await;
         let response = response
-            .map(|response| cut_response(&self.secrets, response))
-            .map_err(|error| cut_error(&self.secrets, error))?;
+            .map(|response| self.told.cut_response(response))
+            .map_err(|error| self.told.cut_error(error))?;
         match request {
             Some(request) => correlated(&request, has_session, response),
             None => Ok(response),
@@ -93,10 +93,16 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        let client = &self.client;
-        let deleted = client.delete_session(uri, session_id, auth_header, custom_headers);
+        let deleted = authorized::send(self.told.access.as_deref(), |token| {
+            self.client.delete_session(
+                Arc::clone(&uri),
+                Arc::clone(&session_id),
+                token.or_else(|| auth_header.clone()),
+                custom_headers.clone(),
+            )
+        });
         let deleted = deleted.await;
-        deleted.map_err(|error| cut_error(&self.secrets, error))
+        deleted.map_err(|error| self.told.cut_error(error))
     }
 
     async fn get_stream(
@@ -129,74 +135,20 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<BoxedSseResponse, HttpError> {
-        let stream = self.client.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            max_sse_event_size,
-        );
+        let stream = authorized::send(self.told.access.as_deref(), |token| {
+            self.client.get_stream_with_max_sse_event_size(
+                Arc::clone(&uri),
+                session_id.clone(),
+                last_event_id.clone(),
+                token.or_else(|| auth_header.clone()),
+                custom_headers.clone(),
+                max_sse_event_size,
+            )
+        });
         match stream.await {
-            Ok(stream) => Ok(cut_stream(&self.secrets, stream)),
-            Err(error) => Err(cut_error(&self.secrets, error)),
+            Ok(stream) => Ok(self.told.cut_stream(stream)),
+            Err(error) => Err(self.told.cut_error(error)),
         }
-    }
-}
-
-/// The answer without the secrets.
-fn cut_response(
-    secrets: &Secrets,
-    response: StreamableHttpPostResponse,
-) -> StreamableHttpPostResponse {
-    match response {
-        StreamableHttpPostResponse::Json(message, session) if !secrets.is_empty() => {
-            let written = serde_json::to_string(&message).unwrap_or_default();
-            let cut = secrets.cut_json(written.clone());
-            let read = (cut != written).then(|| serde_json::from_str(&cut).ok());
-            StreamableHttpPostResponse::Json(read.flatten().unwrap_or(message), session)
-        }
-        StreamableHttpPostResponse::Sse(stream, session) => {
-            StreamableHttpPostResponse::Sse(cut_stream(secrets, stream), session)
-        }
-        other => other,
-    }
-}
-
-/// The stream of events without the secrets.
-fn cut_stream(secrets: &Secrets, stream: BoxedSseResponse) -> BoxedSseResponse {
-    let secrets = secrets.clone();
-    let cut = stream.map(move |event| {
-        event.map(|mut event| {
-            event.data = event.data.map(|data| secrets.cut_json(data));
-            event
-        })
-    });
-    cut.boxed()
-}
-
-/// The error without the secrets, which is logged.
-fn cut_error(secrets: &Secrets, error: HttpError) -> HttpError {
-    match error {
-        StreamableHttpError::UnexpectedServerResponse(said) => {
-            let said = secrets.cut(said.into_owned());
-            StreamableHttpError::UnexpectedServerResponse(said.into())
-        }
-        StreamableHttpError::UnexpectedContentType(Some(said)) => {
-            StreamableHttpError::UnexpectedContentType(Some(secrets.cut(said)))
-        }
-        StreamableHttpError::AuthRequired(mut required) => {
-            let said = std::mem::take(&mut required.www_authenticate_header);
-            required.www_authenticate_header = secrets.cut(said);
-            StreamableHttpError::AuthRequired(required)
-        }
-        StreamableHttpError::InsufficientScope(mut scope) => {
-            let said = std::mem::take(&mut scope.www_authenticate_header);
-            scope.www_authenticate_header = secrets.cut(said);
-            scope.required_scope = scope.required_scope.map(|said| secrets.cut(said));
-            StreamableHttpError::InsufficientScope(scope)
-        }
-        other => other,
     }
 }
 

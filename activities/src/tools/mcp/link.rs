@@ -13,7 +13,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{connection::Connection, handshake::Running, options::ServerOptions};
+use super::{
+    connection::Connection, error::without_access, handshake::Running, oauth::Access,
+    options::ServerOptions,
+};
 use crate::tools::{ToolError, ToolSet};
 
 /// How long the first model call waits for a server that starts: a third of the default `llm_timeout`. Later ones do not
@@ -37,6 +40,8 @@ pub(super) type Catalog = fn(&Arc<Link>, Vec<Listed>) -> ToolSet;
 /// The link to a server. The server's tools share it.
 pub(super) struct Link {
     pub(super) options: ServerOptions,
+    /// Gives tokens, where the server wants them.
+    access: Option<Arc<Access>>,
     catalog: Catalog,
     state: watch::Sender<LinkState>,
     calls: Semaphore,
@@ -68,10 +73,15 @@ enum Phase {
 
 impl Link {
     /// A link that connects when it is first needed.
-    pub(super) fn new(options: ServerOptions, catalog: Catalog) -> Arc<Self> {
+    pub(super) fn new(
+        options: ServerOptions,
+        access: Option<Arc<Access>>,
+        catalog: Catalog,
+    ) -> Arc<Self> {
         let calls = Semaphore::new(options.max_concurrent_calls);
         Arc::new(Self {
             options,
+            access,
             catalog,
             state: watch::Sender::default(),
             calls,
@@ -143,9 +153,12 @@ impl Link {
 
     fn unavailable(&self) -> ToolError {
         let server = &self.options.name;
-        ToolError::Failed(format!(
-            "MCP server `{server}` is not available now; the tool was not called."
-        ))
+        match self.access.as_ref().and_then(|access| access.failure()) {
+            Some(failure) => without_access(server, &failure),
+            None => ToolError::Failed(format!(
+                "MCP server `{server}` is not available now; the tool was not called."
+            )),
+        }
     }
 
     /// The tools as last listed; none before.
@@ -176,7 +189,7 @@ impl Link {
     async fn keep(self: Arc<Self>) {
         let server = self.options.name.as_str();
         let mut is_good = false;
-        match Connection::open(&self.options, self.stop.child_token()).await {
+        match Connection::open(&self.options, self.access.as_ref(), self.stop.child_token()).await {
             Ok((connection, running, listed)) => {
                 let since = Instant::now();
                 let connection = Arc::new(connection);

@@ -9,6 +9,7 @@
 //! - `handshake`: how a connection begins; `handler`: the server's notifications
 //! - `stdio`: a server as a child process, with bounded messages
 //! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below it
+//! - `oauth`: access tokens for such a server; `authorized`: its requests with them; `told`: what it must not repeat
 //! - `catalog`: from what a server lists to tools that agents can be offered
 //! - `tool`: a tool of a server as the runtime calls it
 //! - `result`: from a server's answer to a tool's output; `error`: what each error means for the call
@@ -16,6 +17,7 @@
 //! A server is never a reason for a worker to stop or a turn to fail: while it is away, its tools are not offered, and
 //! a call of one of them ends as an error that the model can read.
 
+mod authorized;
 mod catalog;
 mod connection;
 mod error;
@@ -24,6 +26,7 @@ mod handshake;
 mod http;
 mod http_client;
 mod link;
+mod oauth;
 pub mod options;
 mod pool;
 mod result;
@@ -32,8 +35,10 @@ mod server;
 mod stdio;
 #[cfg(test)]
 mod tests;
+mod told;
 mod tool;
 
+pub use oauth::{ClientAuth, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host};
 pub use options::{PerTenant, ServerLocation, ServerOptions};
 pub use secrets::SecretFile;
 pub use server::McpServer;

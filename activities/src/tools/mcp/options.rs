@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use everturn_supervisor::launch::Launch;
 
-use super::secrets::SecretFile;
+use super::{oauth::OAuthOptions, secrets::SecretFile};
 use crate::tools::{Asker, Effect};
 
 /// The key of `effects` for all tools that are not named there.
@@ -119,6 +119,8 @@ pub enum ServerLocation {
         headers: Vec<(String, String)>,
         /// Headers whose values are in files.
         header_files: Vec<(String, SecretFile)>,
+        /// How tokens for it are asked for; `None`: it wants none, or has one among its headers.
+        oauth: Option<OAuthOptions>,
     },
 }
 
@@ -149,11 +151,13 @@ impl fmt::Debug for ServerLocation {
                 url,
                 headers,
                 header_files,
+                oauth,
             } => f
                 .debug_struct("Url")
                 .field("url", url)
                 .field("headers", &names(headers))
                 .field("header_files", header_files)
+                .field("oauth", oauth)
                 .finish(),
         }
     }
@@ -178,6 +182,7 @@ mod tests {
             url: "https://example.com/mcp".into(),
             headers,
             header_files: Vec::new(),
+            oauth: None,
         };
         let shown = format!("{command:?} {url:?}");
         assert!(

@@ -13,12 +13,19 @@ use futures::future::join_all;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::{catalog, link::Link, options::ServerOptions};
-use crate::tools::ToolError;
+use super::{
+    catalog,
+    link::Link,
+    oauth::Access,
+    options::{ServerLocation, ServerOptions},
+};
+use crate::{egress::Egress, tools::ToolError};
 
 /// The links to one server.
 pub(super) struct Pool {
     options: ServerOptions,
+    /// Asks for tokens.
+    egress: Egress,
     links: Mutex<Links>,
     /// Links that close.
     closing: TaskTracker,
@@ -53,9 +60,10 @@ impl Held {
 }
 
 impl Pool {
-    pub(super) fn new(options: ServerOptions) -> Arc<Self> {
+    pub(super) fn new(options: ServerOptions, egress: Egress) -> Arc<Self> {
         Arc::new(Self {
             options,
+            egress,
             links: Mutex::default(),
             closing: TaskTracker::new(),
         })
@@ -84,7 +92,7 @@ impl Pool {
             ..self.options.clone()
         };
         let held = Held {
-            link: Link::new(options, catalog::tools),
+            link: self.new_link(options),
             lease: Lease::default(),
             last_used: Instant::now(),
         };
@@ -100,6 +108,18 @@ impl Pool {
         }
         links.held.insert(key, held);
         Ok(used)
+    }
+
+    fn new_link(&self, options: ServerOptions) -> Arc<Link> {
+        let oauth = match &options.location {
+            ServerLocation::Url { oauth, .. } => oauth.clone(),
+            ServerLocation::Command { .. } => None,
+        };
+        let access = oauth.map(|oauth| {
+            let tenant_id = options.tenant_id.clone();
+            Arc::new(Access::new(oauth, tenant_id, self.egress.clone()))
+        });
+        Link::new(options, access, catalog::tools)
     }
 
     /// Makes room for one more link: the one that was not used for longest is closed, if nobody uses it.
@@ -187,22 +207,24 @@ async fn keep(pool: Weak<Pool>, key: LinkOf, link: Weak<Link>, idle: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::mcp::options::{PerTenant, ServerLocation};
+    use crate::tools::{mcp::options::PerTenant, testing::egress};
 
     fn pool(max_connections: usize, idle: Duration) -> Arc<Pool> {
         let location = ServerLocation::Url {
             url: "http://localhost:9/".into(),
             headers: Vec::new(),
             header_files: Vec::new(),
+            oauth: None,
         };
         let limits = PerTenant {
             max_connections,
             idle,
         };
-        Pool::new(ServerOptions {
+        let options = ServerOptions {
             per_tenant: Some(limits),
             ..ServerOptions::new("web", location)
-        })
+        };
+        Pool::new(options, egress())
     }
 
     fn tenants(pool: &Pool) -> Vec<String> {
@@ -260,10 +282,11 @@ mod tests {
 
     #[tokio::test]
     async fn all_share_one_link_unless_it_is_wanted_otherwise() {
-        let pool = Pool::new(ServerOptions {
+        let options = ServerOptions {
             per_tenant: None,
             ..pool(1, Duration::from_secs(1)).options.clone()
-        });
+        };
+        let pool = Pool::new(options, egress());
         let (a, b) = (pool.link("a").unwrap(), pool.link("b").unwrap());
         assert!(Arc::ptr_eq(&a.0, &b.0));
     }

@@ -9,8 +9,11 @@ use super::{
     options::ServerOptions,
     pool::{Lease, Pool},
 };
-use crate::tools::{
-    Asker, CheckedTool, Tool, ToolContext, ToolError, ToolOrigin, ToolSet, ToolSource, ToolSpec,
+use crate::{
+    egress::Egress,
+    tools::{
+        Asker, CheckedTool, Tool, ToolContext, ToolError, ToolOrigin, ToolSet, ToolSource, ToolSpec,
+    },
 };
 
 /// An MCP server as a source of tools.
@@ -19,10 +22,10 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// A server that is not connected to before it is needed.
-    pub fn new(options: ServerOptions) -> Self {
+    /// A server that is not connected to before it is needed. Its tokens, where it wants any, are asked for through `egress`.
+    pub fn new(options: ServerOptions, egress: Egress) -> Self {
         Self {
-            pool: Pool::new(options),
+            pool: Pool::new(options, egress),
         }
     }
 }

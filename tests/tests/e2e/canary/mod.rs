@@ -1,6 +1,7 @@
 //! Secrets are nowhere but in the requests to whom they are for: not in the database, in Redis, in histories, logs, streams,
 //! answers of the gateway or metrics, whatever their receiver makes of them.
 
+mod oauth;
 mod providers;
 mod tools;
 

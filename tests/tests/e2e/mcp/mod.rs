@@ -1,5 +1,6 @@
 //! Tools of MCP servers of other projects, in whole turns, and what happens when a server misbehaves or dies.
 
+pub(crate) mod oauth;
 mod over_url;
 mod reference;
 mod tenants;

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use everturn_activities::tools::{
     Effect,
-    mcp::{PerTenant, SecretFile, ServerLocation},
+    mcp::{
+        ClientAuth, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation, TokenSource,
+    },
 };
 
 use super::PROVIDER;
@@ -165,4 +167,100 @@ fn a_server_may_have_a_connection_for_each_tenant() {
         let message = error(&format!("[mcp.notes]\ncommand = [\"notes\"]\n{more}\n"));
         assert!(message.contains(expected), "{more}: {message}");
     }
+}
+
+/// A server with this table of OAuth, and more of its own.
+fn with_oauth(server: &str, oauth: &str) -> String {
+    format!("[mcp.web]\nurl = \"https://h/mcp\"\n{server}\n[mcp.web.oauth]\n{oauth}\n")
+}
+
+fn oauth(text: &str) -> OAuthOptions {
+    let servers = parse(text).unwrap().mcp;
+    match &servers[0].location {
+        ServerLocation::Url { oauth, .. } => oauth.clone().unwrap(),
+        ServerLocation::Command { .. } => panic!("{servers:?}"),
+    }
+}
+
+#[test]
+fn tokens_are_asked_for_as_is_written() {
+    let client = "client_id = \"c\"\nclient_secret_env = \"TOKEN\"";
+    let text = with_oauth(
+        "",
+        &format!("issuer = \"https://login/acme\"\n{client}\nscopes = [\"a:b\"]"),
+    );
+    let read = oauth(&text);
+    assert_eq!(read.server.as_str(), "https://h/mcp");
+    assert_eq!(
+        read.issuer,
+        TokenSource::Issuer("https://login/acme".into())
+    );
+    assert!(matches!(&read.client_secret, SecretSource::Value(secret) if secret == "secret"));
+    assert_eq!(read.scopes, Some(vec!["a:b".to_owned()]));
+    assert!(!format!("{read:?}").contains("\"secret\""), "{read:?}");
+    let post = "token_url = \"https://login/t\"\nclient_auth = \"client_secret_post\"\nclient_id_env = \"KEY\"\n\
+                client_secret_file = \"/run/{tenant}/secret\"";
+    let read = oauth(&with_oauth("per = \"tenant\"", post));
+    let endpoint = TokenSource::Endpoint {
+        url: "https://login/t".parse().unwrap(),
+        method: ClientAuth::Post,
+    };
+    assert_eq!((read.issuer, read.scopes), (endpoint, None));
+    assert!(matches!(&read.client_secret, SecretSource::File(file) if file.is_per_tenant()));
+}
+
+/// The lines of a table: those of these names, and others as they are.
+fn lines(text: &str) -> String {
+    let line = |part: &str| match part {
+        "ISSUER" => "issuer = \"https://login\"".to_owned(),
+        "ID" => "client_id = \"c\"".to_owned(),
+        "SECRET" => "client_secret_env = \"TOKEN\"".to_owned(),
+        other => other.replace('\'', "\""),
+    };
+    text.split("; ").map(|part| line(part) + "\n").collect()
+}
+
+#[test]
+fn what_is_wrong_with_oauth_is_said() {
+    let issuer = "either an `issuer`";
+    let id = "one of `client_id`";
+    for (table, expected) in [
+        ("ID; SECRET", issuer),
+        ("ISSUER; ID; SECRET; token_url = 'https://login/t'", issuer),
+        ("issuer = 'http://login'; ID; SECRET", "`issuer` must be an"),
+        (
+            "token_url = 'ftp://h'; ID; SECRET",
+            "`token_url` must be an",
+        ),
+        ("issuer = 'https://login?a'; ID; SECRET", "has no query"),
+        ("ISSUER; SECRET", id),
+        ("ISSUER; ID; client_id_env = 'KEY'; SECRET", id),
+        ("ISSUER; ID", "either a `client_secret_env` or"),
+        ("ISSUER; ID; client_secret_env = 'hunter2'", "not values"),
+        (
+            "ISSUER; ID; client_secret_env = 'NONE'",
+            "NONE named by `client_secret_env`",
+        ),
+        (
+            "ISSUER; ID; client_secret_file = '/{tenant}'",
+            "`{tenant}` in `client_secret_file` needs",
+        ),
+        ("ISSUER; ID; SECRET; scopes = ['a b']", "a scope is a word"),
+        (
+            "ISSUER; ID; SECRET; client_auth = 'client_secret_post'",
+            "belongs to a `token_url`",
+        ),
+        ("ISSUER; ID; SECRET; secret = 'x'", "unknown field"),
+    ] {
+        let message = error(&with_oauth("", &lines(table)));
+        assert!(message.contains(expected), "{table}: {message}");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+    let whole = lines("ISSUER; ID; SECRET");
+    let two = with_oauth("headers_env = {Authorization = \"TOKEN\"}", &whole);
+    assert!(error(&two).contains("and not both"));
+    let plain = with_oauth("", &whole).replace("https://h/mcp", "http://h/mcp");
+    assert!(error(&plain).contains("with `oauth`, `url` must be an https URL"));
+    let program = format!("[mcp.a]\ncommand = [\"x\"]\n[mcp.a.oauth]\n{whole}");
+    assert!(error(&program).contains("`oauth` belongs to a server with a `url`"));
 }

@@ -9,20 +9,24 @@ use serde_json::{Value, json};
 
 use self::server::{Refusal, Server};
 use super::{McpServer, ServerLocation, ServerOptions, options::ALL_TOOLS};
-use crate::tools::{Effect, ToolError, ToolSource, testing::context};
+use crate::tools::{
+    Effect, ToolError, ToolSource,
+    testing::{context, egress},
+};
 
 /// The client of a server, as one worker has it.
 fn client(server: &Server, effect: Effect) -> McpServer {
-    let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let location = ServerLocation::Url {
         url: server.url(),
         headers: Vec::new(),
         header_files: Vec::new(),
+        oauth: None,
     };
-    McpServer::new(ServerOptions {
+    let options = ServerOptions {
         effects: BTreeMap::from([(ALL_TOOLS.to_owned(), effect)]),
         ..ServerOptions::new("web", location)
-    })
+    };
+    McpServer::new(options, egress())
 }
 
 async fn call(client: &McpServer, input: Value) -> Result<Value, ToolError> {

@@ -1,21 +1,23 @@
 //! `[mcp.NAME]`: servers whose tools agents may use.
+//!
+//! - `oauth`: `[mcp.NAME.oauth]`, how tokens for a server are asked for
+//! - `per`: who shares a connection, and the files of tenants
 
-use std::{
-    collections::BTreeMap,
-    ops::RangeInclusive,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+mod oauth;
+mod per;
+
+use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use everturn_activities::tools::{
     Effect,
-    mcp::{PerTenant, SecretFile, ServerLocation, ServerOptions},
+    mcp::{OAuthOptions, PerTenant, SecretFile, ServerLocation, ServerOptions},
     names as tool_names, skills,
 };
 use everturn_supervisor::launch::Launch;
 use serde::Deserialize;
 use toml::Spanned;
 
+use self::{oauth::OAuthTable, per::PerWord};
 use crate::config::{
     checker::{Checker, SECOND},
     names::Names,
@@ -61,15 +63,7 @@ pub(in crate::config) struct McpTable {
     max_tools: Option<Spanned<usize>>,
     max_concurrent_calls: Option<Spanned<usize>>,
     process: Option<Spanned<ProcessTable>>,
-}
-
-/// Who shares a connection.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum PerWord {
-    #[default]
-    Worker,
-    Tenant,
+    oauth: Option<Spanned<OAuthTable>>,
 }
 
 pub(in crate::config) fn check(
@@ -166,7 +160,7 @@ impl McpTable {
         None
     }
 
-    /// Values that are in files. Only connections of tenants have files of tenants.
+    /// Values that are in files.
     fn files(
         &self,
         key: &str,
@@ -175,15 +169,7 @@ impl McpTable {
     ) -> Vec<(String, SecretFile)> {
         let mut files = Vec::new();
         for (name, path) in table {
-            let beside = check.path_beside_file(Path::new(path.get_ref()));
-            let file = SecretFile::new(beside.display().to_string());
-            if file.is_per_tenant() && self.per != PerWord::Tenant {
-                check.wrong(
-                    path,
-                    format!("`{{tenant}}` in `{key}` needs `per = \"tenant\"`"),
-                );
-            }
-            files.push((name.get_ref().clone(), file));
+            files.push((name.get_ref().clone(), self.per.file(key, path, check)));
         }
         files
     }
@@ -222,6 +208,9 @@ impl McpTable {
         }
         for header in self.headers_file.keys() {
             check.wrong(header, "`headers_file` belongs to a server with a `url`");
+        }
+        if let Some(table) = &self.oauth {
+            check.wrong(table, "`oauth` belongs to a server with a `url`");
         }
         let rules = self
             .process
@@ -262,7 +251,21 @@ impl McpTable {
             url: url.get_ref().clone(),
             headers: self.headers_env.iter().filter_map(header).collect(),
             header_files: self.files("headers_file", &self.headers_file, check),
+            oauth: self.oauth(url, check),
         }
+    }
+
+    /// How tokens are asked for.
+    fn oauth(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> Option<OAuthOptions> {
+        let table = self.oauth.as_ref()?;
+        let names = self.headers_env.keys().chain(self.headers_file.keys());
+        for name in names.filter(|name| name.get_ref().eq_ignore_ascii_case("authorization")) {
+            check.wrong(
+                name,
+                "a server has `oauth` or a header `authorization`, and not both",
+            );
+        }
+        table.get_ref().check(table, url, self.per, check)
     }
 }
 

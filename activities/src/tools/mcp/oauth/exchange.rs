@@ -1,0 +1,80 @@
+//! Sends what is asked of servers and authorization servers: within limits of size and time, by the rules of `[egress]`, and
+//! never to where a redirect leads.
+
+use std::time::Duration;
+
+use reqwest::{
+    Method, StatusCode, Url,
+    header::{ACCEPT, HeaderMap, HeaderValue},
+};
+
+use super::error::AccessError;
+use crate::egress::{Egress, Incoming, Outgoing};
+
+/// One question and its answer. Callers wait for all of them together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Metadata and tokens have a few KB.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// Asks for a document. `None` when there is none here.
+pub(super) async fn document(
+    egress: &Egress,
+    url: &Url,
+    configured: Option<&Url>,
+) -> Result<Option<Vec<u8>>, AccessError> {
+    let answer = send(egress, request(Method::GET, url), configured).await?;
+    if answer.status.is_success() {
+        return Ok(Some(answer.body));
+    }
+    let is_absent = answer.status.is_client_error()
+        && !matches!(
+            answer.status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+        );
+    if is_absent {
+        Ok(None)
+    } else {
+        Err(unexpected(&answer))
+    }
+}
+
+/// A request without a body, which takes JSON.
+pub(super) fn request(method: Method, url: &Url) -> Outgoing {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    Outgoing {
+        method,
+        url: url.clone(),
+        headers,
+        signer: None,
+        body: None,
+        timeout: TIMEOUT,
+        max_response_bytes: MAX_BYTES,
+    }
+}
+
+/// Sends a request. An address at the origin of `configured` need not be allowed: the operator has named it.
+pub(super) async fn send(
+    egress: &Egress,
+    request: Outgoing,
+    configured: Option<&Url>,
+) -> Result<Incoming, AccessError> {
+    let answer = egress.send_directly(&request, configured).await;
+    let answer = answer.map_err(|error| AccessError::unanswered(&error))?;
+    if answer.is_cut {
+        return Err(AccessError::Unavailable(format!(
+            "its answer has more than {MAX_BYTES} bytes"
+        )));
+    }
+    Ok(answer)
+}
+
+/// An answer that says nothing about the question.
+pub(super) fn unexpected(answer: &Incoming) -> AccessError {
+    let status = answer.status.as_u16();
+    AccessError::Unavailable(if answer.status.is_redirection() {
+        format!("it answered with {status}, and redirects are not followed")
+    } else {
+        format!("it answered with {status}")
+    })
+}

@@ -1,0 +1,316 @@
+//! What a server says of its authorization (RFC 9728), what an authorization server says of itself (RFC 8414, OpenID
+//! Discovery), and what of it is believed.
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::{
+    challenge,
+    error::AccessError,
+    options::{ClientAuth, is_private_to_its_host},
+};
+
+/// A server as the resource that tokens are for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Resource {
+    /// Its identifier, which tokens are bound to.
+    pub(super) id: String,
+    /// The scopes that it knows.
+    pub(super) scopes: Vec<String>,
+}
+
+/// Where tokens come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TokenEndpoint {
+    pub(super) url: Url,
+    pub(super) method: ClientAuth,
+}
+
+#[derive(Deserialize)]
+struct WrittenResource {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct WrittenServer {
+    issuer: String,
+    token_endpoint: String,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+}
+
+/// Where a server's metadata may be, when it does not say: below its path, then at its root.
+pub(super) fn places_of_resource(server: &Url) -> Vec<Url> {
+    let path = server.path().trim_end_matches('/');
+    let mut places = vec![at(
+        server,
+        &format!("/.well-known/oauth-protected-resource{path}"),
+    )];
+    if !path.is_empty() {
+        places.push(at(server, "/.well-known/oauth-protected-resource"));
+    }
+    places
+}
+
+/// Where the metadata of an authorization server may be, in the order of the specification of MCP.
+pub(super) fn places_of_issuer(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut paths = vec![
+        format!("/.well-known/oauth-authorization-server{path}"),
+        format!("/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        paths.push(format!("{path}/.well-known/openid-configuration"));
+    }
+    paths.iter().map(|path| at(issuer, path)).collect()
+}
+
+fn at(url: &Url, path: &str) -> Url {
+    let mut place = url.clone();
+    place.set_path(path);
+    place.set_query(None);
+    place.set_fragment(None);
+    place
+}
+
+/// Reads a URL that somebody else has written, to which something will be sent.
+pub(super) fn checked_url(what: &str, text: &str) -> Result<Url, AccessError> {
+    let url = text.parse::<Url>().ok();
+    url.filter(is_private_to_its_host).ok_or_else(|| {
+        AccessError::Metadata(format!(
+            "{what} is refused: it is no https URL without a user and a fragment (http is for loopback alone)"
+        ))
+    })
+}
+
+/// Reads the metadata of a server. It must be that of this server, and name the issuer that the client's secret is for.
+pub(super) fn resource(body: &[u8], server: &Url, issuer: &str) -> Result<Resource, AccessError> {
+    let refused =
+        |why: &str| AccessError::Metadata(format!("the metadata of the server is refused: {why}"));
+    let written: WrittenResource = serde_json::from_slice(body)
+        .map_err(|_| refused("it is not that of a protected resource (RFC 9728)"))?;
+    if !is_of(&written.resource, server) {
+        return Err(refused(
+            "its `resource` is another one than the `url` of this server, so its tokens would be for somebody else",
+        ));
+    }
+    let mut issuers = written.authorization_servers.iter();
+    if !issuers.any(|named| is_same_issuer(named, issuer)) {
+        return Err(refused(
+            "it does not name the configured `issuer` among its authorization servers, so the client's secret stays here",
+        ));
+    }
+    let scopes = challenge::scopes(&written.scopes_supported.join(" "));
+    Ok(Resource {
+        id: written.resource,
+        scopes: scopes.unwrap_or_default(),
+    })
+}
+
+/// True when the resource is the server, or a part of its origin that the server is in: `https://h` for `https://h/mcp`.
+fn is_of(resource: &str, server: &Url) -> bool {
+    let Ok(resource) = resource.parse::<Url>() else {
+        return false;
+    };
+    if resource == *server {
+        return true;
+    }
+    let path = resource.path().trim_end_matches('/');
+    let is_above = server
+        .path()
+        .strip_prefix(path)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_private_to_its_host(&resource)
+        && resource.origin() == server.origin()
+        && resource.query().is_none()
+        && is_above
+}
+
+/// Reads the metadata of an authorization server, which must be the one that was asked.
+pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint, AccessError> {
+    let refused = |why: &str| {
+        AccessError::Metadata(format!(
+            "the metadata of the authorization server is refused: {why}"
+        ))
+    };
+    let written: WrittenServer = serde_json::from_slice(body)
+        .map_err(|_| refused("it is not that of an authorization server (RFC 8414)"))?;
+    if !is_same_issuer(&written.issuer, issuer) {
+        return Err(refused(
+            "its `issuer` is another one than the configured one",
+        ));
+    }
+    let url = checked_url("the token endpoint", &written.token_endpoint)?;
+    let method = match written.token_endpoint_auth_methods_supported {
+        None => ClientAuth::Basic,
+        Some(methods) if methods.iter().any(|it| it == "client_secret_basic") => ClientAuth::Basic,
+        Some(methods) if methods.iter().any(|it| it == "client_secret_post") => ClientAuth::Post,
+        Some(_) => {
+            return Err(refused(
+                "it takes neither `client_secret_basic` nor `client_secret_post`",
+            ));
+        }
+    };
+    Ok(TokenEndpoint { url, method })
+}
+
+/// True for the same identifier. The slash of an empty path need not be written.
+fn is_same_issuer(one: &str, other: &str) -> bool {
+    let is_root = |text: &str| text.parse::<Url>().is_ok_and(|url| url.path() == "/");
+    one == other
+        || (is_root(one)
+            && is_root(other)
+            && one.trim_end_matches('/') == other.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ISSUER: &str = "https://login.example.com/acme";
+
+    fn server() -> Url {
+        "https://h.example.com/v1/mcp".parse().unwrap()
+    }
+
+    fn texts(places: &[Url]) -> Vec<&str> {
+        places.iter().map(Url::as_str).collect()
+    }
+
+    #[test]
+    fn metadata_is_looked_for_where_the_standards_say() {
+        assert_eq!(
+            texts(&places_of_resource(&server())),
+            [
+                "https://h.example.com/.well-known/oauth-protected-resource/v1/mcp",
+                "https://h.example.com/.well-known/oauth-protected-resource",
+            ]
+        );
+        let root = "https://h.example.com:8443/?a=b".parse().unwrap();
+        assert_eq!(
+            texts(&places_of_resource(&root)),
+            ["https://h.example.com:8443/.well-known/oauth-protected-resource"]
+        );
+        assert_eq!(
+            texts(&places_of_issuer(&ISSUER.parse().unwrap())),
+            [
+                "https://login.example.com/.well-known/oauth-authorization-server/acme",
+                "https://login.example.com/.well-known/openid-configuration/acme",
+                "https://login.example.com/acme/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(places_of_issuer(&root).len(), 2);
+    }
+
+    fn read(resource_id: &str, issuers: &Value) -> Result<Resource, AccessError> {
+        let body = json!({"resource": resource_id, "authorization_servers": issuers, "scopes_supported": ["a", "b"]});
+        resource(body.to_string().as_bytes(), &server(), ISSUER)
+    }
+
+    #[test]
+    fn a_server_speaks_for_itself_alone() {
+        let issuers = json!(["https://other.example.com", ISSUER]);
+        for own in [
+            "https://h.example.com/v1/mcp",
+            "https://h.example.com/v1",
+            "https://h.example.com",
+        ] {
+            let expected = Resource {
+                id: own.to_owned(),
+                scopes: vec!["a".into(), "b".into()],
+            };
+            assert_eq!(read(own, &issuers).unwrap(), expected);
+        }
+        for foreign in [
+            "https://other.example.com/v1/mcp",
+            "http://h.example.com/v1/mcp",
+            "https://h.example.com:444/v1/mcp",
+            "https://h.example.com/v1/mcp/deeper",
+            "https://h.example.com/v",
+            "https://h.example.com/v1/mcp?x=y",
+            "https://h.example.com@other.example.com/v1/mcp",
+            "h.example.com",
+            "",
+        ] {
+            let error = read(foreign, &issuers).unwrap_err();
+            assert_eq!(error.code(), "mcp_metadata_refused", "{foreign}");
+        }
+    }
+
+    #[test]
+    fn the_secret_is_for_one_issuer() {
+        for issuers in [
+            json!([]),
+            json!(["https://attacker.example.com"]),
+            json!(["https://login.example.com"]),
+            json!(["https://login.example.com/acme/"]),
+        ] {
+            let error = read("https://h.example.com/v1/mcp", &issuers).unwrap_err();
+            assert!(error.to_string().contains("secret stays here"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_authorization_server_is_the_one_that_was_asked() {
+        let read = |issuer: &str, endpoint: &str, methods: Value| {
+            let body = json!({"issuer": issuer, "token_endpoint": endpoint,
+                "token_endpoint_auth_methods_supported": methods});
+            token_endpoint(body.to_string().as_bytes(), ISSUER)
+        };
+        let endpoint = "https://tokens.example.com/t";
+        let basic = read(ISSUER, endpoint, Value::Null).unwrap();
+        assert_eq!(
+            (basic.url.as_str(), basic.method),
+            (endpoint, ClientAuth::Basic)
+        );
+        let both = json!(["client_secret_post", "client_secret_basic"]);
+        assert_eq!(
+            read(ISSUER, endpoint, both).unwrap().method,
+            ClientAuth::Basic
+        );
+        let post = json!(["client_secret_post"]);
+        assert_eq!(
+            read(ISSUER, endpoint, post).unwrap().method,
+            ClientAuth::Post
+        );
+        for (issuer, endpoint, methods) in [
+            ("https://login.example.com", endpoint, Value::Null),
+            (ISSUER, "http://tokens.example.com/t", Value::Null),
+            (ISSUER, "/t", Value::Null),
+            (ISSUER, endpoint, json!(["private_key_jwt"])),
+        ] {
+            let error = read(issuer, endpoint, methods).unwrap_err();
+            assert_eq!(error.code(), "mcp_metadata_refused");
+        }
+        assert!(
+            is_same_issuer("https://a/", "https://a")
+                && !is_same_issuer("https://a//", "https://a")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_metadata_is_of_this_server_and_issuer_or_refused(
+            body in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,60}", named in any::<bool>(),
+        ) {
+            let _refused = resource(&body, &server(), ISSUER).unwrap_err();
+            let _refused = token_endpoint(&body, ISSUER).unwrap_err();
+            let issuer = if named { ISSUER } else { text.as_str() };
+            let written = json!({"resource": text, "authorization_servers": [issuer], "scopes_supported": [text]});
+            if let Ok(read) = resource(written.to_string().as_bytes(), &server(), ISSUER) {
+                prop_assert_eq!(read.id.parse::<Url>().unwrap().origin(), server().origin());
+                prop_assert!(named);
+            }
+            let written = json!({"issuer": issuer, "token_endpoint": text});
+            if let Ok(read) = token_endpoint(written.to_string().as_bytes(), ISSUER) {
+                prop_assert!(named && is_private_to_its_host(&read.url));
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! A hostile tenant beside another one: how long the turns of the other one take, and how long its tokens, while the hostile one
+//! does all that it can. What a gateway holds meanwhile has a limit, and nothing restarts.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    pin::pin,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use everturn_client::GatewayClient;
+use everturn_tests::{
+    KnownFrame,
+    append::Appender,
+    backends::Backends,
+    crowd::{ages, allow_streams},
+    hostile::{Attack, Force, Target},
+    model::{Model, Reply},
+    stack::{Process, Stack},
+    temporal::Temporal,
+};
+use futures::{StreamExt, stream};
+use tokio::process::{Child, Command};
+
+use crate::{
+    measure::{Latencies, Report, Samples, float},
+    world,
+};
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Turns of the other tenant, alone and beside the attack.
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(4..=10_000))]
+    turns: u32,
+    /// Turns of the other tenant at the same time.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
+    at_once: u32,
+    /// Requests of each kind in a second that the hostile tenant sends.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rate: u32,
+    /// Connections of each kind that it holds.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=4_000))]
+    connections: u32,
+    /// Turns of the hostile tenant that may run or wait.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    concurrent_turns: u32,
+    /// Requests in a second that a tenant may send.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    allowed_rate: u32,
+}
+
+const MIB: usize = 1024 * 1024;
+/// What the gateway may hold for all tenants, and for one.
+const ALL: usize = 96;
+const OF_TENANT: usize = 48;
+/// What a gateway needs beside that, by docs/configuration.md: itself, and each open stream.
+const BESIDE: usize = 100;
+const OF_STREAM: usize = 40 * 1024;
+/// Events that the hostile tenant reads again and again: a page of the largest size.
+const EVENTS: usize = 16;
+const EVENT: usize = 256 * 1024;
+/// The answers of the other tenant's model: tokens, and the time between two.
+const TOKENS: usize = 40;
+const PACE: Duration = Duration::from_millis(25);
+/// The variable with the key of the process that attacks.
+const KEY: &str = "HOSTILE_KEY";
+/// The time that the attack has before anything is measured.
+const HEAD_START: Duration = Duration::from_secs(5);
+
+/// Runs the case.
+pub(crate) async fn run(options: &Options) -> Report {
+    allow_streams(4 * options.connections as usize + 1000);
+    let model = Model::start(|_| Reply::stamps(TOKENS, PACE)).await;
+    model.keep_no_bodies();
+    let temporal = Temporal::fair().await.lasting();
+    let backends = Backends::measured(false).await;
+    let stack = Stack::of(temporal, backends, model, "tools = []\n").with_gateways(1);
+    stack.configure(&limits(options));
+    let gateway = stack.gateway_on(0, &[]).await;
+    let worker = stack.spawn(&["worker"], "worker", &[]);
+    let quiet = key(&stack, "quiet").await;
+    let quiet = GatewayClient::with_token(&stack.gateway_url(0), Some(&quiet)).unwrap();
+    let _warm = turns(&quiet, options.at_once * 2, options.at_once).await;
+    let alone = turns(&quiet, options.turns, options.at_once).await;
+    let before = gateway.peak_memory_bytes();
+    let force = Force {
+        requests_per_second: options.rate,
+        connections: options.connections as usize,
+    };
+    let attack = attacking(&target(&stack).await, force);
+    tokio::time::sleep(HEAD_START).await;
+    let beside = turns(&quiet, options.turns, options.at_once).await;
+    let mut samples = Samples::default();
+    tell_attack(attack, &mut samples).await;
+    let peak = gateway.peak_memory_bytes();
+    samples.add("gateway_peak_mib", float(peak) / 1024.0 / 1024.0);
+    let grown = usize::try_from(peak.saturating_sub(before)).unwrap() / MIB;
+    let allowed = ALL + BESIDE + options.connections as usize * OF_STREAM / MIB;
+    compared(&alone, &beside, samples)
+        .expect(
+            grown <= allowed,
+            format!("the gateway grew by {grown} MiB, and {allowed} are allowed"),
+        )
+        .expect(all_run(&[&gateway, &worker]), "a process has ended")
+}
+
+/// The report of the turns without the attack, and of those beside it.
+fn compared(alone: &Took, beside: &Took, mut samples: Samples) -> Report {
+    alone.tell("alone_", &mut samples);
+    beside.tell("beside_", &mut samples);
+    let ratios = [
+        ("turn", beside.turns_p99() / alone.turns_p99()),
+        ("token", beside.tokens_p99() / alone.tokens_p99()),
+    ];
+    for (name, ratio) in ratios {
+        samples.add(format!("{name}_p99_ratio"), ratio);
+    }
+    let report = Report::of("hostile", samples);
+    ratios.into_iter().fold(report, |report, (name, ratio)| {
+        report.expect(
+            ratio <= 2.0,
+            format!("the 99th percentile of a {name} is {ratio:.2} times that without the attack"),
+        )
+    })
+}
+
+/// Starts the attack, in a process of its own: what measures must not wait for it.
+fn attacking(target: &Target, force: Force) -> Child {
+    let of_connections = force.connections.to_string();
+    let rate = force.requests_per_second.to_string();
+    let address = target.address.to_string();
+    Command::new(std::env::current_exe().unwrap())
+        .args(["attack", &address, &target.conversation])
+        .args([&rate, &of_connections])
+        .env(KEY, &target.key)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+/// Ends the attack, and tells what it was answered.
+async fn tell_attack(mut attack: Child, samples: &mut Samples) {
+    drop(attack.stdin.take());
+    let output = attack.wait_with_output().await.unwrap();
+    assert!(output.status.success(), "the attack has failed");
+    let said = String::from_utf8(output.stdout).unwrap();
+    print!("{said}");
+    for line in said.lines() {
+        let (name, count) = line.rsplit_once(' ').unwrap();
+        samples.add(
+            format!("attack_{}", name.replace(' ', "_")),
+            count.parse().unwrap(),
+        );
+    }
+}
+
+/// The process that attacks, until its standard input ends.
+#[derive(Debug, Args)]
+pub(crate) struct AttackOptions {
+    address: SocketAddr,
+    conversation: String,
+    rate: u32,
+    connections: usize,
+}
+
+/// Attacks, and prints how often each kind of request was answered with each status.
+pub(crate) async fn attack(options: &AttackOptions) -> anyhow::Result<()> {
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    allow_streams(4 * options.connections + 1000);
+    let target = Target {
+        address: options.address,
+        key: std::env::var(KEY)?,
+        conversation: options.conversation.clone(),
+    };
+    let force = Force {
+        requests_per_second: options.rate,
+        connections: options.connections,
+    };
+    let attack = Attack::begin(&target, force);
+    tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await?;
+    for ((kind, status), count) in attack.answers() {
+        println!("{kind} {status} {count}");
+    }
+    Ok(())
+}
+
+fn limits(options: &Options) -> String {
+    let (all, of_tenant) = (ALL * MIB, OF_TENANT * MIB);
+    let (rate, turns) = (options.allowed_rate, options.concurrent_turns);
+    format!(
+        "[auth]\nrequired = true\n[reconciler]\ngrace = \"1h\"\n[limits]\nmemory_bytes = {all}\n\
+         tenant_memory_bytes = {of_tenant}\nrequests_per_second = {rate}\nrequest_burst = {}\nopen_streams = 200\n\
+         concurrent_turns = {turns}\n",
+        rate * 2
+    )
+}
+
+async fn key(stack: &Stack, tenant: &str) -> String {
+    let command = ["keys", "create", "--tenant", tenant];
+    let output = stack.command(&command, &[]).output().await.unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// What the hostile tenant attacks with: a key, and a conversation that is as large as a page may be.
+async fn target(stack: &Stack) -> Target {
+    let store = stack.store().await;
+    let conversation = "loud".to_owned();
+    let appender = Appender::begin_for(&store, "loud", &conversation).await;
+    let event = "x".repeat(EVENT);
+    for _ in 0..EVENTS {
+        appender.append(&event).await;
+    }
+    Target {
+        address: ([127, 0, 0, 1], stack.gateway_port(0)).into(),
+        key: key(stack, "loud").await,
+        conversation,
+    }
+}
+
+/// True when each process is still there and no zombie.
+fn all_run(processes: &[&Process]) -> bool {
+    let runs = |id: &u32| {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.contains("State:") && !status.contains("State:\tZ")
+    };
+    let ids = processes.iter().map(|process| process.ids());
+    ids.flatten().filter(runs).count() >= processes.len()
+}
+
+/// How long turns took, and their tokens.
+#[derive(Default)]
+struct Took {
+    turns: Vec<Duration>,
+    tokens: Vec<Duration>,
+}
+
+impl Took {
+    fn tell(&self, prefix: &str, samples: &mut Samples) {
+        of(&self.turns).tell(&format!("{prefix}turn_"), samples);
+        of(&self.tokens).tell(&format!("{prefix}token_"), samples);
+    }
+
+    fn turns_p99(&self) -> f64 {
+        of(&self.turns).p99_ms()
+    }
+
+    fn tokens_p99(&self) -> f64 {
+        of(&self.tokens).p99_ms()
+    }
+}
+
+fn of(times: &[Duration]) -> Latencies {
+    let mut latencies = Latencies::default();
+    times.iter().for_each(|took| latencies.add(*took));
+    latencies
+}
+
+async fn turns(client: &GatewayClient, count: u32, at_once: u32) -> Took {
+    let turns = stream::iter(0..count).map(|_| turn(client));
+    let all = turns.buffer_unordered(at_once as usize);
+    all.fold(Took::default(), async |mut all, (turn, tokens)| {
+        all.turns.push(turn);
+        all.tokens.extend(tokens);
+        all
+    })
+    .await
+}
+
+/// Has a turn of which nothing is lost, and returns how long it took, and each of its tokens.
+async fn turn(client: &GatewayClient) -> (Duration, Vec<Duration>) {
+    let begun = Instant::now();
+    let conversation = client.create_conversation(None).await.unwrap();
+    let message = client.submit(&conversation, "Speak.", None).await.unwrap();
+    let followed = async {
+        let mut frames = pin!(client.follow(&conversation, 0));
+        let (mut tokens, mut last, mut whole) = (Vec::new(), 0, 0);
+        while let Some(frame) = frames.next().await {
+            if let Some(id) = frame.id {
+                assert_eq!(id, last + 1, "an event of {conversation} is missing");
+                last = id;
+            }
+            if frame.event == "text_delta" {
+                tokens.extend(ages(frame.data["text"].as_str().unwrap_or_default()));
+            }
+            if frame.event == "assistant_message" {
+                whole = ages(frame.data["content"].as_str().unwrap_or_default()).count();
+            }
+            if frame.ends_turn(&conversation, &message) {
+                assert_eq!((frame.event.as_str(), whole), ("complete", TOKENS));
+                break;
+            }
+        }
+        tokens
+    };
+    let tokens = tokio::time::timeout(world::TURN_LIMIT, followed).await;
+    let tokens = tokens.unwrap_or_else(|_| panic!("the turn of {conversation} has stalled"));
+    (begun.elapsed(), tokens)
+}
