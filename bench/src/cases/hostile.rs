@@ -256,7 +256,9 @@ impl Took {
 
 fn of(times: &[Duration]) -> Latencies {
     let mut latencies = Latencies::default();
-    times.iter().for_each(|took| latencies.add(*took));
+    for took in times {
+        latencies.add(*took);
+    }
     latencies
 }
 

@@ -120,7 +120,7 @@ pub enum ServerLocation {
         /// Headers whose values are in files.
         header_files: Vec<(String, SecretFile)>,
         /// How tokens for it are asked for; `None`: it wants none, or has one among its headers.
-        oauth: Option<OAuthOptions>,
+        oauth: Option<Box<OAuthOptions>>,
     },
 }
 

@@ -117,7 +117,7 @@ impl Pool {
         };
         let access = oauth.map(|oauth| {
             let tenant_id = options.tenant_id.clone();
-            Arc::new(Access::new(oauth, tenant_id, self.egress.clone()))
+            Arc::new(Access::new(*oauth, tenant_id, self.egress.clone()))
         });
         Link::new(options, access, catalog::tools)
     }

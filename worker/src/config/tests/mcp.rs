@@ -177,7 +177,7 @@ fn with_oauth(server: &str, oauth: &str) -> String {
 fn oauth(text: &str) -> OAuthOptions {
     let servers = parse(text).unwrap().mcp;
     match &servers[0].location {
-        ServerLocation::Url { oauth, .. } => oauth.clone().unwrap(),
+        ServerLocation::Url { oauth, .. } => *oauth.clone().unwrap(),
         ServerLocation::Command { .. } => panic!("{servers:?}"),
     }
 }

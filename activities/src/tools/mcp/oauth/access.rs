@@ -196,7 +196,7 @@ impl Access {
         }
         let asked_at = Instant::now();
         match self.request().await {
-            Ok((issued, client_secret)) => Ok(self.state().hold(issued, client_secret, asked_at)),
+            Ok((issued, client_secret)) => Ok(self.state().hold(issued, &client_secret, asked_at)),
             Err(error) => {
                 tracing::warn!(
                     server = %self.options.server.origin().ascii_serialization(),
@@ -294,14 +294,14 @@ impl Access {
 }
 
 impl State {
-    fn hold(&mut self, issued: Issued, client_secret: String, asked_at: Instant) -> Token {
+    fn hold(&mut self, issued: Issued, client_secret: &str, asked_at: Instant) -> Token {
         self.count += 1;
         self.given.push(issued.value.clone());
         if self.given.len() > KNOWN_TOKENS {
             self.given.remove(0);
         }
-        let told = self.given.iter().chain([&client_secret]);
-        self.secrets = Secrets::of(told.map(String::as_str));
+        let told = self.given.iter().map(String::as_str);
+        self.secrets = Secrets::of(told.chain([client_secret]));
         let times = issued.lifetime.map(|lifetime| Times {
             renew: asked_at + lifetime - RENEW_BEFORE_END.min(lifetime / 5),
             end: asked_at + lifetime,

@@ -251,7 +251,7 @@ impl McpTable {
             url: url.get_ref().clone(),
             headers: self.headers_env.iter().filter_map(header).collect(),
             header_files: self.files("headers_file", &self.headers_file, check),
-            oauth: self.oauth(url, check),
+            oauth: self.oauth(url, check).map(Box::new),
         }
     }
 
