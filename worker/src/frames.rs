@@ -1,7 +1,40 @@
 //! What this release knows of the frames that a client gets.
 
+use std::collections::HashSet;
+
 use everturn_client::Frame;
 use everturn_proto::{ids, words::EventType};
+
+/// The turn of one message, as a client follows it from its beginning. It finds the turn's end without the id of the
+/// conversation, which clients know only in the default tenant.
+#[derive(Debug)]
+pub struct FollowedTurn {
+    message_id: String,
+    sub_agents: HashSet<String>,
+}
+
+impl FollowedTurn {
+    /// The turn that this message began.
+    pub fn of(message_id: &str) -> Self {
+        Self {
+            message_id: message_id.to_owned(),
+            sub_agents: HashSet::new(),
+        }
+    }
+
+    /// Takes the next frame. True for the event that ends the turn, and not for the end of a sub-agent or of another turn.
+    pub fn ends_with(&mut self, frame: &Frame) -> bool {
+        let event_type = frame.event_type();
+        let agent = frame.data["agent_execution_id"].as_str();
+        let agent = agent.unwrap_or_default();
+        if event_type == EventType::SubAgentStart {
+            self.sub_agents.insert(agent.to_owned());
+        }
+        event_type.ends_agent_execution()
+            && frame.data["message_id"] == self.message_id.as_str()
+            && !self.sub_agents.contains(agent)
+    }
+}
 
 /// What this release knows of a frame. A client of another release has only its words.
 pub trait KnownFrame {
@@ -33,5 +66,35 @@ impl KnownFrame for Frame {
         agent_execution
             .filter(|id| !id.is_empty())
             .is_none_or(|id| id == ids::root_execution_id(conversation_id, message_id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_with_its_own_end() {
+        let frame = |event: &str, message_id: &str, agent: Value| Frame {
+            id: None,
+            cursor: None,
+            event: event.to_owned(),
+            data: json!({"message_id": message_id, "agent_execution_id": agent}),
+        };
+        let mut turn = FollowedTurn::of("m");
+        for (event, message_id, agent) in [
+            ("complete", "before", json!("run_0")),
+            ("user_message", "m", json!("run_1")),
+            ("sub_agent_start", "m", json!("run_2")),
+            ("assistant_message", "m", json!("run_1")),
+            ("complete", "m", json!("run_2")),
+        ] {
+            assert!(!turn.ends_with(&frame(event, message_id, agent)), "{event}");
+        }
+        assert!(turn.ends_with(&frame("complete", "m", json!("run_1"))));
+        // Events from before there were sub-agents name no agent execution.
+        assert!(FollowedTurn::of("m").ends_with(&frame("error", "m", Value::Null)));
     }
 }

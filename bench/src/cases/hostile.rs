@@ -12,7 +12,7 @@ use std::{
 use clap::Args;
 use everturn_client::GatewayClient;
 use everturn_tests::{
-    KnownFrame,
+    FollowedTurn,
     append::Appender,
     backends::Backends,
     crowd::{ages, allow_streams},
@@ -279,6 +279,7 @@ async fn turn(client: &GatewayClient) -> (Duration, Vec<Duration>) {
     let conversation = client.create_conversation(None).await.unwrap();
     let message = client.submit(&conversation, "Speak.", None).await.unwrap();
     let followed = async {
+        let mut turn = FollowedTurn::of(&message);
         let mut frames = pin!(client.follow(&conversation, 0));
         let (mut tokens, mut last, mut whole) = (Vec::new(), 0, 0);
         while let Some(frame) = frames.next().await {
@@ -292,7 +293,7 @@ async fn turn(client: &GatewayClient) -> (Duration, Vec<Duration>) {
             if frame.event == "assistant_message" {
                 whole = ages(frame.data["content"].as_str().unwrap_or_default()).count();
             }
-            if frame.ends_turn(&conversation, &message) {
+            if turn.ends_with(&frame) {
                 assert_eq!((frame.event.as_str(), whole), ("complete", TOKENS));
                 break;
             }

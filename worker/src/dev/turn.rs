@@ -5,7 +5,10 @@ use futures::StreamExt;
 
 use everturn_client::GatewayClient;
 
-use crate::{frames::KnownFrame, show};
+use crate::{
+    frames::{FollowedTurn, KnownFrame},
+    show,
+};
 
 /// Runs one turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
 /// completed.
@@ -16,12 +19,13 @@ pub(crate) async fn run_and_print(
     let conversation_id = client.create_conversation(None).await?;
     println!("\nturn in conversation {conversation_id}\n");
     let message_id = client.submit(&conversation_id, message, None).await?;
+    let mut turn = FollowedTurn::of(&message_id);
     let mut frames = std::pin::pin!(client.follow(&conversation_id, 0));
     while let Some(frame) = frames.next().await {
         if let Some(line) = show::line(&frame) {
             println!("{line}");
         }
-        if frame.ends_turn(&conversation_id, &message_id) {
+        if turn.ends_with(&frame) {
             let is_complete = frame.event_type() == EventType::Complete;
             return Ok((conversation_id, is_complete));
         }
