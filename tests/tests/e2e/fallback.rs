@@ -126,7 +126,8 @@ async fn one_call_tries_a_model_that_was_left_alone() {
     });
     let stack = with_second(first.await, &second, "").await;
     stack.configure("[worker]\ncircuit = \"0s\"\n");
-    let (_worker, _gateway) = stack.start().await;
+    // Each worker remembers by itself which models it leaves alone.
+    let _running = stack.start_with_one_worker().await;
     for (turn, expected) in [[2, 1], [3, 2]].into_iter().enumerate() {
         let (conversation, _) = stack.ask(&format!("turn {turn}")).await;
         fell_back(&stack.ended(&conversation, 1).await, "llm_unavailable");

@@ -1,6 +1,8 @@
 //! The scope `admin`: nobody sees more of the audit trail, or of the keys, than they may, and no admin gives more than they
 //! have.
 
+use std::collections::BTreeSet;
+
 use everturn_tests::wait;
 use serde_json::{Value, json};
 
@@ -62,13 +64,17 @@ async fn nobody_sees_more_of_it_than_they_may() {
     assert_eq!(keys["keys"].as_array().unwrap().len(), 1, "{keys}");
 }
 
-/// Gateway and worker have told by which configuration they work.
+/// Gateways and workers have told by which configuration they work.
 async fn assert_is_loaded(of_all: &Api<'_>) {
-    wait::until("both have told their configuration", || async {
+    wait::until("both roles have told the same configuration", || async {
         let loaded = of_all.entries("&action=configuration_loaded").await;
-        let hashes: Vec<_> = loaded.iter().map(|it| &it["target"]["id"]).collect();
-        let is_hash = |hash: &&Value| hash.as_str().is_some_and(|text| text.len() == 64);
-        (hashes.len() == 2 && hashes[0] == hashes[1] && hashes.iter().all(is_hash)).then_some(())
+        let told = |field: &str, word: &str| {
+            let words = loaded.iter().filter_map(|it| it[field][word].as_str());
+            words.map(str::to_owned).collect::<BTreeSet<_>>()
+        };
+        let (roles, hashes) = (told("details", "role"), told("target", "id"));
+        let is_one_hash = hashes.len() == 1 && hashes.iter().all(|hash| hash.len() == 64);
+        (is_one_hash && roles.iter().eq(["gateway", "worker"])).then_some(())
     })
     .await;
 }
