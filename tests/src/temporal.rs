@@ -14,7 +14,7 @@ use everturn_test_servers::{
     server::ServerLocation,
     temporal_cluster::TemporalCluster,
 };
-use everturn_worker::dev::{TemporalOptions, TemporalServer};
+use everturn_worker::dev::{ServerLog, TemporalOptions, TemporalServer};
 use serde_json::Value;
 use temporalio_client::Client;
 use tokio::{net::TcpStream, sync::OnceCell};
@@ -92,7 +92,7 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
 }
 
 /// Starts a dev server that keeps everything in memory, or in a file. `dynamic_config` are settings, each `key=value`.
-fn dev_server(
+async fn dev_server(
     port: u16,
     metrics_port: Option<u16>,
     dynamic_config: Vec<String>,
@@ -103,12 +103,11 @@ fn dev_server(
         binary: binary(),
         port,
         database,
-        log,
         has_ui: false,
         dynamic_config,
         metrics_port,
     };
-    TemporalServer::start(&options).unwrap()
+    TemporalServer::start(&options, ServerLog::take(log).await.unwrap()).unwrap()
 }
 
 impl Temporal {
@@ -144,7 +143,7 @@ impl Temporal {
 
     async fn dev_of(dynamic_config: Vec<String>, database: Option<PathBuf>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
-        let server = dev_server(port, metrics_port, dynamic_config.clone(), database);
+        let server = dev_server(port, metrics_port, dynamic_config.clone(), database).await;
         let temporal = Self {
             port,
             metrics_port,
@@ -192,7 +191,8 @@ impl Temporal {
             self.metrics_port,
             self.dynamic_config.clone(),
             None,
-        );
+        )
+        .await;
         *self.dev_server().lock().unwrap() = Some(server);
         self.client().await;
     }

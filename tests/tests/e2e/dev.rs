@@ -1,6 +1,8 @@
 //! Tests of `everturn dev`, which is one process and its Temporal server.
 
-use std::{future::Future, process::Stdio};
+use std::{
+    fs::Permissions, future::Future, os::unix::fs::PermissionsExt, path::PathBuf, process::Stdio,
+};
 
 use everturn_client::{Frame, GatewayClient};
 use everturn_tests::{
@@ -9,6 +11,7 @@ use everturn_tests::{
     stack::{Process, Stack, binary, frames_until, ready},
     temporal, wait,
 };
+use everturn_worker::dev::TemporalServer;
 use serde_json::Value;
 use tokio::{net::TcpStream, process::Command};
 
@@ -16,28 +19,37 @@ use tokio::{net::TcpStream, process::Command};
 pub(crate) struct Dev {
     port: u16,
     temporal_port: u16,
+    temporal_binary: PathBuf,
     process: Option<Process>,
 }
 
 impl Dev {
     /// Starts `everturn dev` on the stack's data and configuration.
     pub(crate) async fn start(stack: &Stack) -> Self {
-        let dev = Self {
+        Self::new().start_again(stack).await
+    }
+
+    fn new() -> Self {
+        Self {
             port: temporal::free_port(),
             temporal_port: temporal::free_port(),
+            temporal_binary: temporal::binary(),
             process: None,
-        };
-        dev.start_again(stack).await
+        }
     }
 
     /// Starts `everturn dev` again, on the same data and the same ports.
     pub(crate) async fn start_again(mut self, stack: &Stack) -> Self {
+        self.spawn(stack);
+        ready(&self.url()).await;
+        self
+    }
+
+    fn spawn(&mut self, stack: &Stack) {
         let (listen, temporal_port) = (
             format!("127.0.0.1:{}", self.port),
             self.temporal_port.to_string(),
         );
-        let binary = temporal::binary();
-        let binary = binary.to_str().unwrap();
         let args = [
             "dev",
             "--listen",
@@ -45,11 +57,9 @@ impl Dev {
             "--temporal-port",
             &temporal_port,
             "--temporal-bin",
-            binary,
+            self.temporal_binary.to_str().unwrap(),
         ];
         self.process = Some(stack.spawn(&args, "dev", &[]));
-        ready(&self.url()).await;
-        self
     }
 
     pub(crate) fn url(&self) -> String {
@@ -83,8 +93,7 @@ impl Dev {
         .0
     }
 
-    /// Kills it with `kill -9`, and waits until its Temporal server has ended, too: one that is started meanwhile would use
-    /// that server.
+    /// Kills it with `kill -9`, and waits until its Temporal server has ended, too.
     pub(crate) async fn kill(&mut self) {
         self.process.take().unwrap().kill().await;
         let address = ("127.0.0.1", self.temporal_port);
@@ -223,13 +232,7 @@ async fn killed_and_started_again_it_finishes_the_turn() {
         .data["generation"]
         .as_u64()
         .unwrap();
-    dev.kill().await;
-    wait::until("its Temporal server is gone, too", || async {
-        processes_with(stack.directory().to_str().unwrap())
-            .is_empty()
-            .then_some(())
-    })
-    .await;
+    dev.process.take().unwrap().kill().await;
 
     let dev = dev.start_again(&stack).await;
     let frames = dev
@@ -253,6 +256,47 @@ async fn killed_and_started_again_it_finishes_the_turn() {
         generations.is_sorted() && generations.last() > Some(&first),
         "{generations:?} after {first}"
     );
+}
+
+/// A Temporal server that, told to end, waits until a file is there.
+const SLOW_SERVER: &str = r#"#!/bin/sh
+"$SERVER" "$@" &
+trap 'while ! [ -e may-end ]; do sleep 0.02; done; kill $!' TERM
+wait
+"#;
+
+/// The server ends a moment after the process that was killed. Here the moment is long, as on a busy machine.
+#[tokio::test]
+async fn started_again_at_once_it_does_not_take_the_server_that_ends() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    let mut dev = Dev::new();
+    let server = temporal::binary();
+    let program = SLOW_SERVER.replace("$SERVER", server.to_str().unwrap());
+    dev.temporal_binary = stack.path("slow-server");
+    std::fs::write(&dev.temporal_binary, program).unwrap();
+    std::fs::set_permissions(&dev.temporal_binary, Permissions::from_mode(0o755)).unwrap();
+    let mut dev = dev.start_again(&stack).await;
+    dev.process.take().unwrap().kill().await;
+
+    dev.spawn(&stack);
+    let log = stack.path("dev.log");
+    wait::until("the next process has begun", || async {
+        let log = std::fs::read_to_string(&log).unwrap();
+        (log.matches("everturn dev ·").count() == 2).then_some(())
+    })
+    .await;
+    assert!(TemporalServer::is_running(dev.temporal_port).await);
+    std::fs::write(stack.path("may-end"), "").unwrap();
+    ready(&dev.url()).await;
+    let conversation = dev.client().create_conversation(None).await.unwrap();
+    dev.frames_until(
+        &conversation,
+        || dev.submit(&conversation, "hello"),
+        "complete",
+    )
+    .await;
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(log.contains("end of the last Temporal server"), "{log}");
 }
 
 #[tokio::test]

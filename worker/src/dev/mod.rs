@@ -29,7 +29,7 @@ use crate::{
 
 use hints::Hints;
 use progress::Progress;
-pub use temporal_server::{TemporalOptions, TemporalServer};
+pub use temporal_server::{ServerLog, TemporalOptions, TemporalServer};
 
 /// Runs everything, with these tools besides the built-in ones, until Ctrl-C or until the one turn of `--once` has ended.
 pub async fn run(
@@ -79,21 +79,21 @@ async fn start_temporal(
     common: &Common,
     options: &DevOptions,
 ) -> anyhow::Result<Option<TemporalServer>> {
+    let data_dir = common.data_dir();
+    let log = ServerLog::take(data_dir.join("temporal.log")).await?;
     let port = options.temporal_port;
     if TemporalServer::is_running(port).await {
         return Ok(None);
     }
-    let data_dir = common.data_dir();
-    TemporalServer::start(&TemporalOptions {
+    let options = TemporalOptions {
         binary: options.temporal_bin.clone(),
         port,
         database: Some(data_dir.join("temporal.db")),
-        log: data_dir.join("temporal.log"),
         has_ui: true,
         dynamic_config: Vec::new(),
         metrics_port: None,
-    })
-    .map(Some)
+    };
+    TemporalServer::start(&options, log).map(Some)
 }
 
 async fn ended(temporal: &mut Option<TemporalServer>) -> anyhow::Error {

@@ -1,7 +1,7 @@
 //! The Temporal dev server as a child process that ends with its parent.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -14,6 +14,8 @@ use everturn_supervisor::{
     launch::{COMMON_VARIABLES, inherited},
 };
 use tokio::net::TcpStream;
+
+use super::progress::Progress;
 
 /// How the server ends: by SIGTERM, and killed when it does not within the grace period.
 const END: GroupEnd = GroupEnd {
@@ -48,6 +50,64 @@ const TUNING: [&str; 16] = [
     "synchronous=NORMAL",
 ];
 
+/// How long a server may take to end after whoever started it: its grace period, and the time of who ends it.
+const LAST_ENDS: Duration = Duration::from_secs(20);
+
+/// The pause between two looks whether the last server has ended.
+const LAST_ENDS_POLL: Duration = Duration::from_millis(50);
+
+/// The file for what a server prints. The server holds a lock on it until it has ended, however it ends.
+///
+/// When whoever started a server is killed, the server ends a moment later. In between it still answers on its port, and
+/// must not be taken for one that stays.
+#[derive(Debug)]
+pub struct ServerLog {
+    file: File,
+    path: PathBuf,
+}
+
+impl ServerLog {
+    /// Waits until the last server that printed to this file has ended, and empties the file. Fails when that server
+    /// does not end.
+    pub async fn take(path: PathBuf) -> anyhow::Result<Self> {
+        let cannot_write = || format!("cannot write {}", path.display());
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .with_context(cannot_write)?;
+        if !try_lock(&file).with_context(cannot_write)? {
+            let waiting = Progress::start("end of the last Temporal server");
+            let locks = async {
+                while !try_lock(&file).with_context(cannot_write)? {
+                    tokio::time::sleep(LAST_ENDS_POLL).await;
+                }
+                anyhow::Ok(())
+            };
+            tokio::time::timeout(LAST_ENDS, locks).await.map_err(|_| {
+                anyhow::anyhow!(
+                    "the Temporal server of an everturn dev that has ended still runs, and prints to {}. Stop it, or \
+                     choose another --data-dir",
+                    path.display()
+                )
+            })??;
+            waiting.done("");
+        }
+        file.set_len(0).with_context(cannot_write)?;
+        Ok(Self { file, path })
+    }
+}
+
+/// Takes the lock; false when somebody else has it.
+fn try_lock(file: &File) -> std::io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// What to start.
 #[derive(Debug, Clone)]
 pub struct TemporalOptions {
@@ -57,8 +117,6 @@ pub struct TemporalOptions {
     pub port: u16,
     /// The server's database; `None` keeps everything in memory.
     pub database: Option<PathBuf>,
-    /// File for what it prints.
-    pub log: PathBuf,
     /// Whether to serve the web UI, on port + 1000.
     pub has_ui: bool,
     /// More dynamic configuration, each `key=value`.
@@ -80,11 +138,9 @@ impl TemporalServer {
         TcpStream::connect(("127.0.0.1", port)).await.is_ok()
     }
 
-    /// Starts the server; it is not ready yet.
-    pub fn start(options: &TemporalOptions) -> anyhow::Result<Self> {
+    /// Starts the server; it is not ready yet. What it prints goes to `log`.
+    pub fn start(options: &TemporalOptions, log: ServerLog) -> anyhow::Result<Self> {
         let binary = find(&options.binary)?;
-        let log = File::create(&options.log)
-            .with_context(|| format!("cannot write {}", options.log.display()))?;
         let mut command = Command::new(binary);
         // It needs no key of ours, and what is in its environment can be read in /proc.
         command.env_clear().envs(inherited(&COMMON_VARIABLES));
@@ -109,14 +165,15 @@ impl TemporalServer {
         } else {
             command.arg("--headless");
         }
-        command.stdout(log.try_clone()?).stderr(log);
+        // Both have the lock of the file, until the server has closed both.
+        command.stdout(log.file.try_clone()?).stderr(log.file);
         let mut program = Program::new(&END)?;
         program
             .start(command)
             .context("cannot start the Temporal server")?;
         Ok(Self {
             program,
-            log: options.log.clone(),
+            log: log.path,
         })
     }
 

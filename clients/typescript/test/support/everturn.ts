@@ -4,6 +4,9 @@ import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 
+/** How long a start may take on a busy machine: less than a test, so that the test says what it waits for. */
+const READY_WITHIN_MS = 60_000;
+
 /** A gateway that runs. */
 export interface RealGateway {
   readonly url: string;
@@ -34,9 +37,14 @@ async function start(folder: string, port: number, temporalPort: number): Promis
   running.stdout.on("data", (data) => (printed += data));
   running.stderr.on("data", (data) => (printed += data));
   const url = `http://${address}`;
-  const isReady = () => fetch(`${url}/readyz`).then((response) => response.ok, () => false);
+  const deadline = AbortSignal.timeout(READY_WITHIN_MS);
+  const isReady = () => fetch(`${url}/readyz`, { signal: deadline }).then((response) => response.ok, () => false);
   while (!(await isReady())) {
     if (running.exitCode !== null) throw new Error(`everturn dev has ended:\n${printed}`);
+    if (deadline.aborted) {
+      running.kill("SIGKILL");
+      throw new Error(`everturn dev is not ready after ${READY_WITHIN_MS} ms:\n${printed}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {
