@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use clap::Args;
 use everturn_client::GatewayClient;
 use everturn_tests::{
-    KnownFrame,
+    FollowedTurn,
     backends::Backends,
     model::{Model, Reply, Request},
     proxy::Proxy,
@@ -176,12 +176,20 @@ fn worker_of(stack: &Stack) -> Process {
     stack.spawn(&["worker"], "worker", &[])
 }
 
+/// Creates a key of a tenant.
+pub(crate) async fn key(stack: &Stack, tenant: &str) -> String {
+    let command = ["keys", "create", "--tenant", tenant];
+    let output = stack.command(&command, &[]).output().await.unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// Follows the stream until the turn of this message has ended, and well.
 pub(crate) async fn followed(client: &GatewayClient, conversation: &str, message: &str) {
     let ended = async {
+        let mut turn = FollowedTurn::of(message);
         let mut frames = pin!(client.follow(conversation, 0));
         while let Some(frame) = frames.next().await {
-            if frame.ends_turn(conversation, message) {
+            if turn.ends_with(&frame) {
                 return frame.event;
             }
         }

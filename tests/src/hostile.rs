@@ -136,7 +136,8 @@ impl Target {
         format!("http://{}/api/v1/agent/conversations/{path}", self.address)
     }
 
-    fn head(&self, method: &str, path: &str) -> String {
+    /// The request line and the first headers of a request, without the end of the head.
+    pub fn head(&self, method: &str, path: &str) -> String {
         let (address, key) = (self.address, &self.key);
         format!(
             "{method} /api/v1/agent/conversations/{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n"
@@ -144,7 +145,7 @@ impl Target {
     }
 
     /// A connection whose receiver takes little.
-    async fn connect(&self) -> Option<TcpStream> {
+    pub async fn connect(&self) -> Option<TcpStream> {
         let socket = TcpSocket::new_v4().ok()?;
         socket.set_recv_buffer_size(4096).ok()?;
         socket.connect(self.address).await.ok()

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use everturn_client::GatewayClient;
-use everturn_worker::frames::KnownFrame;
+use everturn_worker::frames::FollowedTurn;
 use futures::{StreamExt, stream};
 use serde_json::json;
 
@@ -135,11 +135,12 @@ async fn converse(client: &GatewayClient) {
     for _ in 0..TURNS_EACH {
         let message = client.submit(&conversation, "A short turn.", None);
         let message = message.await.unwrap();
+        let mut turn = FollowedTurn::of(&message);
         let mut frames = std::pin::pin!(client.follow(&conversation, cursor));
         let end = async {
             while let Some(frame) = frames.next().await {
                 cursor = frame.id.unwrap_or(cursor);
-                if frame.ends_turn(&conversation, &message) {
+                if turn.ends_with(&frame) {
                     return frame;
                 }
             }

@@ -8,10 +8,9 @@ use reqwest::{
     header::{HeaderName, HeaderValue},
     redirect, retry,
 };
-use url::Host;
 
 use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
-use crate::secrets::Secrets;
+use crate::{loopback::is_loopback, secrets::Secrets};
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
@@ -222,13 +221,4 @@ pub(super) fn base_url(text: &str) -> Result<Url, String> {
         url.set_path(&path);
     }
     Ok(url)
-}
-
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

@@ -73,10 +73,8 @@ pub(crate) async fn run(options: &Options) -> Report {
 }
 
 async fn client(stack: &Stack, tenant: &str) -> GatewayClient {
-    let command = ["keys", "create", "--tenant", tenant];
-    let output = stack.command(&command, &[]).output().await.unwrap();
-    let key = String::from_utf8(output.stdout).unwrap();
-    GatewayClient::with_token(&stack.url(), Some(key.trim())).unwrap()
+    let key = world::key(stack, tenant).await;
+    GatewayClient::with_token(&stack.url(), Some(&key)).unwrap()
 }
 
 /// Sends a message to a new conversation. Returns both ids.

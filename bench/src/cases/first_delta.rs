@@ -5,7 +5,7 @@ use std::{pin::pin, time::Duration};
 
 use clap::Args;
 use everturn_tests::{
-    KnownFrame,
+    FollowedTurn,
     crowd::ages,
     model::{Model, Reply},
 };
@@ -63,12 +63,13 @@ async fn listen(world: &World) -> Vec<Duration> {
     let conversation = client.create_conversation(None).await.unwrap();
     let mut frames = pin!(client.follow(&conversation, 0));
     let message = client.submit(&conversation, "Speak.", None).await.unwrap();
+    let mut turn = FollowedTurn::of(&message);
     let mut took = Vec::new();
     while let Some(frame) = frames.next().await {
         if frame.event.starts_with("text_") {
             took.extend(ages(frame.data["text"].as_str().unwrap_or_default()));
         }
-        if frame.ends_turn(&conversation, &message) {
+        if turn.ends_with(&frame) {
             break;
         }
     }

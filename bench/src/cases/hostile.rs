@@ -2,7 +2,6 @@
 //! does all that it can. What a gateway holds meanwhile has a limit, and nothing restarts.
 
 use std::{
-    fs,
     net::SocketAddr,
     pin::pin,
     process::Stdio,
@@ -18,7 +17,7 @@ use everturn_tests::{
     crowd::{ages, allow_streams},
     hostile::{Attack, Force, Target},
     model::{Model, Reply},
-    stack::{Process, Stack},
+    stack::Stack,
     temporal::Temporal,
 };
 use futures::{StreamExt, stream};
@@ -81,7 +80,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     stack.configure(&limits(options));
     let gateway = stack.gateway_on(0, &[]).await;
     let worker = stack.spawn(&["worker"], "worker", &[]);
-    let quiet = key(&stack, "quiet").await;
+    let quiet = world::key(&stack, "quiet").await;
     let quiet = GatewayClient::with_token(&stack.gateway_url(0), Some(&quiet)).unwrap();
     let _warm = turns(&quiet, options.at_once * 2, options.at_once).await;
     let alone = turns(&quiet, options.turns, options.at_once).await;
@@ -104,7 +103,7 @@ pub(crate) async fn run(options: &Options) -> Report {
             grown <= allowed,
             format!("the gateway grew by {grown} MiB, and {allowed} are allowed"),
         )
-        .expect(all_run(&[&gateway, &worker]), "a process has ended")
+        .expect(gateway.runs() && worker.runs(), "a process has ended")
 }
 
 /// The report of the turns without the attack, and of those beside it.
@@ -200,12 +199,6 @@ fn limits(options: &Options) -> String {
     )
 }
 
-async fn key(stack: &Stack, tenant: &str) -> String {
-    let command = ["keys", "create", "--tenant", tenant];
-    let output = stack.command(&command, &[]).output().await.unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
 /// What the hostile tenant attacks with: a key, and a conversation that is as large as a page may be.
 async fn target(stack: &Stack) -> Target {
     let store = stack.store().await;
@@ -217,19 +210,9 @@ async fn target(stack: &Stack) -> Target {
     }
     Target {
         address: ([127, 0, 0, 1], stack.gateway_port(0)).into(),
-        key: key(stack, "loud").await,
+        key: world::key(stack, "loud").await,
         conversation,
     }
-}
-
-/// True when each process is still there and no zombie.
-fn all_run(processes: &[&Process]) -> bool {
-    let runs = |id: &u32| {
-        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        status.contains("State:") && !status.contains("State:\tZ")
-    };
-    let ids = processes.iter().map(|process| process.ids());
-    ids.flatten().filter(runs).count() >= processes.len()
 }
 
 /// How long turns took, and their tokens.

@@ -222,6 +222,17 @@ impl Stack {
         sizes
     }
 
+    /// Starts the workflow of a conversation with the `temporal` CLI, without the gateway.
+    pub async fn start_by_hand(&self, conversation_id: &str, input: &Value) {
+        let (workflow_id, input) = (ids::workflow_id(conversation_id), input.to_string());
+        let start = ["workflow", "start", "--type", "agent-execution"];
+        let to = ["--workflow-id", &workflow_id];
+        let with = ["--task-queue", &self.task_queue, "--input", &input];
+        self.temporal
+            .succeed(&[&start[..], &to, &with].concat())
+            .await;
+    }
+
     /// Signals a message to the workflow of a conversation with the `temporal` CLI, without the gateway.
     pub async fn signal_message(&self, conversation_id: &str, message: &Value) {
         let (workflow_id, message) = (ids::workflow_id(conversation_id), message.to_string());

@@ -182,6 +182,16 @@ impl Process {
         self.children.iter().filter_map(Child::id).collect()
     }
 
+    /// True when all of its processes run: none has ended, also none that nobody has waited for yet.
+    pub fn runs(&self) -> bool {
+        self.children.iter().all(|child| {
+            let status = child
+                .id()
+                .and_then(|id| fs::read_to_string(format!("/proc/{id}/status")).ok());
+            status.is_some_and(|status| !status.contains("State:\tZ"))
+        })
+    }
+
     /// Kills the processes with `kill -9`.
     pub async fn kill(mut self) {
         for child in &mut self.children {

@@ -2,7 +2,7 @@
 //! the CLI of Temporal.
 
 use everturn_client::GatewayClient;
-use everturn_proto::{ConversationName, ids};
+use everturn_proto::ConversationName;
 use everturn_tests::{
     events::{data, error},
     model::{Model, Reply, Request},
@@ -109,18 +109,7 @@ async fn a_signal_cannot_reach_it() {
         let input = json!({
             "conversation_id": id, "agent": "clerk", "tenant_id": claimed, "message": message,
         });
-        let workflow_id = ids::workflow_id(&id);
-        let start = [
-            "workflow",
-            "start",
-            "--type",
-            "agent-execution",
-            "--workflow-id",
-            &workflow_id,
-        ];
-        let input = input.to_string();
-        let more = ["--task-queue", &stack.task_queue, "--input", &input];
-        stack.temporal.succeed(&[&start[..], &more].concat()).await;
+        stack.start_by_hand(&id, &input).await;
         stack.workflow_status(&id, "FAILED").await;
     }
     let events = ended(&stack, &globex, &name).await;

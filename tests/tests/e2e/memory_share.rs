@@ -1,24 +1,21 @@
 //! Memory is a tenant's share: one that reads nothing of very much holds no more of the gateway than it may, and the next
 //! one notices nothing.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use everturn_client::{Frame, GatewayClient};
 use everturn_store::Store;
 use everturn_tests::{
     append::Appender,
     crowd::allow_streams,
+    hostile::Target,
     model::{Model, Reply, Request},
     stack::{Stack, frames_until},
     wait,
 };
 use futures::{StreamExt, stream};
 use reqwest::StatusCode;
-use tokio::{
-    io::AsyncWriteExt,
-    net::{TcpSocket, TcpStream},
-    time::timeout,
-};
+use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
 use crate::keys::{AUTH, create};
 
@@ -47,8 +44,7 @@ const AT_ONCE: usize = 32;
 struct Attacker<'a> {
     stack: &'a Stack,
     store: Store,
-    address: SocketAddr,
-    key: String,
+    target: Target,
 }
 
 impl Attacker<'_> {
@@ -59,9 +55,7 @@ impl Attacker<'_> {
     /// Sends requests, and reads nothing of any answer.
     async fn send(&self, requests: impl Iterator<Item = String>) -> Vec<TcpStream> {
         let sent = requests.map(|request| async move {
-            let socket = TcpSocket::new_v4().unwrap();
-            socket.set_recv_buffer_size(4096).unwrap();
-            let mut connection = socket.connect(self.address).await.unwrap();
+            let mut connection = self.target.connect().await.unwrap();
             // The gateway may take no more of it now.
             let _stalled = timeout(STALLED, connection.write_all(request.as_bytes())).await;
             connection
@@ -70,21 +64,17 @@ impl Attacker<'_> {
     }
 
     fn get(&self, path: &str) -> String {
-        let (address, key) = (self.address, &self.key);
-        format!(
-            "GET /api/v1/agent/conversations/{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\r\n"
-        )
+        format!("{}\r\n", self.target.head("GET", path))
     }
 
     /// A message of the largest size, every byte escaped, in the deepest JSON, without its end.
     fn body(&self) -> String {
-        let (address, key) = (self.address, &self.key);
+        let head = self.target.head("POST", "read/messages");
         let content = "\\u0041".repeat(EVENT);
         let deep = "[".repeat(8 * 1024);
         let length = content.len() + 2 * deep.len();
         format!(
-            "POST /api/v1/agent/conversations/read/messages HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{{\"content\":\"{content}\",\"x\":{deep}"
+            "{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{{\"content\":\"{content}\",\"x\":{deep}"
         )
     }
 
@@ -123,7 +113,13 @@ impl Attacker<'_> {
     async fn page(&self) -> (StatusCode, String) {
         let url = self.stack.gateway_url(0);
         let url = format!("{url}/api/v1/agent/conversations/read/events");
-        let answer = self.stack.http.get(url).bearer_auth(&self.key).send().await;
+        let answer = self
+            .stack
+            .http
+            .get(url)
+            .bearer_auth(&self.target.key)
+            .send()
+            .await;
         let answer = answer.unwrap();
         (answer.status(), answer.text().await.unwrap())
     }
@@ -155,8 +151,11 @@ async fn slow_readers_of_one_tenant_hold_no_more_than_its_share() {
     let attacker = Attacker {
         stack: &stack,
         store: stack.store().await,
-        address: ([127, 0, 0, 1], stack.gateway_port(0)).into(),
-        key: create(&stack, &["--tenant", "loud"]).await,
+        target: Target {
+            address: ([127, 0, 0, 1], stack.gateway_port(0)).into(),
+            key: create(&stack, &["--tenant", "loud"]).await,
+            conversation: "read".to_owned(),
+        },
     };
     turn(&quiet).await;
     let before = gateway.peak_memory_bytes();
@@ -179,7 +178,8 @@ async fn slow_readers_of_one_tenant_hold_no_more_than_its_share() {
         (attacker.page().await.0 == StatusCode::OK).then_some(())
     })
     .await;
-    let loud = GatewayClient::with_token(&stack.gateway_url(0), Some(&attacker.key)).unwrap();
+    let loud =
+        GatewayClient::with_token(&stack.gateway_url(0), Some(&attacker.target.key)).unwrap();
     let last = u32::try_from(FOLLOWED_EVENTS).unwrap() + 1;
     let is_last = |frame: &Frame| frame.id == Some(last);
     frames_until(&loud, "followed-0", 0, is_last).await;

@@ -365,17 +365,7 @@ async fn start_by_hand(stack: &Stack, id: &str, tenant: Option<&str>) {
     if let Some(tenant) = tenant {
         input["tenant_id"] = json!(tenant);
     }
-    let (workflow, input) = (ids::workflow_id(id), input.to_string());
-    let start = [
-        "workflow",
-        "start",
-        "--type",
-        "agent-execution",
-        "--workflow-id",
-        &workflow,
-    ];
-    let more = ["--task-queue", &stack.task_queue, "--input", &input];
-    stack.temporal.succeed(&[&start[..], &more].concat()).await;
+    stack.start_by_hand(id, &input).await;
 }
 
 #[tokio::test]

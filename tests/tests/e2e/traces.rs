@@ -14,7 +14,7 @@ use everturn_tests::{
     temporal::free_port,
     wait,
 };
-use everturn_worker::frames::KnownFrame;
+use everturn_worker::frames::FollowedTurn;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -64,12 +64,13 @@ async fn ask_within_trace(stack: &Stack, flags: &str) -> (String, String) {
 /// Reads a conversation until its turn has ended. The last text is held back until this reader has all
 /// that was before it.
 async fn read_turn(stack: &Stack, conversation: &str, message: &str) {
+    let mut turn = FollowedTurn::of(message);
     let mut frames = std::pin::pin!(stack.client().follow(conversation, 0));
     while let Some(frame) = frames.next().await {
         if frame.event == "observe" && frame.data["tool_name"] == "delegate" {
             stack.model.release();
         }
-        if frame.ends_turn(conversation, message) {
+        if turn.ends_with(&frame) {
             return;
         }
     }
@@ -246,18 +247,8 @@ async fn a_trace_that_its_caller_does_not_record_is_not_recorded() {
     let (unrecorded, _) = ask_within_trace(&stack, "00").await;
     stack.ended(&unrecorded, 1).await;
     // A turn that nobody asked for over HTTP has a trace of its own, which shows that spans are exported.
-    let workflow_id = ids::workflow_id("typed");
-    let input = json!({"conversation_id": "typed", "message": {"content": "go"}}).to_string();
-    let start = [
-        "workflow",
-        "start",
-        "--type",
-        "agent-execution",
-        "--workflow-id",
-    ];
-    let options = ["--task-queue", &stack.task_queue, "--input", &input];
-    let command = [&start[..], &[&workflow_id], &options].concat();
-    stack.temporal.succeed(&command).await;
+    let input = json!({"conversation_id": "typed", "message": {"content": "go"}});
+    stack.start_by_hand("typed", &input).await;
     stack.ended("typed", 1).await;
     let spans = wait::until("the typed turn is exported", || async {
         let spans = collector.spans();

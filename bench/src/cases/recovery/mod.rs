@@ -13,7 +13,7 @@ use std::{
 };
 
 use clap::Args;
-use everturn_tests::{KnownFrame, model::Model};
+use everturn_tests::{FollowedTurn, model::Model};
 use futures::StreamExt;
 
 use self::{
@@ -80,6 +80,7 @@ async fn kill(workers: &mut Workers, moment: Moment, damage: &mut Damage) -> Dur
     let message = moment.message();
     let message = client.submit(&conversation, message, None).await.unwrap();
     let mut frames = pin!(client.follow(&conversation, 0));
+    let mut turn = FollowedTurn::of(&message);
     let mut progress = Progress::default();
     let mut killed = None;
     while let Some(frame) = frames.next().await {
@@ -87,7 +88,7 @@ async fn kill(workers: &mut Workers, moment: Moment, damage: &mut Damage) -> Dur
             killed = Some(Instant::now());
             workers.take_speaker().kill().await;
         }
-        if frame.ends_turn(&conversation, &message) {
+        if turn.ends_with(&frame) {
             break;
         }
     }
@@ -111,8 +112,10 @@ async fn stop(mut workers: Workers, damage: &mut Damage) -> Duration {
     let message = moment.message();
     let message = client.submit(&conversation, message, None).await.unwrap();
     let mut frames = pin!(client.follow(&conversation, 0));
+    let mut turn = FollowedTurn::of(&message);
     let mut progress = Progress::default();
     while let Some(frame) = frames.next().await {
+        let _not_yet = turn.ends_with(&frame);
         if progress.is_at(moment, &frame) {
             break;
         }
@@ -121,7 +124,7 @@ async fn stop(mut workers: Workers, damage: &mut Damage) -> Duration {
     worker.pause();
     let ended = async {
         while let Some(frame) = frames.next().await {
-            if frame.ends_turn(&conversation, &message) {
+            if turn.ends_with(&frame) {
                 break;
             }
         }

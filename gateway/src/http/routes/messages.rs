@@ -109,14 +109,7 @@ pub(super) async fn accept(
         Some(FirstMessageBody { title, agent }) => {
             let title = title.filter(|title| !title.is_empty());
             check_title(&state, title.as_deref().unwrap_or_default())?;
-            for_message(
-                &state,
-                &caller,
-                Some(name.as_str().to_owned()),
-                title,
-                agent,
-            )
-            .await?
+            for_message(&state, &caller, Some(name.into_text()), title, agent).await?
         }
     };
     let queued = submit(

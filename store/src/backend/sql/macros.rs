@@ -51,9 +51,13 @@ macro_rules! log_id {
 }
 
 /// The name of a conversation in its tenant. Where no other one is stored, its id is its name.
+/// `$of` is the alias of the table, with its dot.
 macro_rules! name {
     () => {
-        "COALESCE(name, id)"
+        name!("")
+    };
+    ($of:literal) => {
+        concat!("COALESCE(", $of, "name, ", $of, "id)")
     };
 }
 

@@ -66,8 +66,9 @@ pub(crate) const START_TOOL: SqlText = SqlText {
              'attempt', attempt) FROM started ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, \
              created_at = excluded.created_at, execution_state = excluded.execution_state"
         ),
-        ") SELECT started.*, e.depth, e.agent, c.tenant_id, NULLIF(c.owner_id, '') AS owner_id, \
-         COALESCE(c.name, c.id) AS conversation_name FROM started \
+        ") SELECT started.*, e.depth, e.agent, c.tenant_id, NULLIF(c.owner_id, '') AS owner_id, ",
+        name!("c."),
+        " AS conversation_name FROM started \
          JOIN agent_executions e ON e.id = $3 JOIN conversations c ON c.id = $1"
     ),
 };

@@ -18,10 +18,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    model::{
-        Provider,
-        endpoint::{base_url, is_loopback},
-    },
+    loopback::is_loopback,
+    model::{Provider, endpoint::base_url},
     tools::{Effect, ToolSpec},
 };
 use server::{Script, Server};

@@ -5,7 +5,7 @@ use std::fmt;
 use reqwest::Url;
 
 use super::error::AccessError;
-use crate::tools::mcp::secrets::SecretFile;
+use crate::{loopback::is_loopback, tools::mcp::secrets::SecretFile};
 
 /// How tokens for a server are asked for.
 #[derive(Debug, Clone)]
@@ -74,14 +74,8 @@ impl fmt::Debug for SecretSource {
 
 /// True for a URL that tokens and secrets may be sent to: nobody on the way can read them.
 pub fn is_private_to_its_host(url: &Url) -> bool {
-    let is_loopback = match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
     let has_user = !url.username().is_empty() || url.password().is_some();
-    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_loopback);
+    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
     is_encrypted && url.has_host() && !has_user && url.fragment().is_none()
 }
 
