@@ -1,6 +1,6 @@
 //! Starts, kills and ends the processes of a stack.
 
-use std::{fs, path::PathBuf, process::Stdio, time::Duration};
+use std::{fs, mem, path::PathBuf, process::Stdio, thread, time::Duration};
 
 use nix::{
     sys::signal::{Signal, kill},
@@ -28,9 +28,23 @@ pub(super) fn is_encrypted() -> bool {
     std::env::var_os("EVERTURN_TEST_CODEC").is_some()
 }
 
-/// The processes of one role. They are killed when this is dropped.
+/// The processes of one role. They are killed when this is dropped, which waits until they are gone: what is started next may
+/// listen on the same ports.
 pub struct Process {
     children: Vec<Child>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ended = child.start_kill();
+        }
+        for child in &mut self.children {
+            while matches!(child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
 }
 
 impl Stack {
@@ -57,7 +71,7 @@ impl Stack {
         let each =
             (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
         Process {
-            children: each.flat_map(|process| process.children).collect(),
+            children: each.flat_map(Process::into_children).collect(),
         }
     }
 
@@ -79,10 +93,7 @@ impl Stack {
         let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
         let each = futures::future::join_all(each).await;
         Process {
-            children: each
-                .into_iter()
-                .flat_map(|process| process.children)
-                .collect(),
+            children: each.into_iter().flat_map(Process::into_children).collect(),
         }
     }
 
@@ -177,6 +188,10 @@ impl Stack {
 }
 
 impl Process {
+    fn into_children(mut self) -> Vec<Child> {
+        mem::take(&mut self.children)
+    }
+
     /// Returns the ids of its processes.
     pub fn ids(&self) -> Vec<u32> {
         self.children.iter().filter_map(Child::id).collect()
