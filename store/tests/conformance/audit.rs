@@ -188,6 +188,36 @@ pub async fn only_entries_whose_time_is_over_are_removed(backend: &impl Backend)
     assert_eq!(left, ["promised", "new", "newest"]);
 }
 
+/// Two writers read the clock, and commit in the other order.
+pub async fn entries_are_found_whatever_the_order_of_their_times(backend: &impl Backend) {
+    let store = backend.open().await;
+    backend
+        .run("INSERT INTO audit_events (id, at, keep_until, actor_kind, actor_id, action, target_kind, target_id, outcome, \
+              address, request_id, details) VALUES \
+              (1, '2001-01-01T09:00:00+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '1', \
+               'done', '', '', '{}'), \
+              (2, '2001-01-01T12:00:02+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '2', \
+               'done', '', '', '{}'), \
+              (3, '2001-01-01T12:00:01+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '3', \
+               'done', '', '', '{}'), \
+              (4, '2001-01-01T12:00:03+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '4', \
+               'done', '', '', '{}')")
+        .await;
+    for (since, expected) in [
+        (None, &["1", "2", "3", "4"][..]),
+        (Some("2001-01-01T09:30:00Z"), &["2", "3", "4"]),
+        (Some("2001-01-01T12:00:00Z"), &["2", "3", "4"]),
+        (Some("2001-01-01T12:00:02Z"), &["2", "4"]),
+        (Some("2001-01-01T14:00:00Z"), &[]),
+    ] {
+        let query = AuditQuery {
+            since: since.map(|since| since.parse().unwrap()),
+            ..AuditQuery::default()
+        };
+        assert_eq!(found(&store, query).await, expected, "{since:?}");
+    }
+}
+
 /// Writers append at once, some of them in long transactions; whoever reads on from the last number gets all.
 pub async fn whoever_reads_on_misses_no_entry(backend: &impl Backend) {
     const WRITERS: usize = 8;

@@ -107,6 +107,7 @@ macro_rules! conformance_suite {
             audit::entries_are_found_by_what_is_asked_for,
             audit::an_entry_stays_as_it_was_written,
             audit::only_entries_whose_time_is_over_are_removed,
+            audit::entries_are_found_whatever_the_order_of_their_times,
             audit::whoever_reads_on_misses_no_entry,
             audit::a_change_and_its_entry_are_there_together,
             audit::an_entry_outlives_its_conversation,

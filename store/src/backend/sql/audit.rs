@@ -7,13 +7,14 @@ pub(crate) const APPEND: &str = "INSERT INTO audit_events (at, keep_until, tenan
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
 /// Selects entries behind `$1`: `$2` the time at which the look begins, `$3` since, `$4` until, `$5` action, `$6` actor,
-/// `$7` limit. The look begins with the first entry of its time, and not with the first of all.
+/// `$7` limit. The look begins behind the last entry from before its time, and not with the first of all. It cannot begin with
+/// the first entry of its time: entries are numbered as they commit, so one before that may have a later time.
 macro_rules! entries {
     ($condition:literal) => {
         concat!(
             "SELECT id, at, tenant_id, actor_kind, actor_id, action, target_kind, target_id, outcome, address, \
-             request_id, details FROM audit_events WHERE id > $1 AND id >= COALESCE(\
-             (SELECT f.id FROM audit_events f WHERE f.at >= $2 ORDER BY f.at LIMIT 1), 9223372036854775807) \
+             request_id, details FROM audit_events WHERE id > $1 AND id > COALESCE(\
+             (SELECT f.id FROM audit_events f WHERE f.at < $2 ORDER BY f.at DESC LIMIT 1), 0) \
              AND at >= $3 AND at < $4 AND (CAST($5 AS TEXT) IS NULL OR action = $5) \
              AND (CAST($6 AS TEXT) IS NULL OR actor_id = $6)",
             $condition,
