@@ -6,7 +6,7 @@ import { after, afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
 import { gate } from "./support/model";
-import { assertAccessible, openedId, see, send, turnEnds } from "./support/page";
+import { assertAccessible, openedId, painted, see, send, turnEnds } from "./support/page";
 import { gif } from "./support/pictures";
 import { type Seed, turn } from "./support/seed";
 
@@ -220,11 +220,11 @@ test("a picture that comes late moves nothing", async () => {
   await page.locator(".timeline").hover();
   const top = () => page.evaluate(() => document.querySelector("[data-item=answer-3]")?.getBoundingClientRect().top ?? -1);
   while ((await top()) < 0) await page.mouse.wheel(0, -50);
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  await painted(page);
   const before = (await answer.boundingBox())?.y ?? 0;
   arrival.open();
   await page.waitForFunction(() => document.querySelector("img")?.naturalHeight === 300);
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  await painted(page);
   const after = (await answer.boundingBox())?.y ?? 0;
   assert.ok(Math.abs(after - before) <= 2, `from ${before} to ${after}`);
 });

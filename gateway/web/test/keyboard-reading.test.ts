@@ -10,7 +10,7 @@ import type { Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
 import { enter, isFocused, send, tabTo, tabToOne, unfold } from "./support/keyboard";
 import { gate } from "./support/model";
-import { assertAccessible, openedId, see, turnEnds } from "./support/page";
+import { assertAccessible, openedId, painted, see, turnEnds } from "./support/page";
 import { gif } from "./support/pictures";
 import { type Seed, turn } from "./support/seed";
 
@@ -113,7 +113,7 @@ test("what came before is shown", async () => {
   const first = page.locator(".user_message").filter({ hasText: "Question 1." }).first();
   while (!(await first.isVisible())) {
     await page.keyboard.press("Home");
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    await painted(page);
   }
 });
 

@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import type { CDPSession, Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
-import { see, send } from "./support/page";
+import { painted, see, send } from "./support/page";
 import { answer, turn } from "./support/seed";
 
 const EVENTS = 10_000;
@@ -111,7 +111,7 @@ test("a very long answer is read and drawn in parts, none of which makes the pag
     await bench.browser.startTracing(page, { categories: ["toplevel"] });
     await page.evaluate(() => (location.hash = "#/c/answers"));
     await see(page, ".assistant_message p", "It ends.");
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+    await painted(page);
     found.push(longestTask(await bench.browser.stopTracing()));
   }
   t.diagnostic(`longest task ${found} ms of processor time`);

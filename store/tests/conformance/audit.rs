@@ -163,17 +163,42 @@ pub async fn an_entry_stays_as_it_was_written(backend: &impl Backend) {
     assert!(refused.unwrap().contains("stays as it was written"));
 }
 
+/// Inserts an entry as old as it says that it is. PostgreSQL gives it the next number, whatever `$id` is.
+macro_rules! old_entry {
+    ($id:literal, $at:literal, $keep_until:literal, $target:literal) => {
+        concat!(
+            "INSERT INTO audit_events (id, at, keep_until, actor_kind, actor_id, action, target_kind, target_id, outcome, \
+             address, request_id, details) VALUES (",
+            $id,
+            ", '",
+            $at,
+            "', '",
+            $keep_until,
+            "', 'key', 'k', 'key_created', 'key', '",
+            $target,
+            "', 'done', '', '', '{}')"
+        )
+    };
+}
+
 pub async fn only_entries_whose_time_is_over_are_removed(backend: &impl Backend) {
     let store = backend.open().await;
-    // As old as the first two entries say that they are.
-    backend
-        .run("INSERT INTO audit_events (id, at, keep_until, actor_kind, actor_id, action, target_kind, target_id, outcome, \
-              address, request_id, details) VALUES \
-              (1, '2001-01-01T00:00:00+00:00', '2002-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', 'over', \
-               'done', '', '', '{}'), \
-              (2, '2001-01-01T00:00:00+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', 'promised', \
-               'done', '', '', '{}')")
-        .await;
+    for text in [
+        old_entry!(
+            1,
+            "2001-01-01T00:00:00+00:00",
+            "2002-01-01T00:00:00+00:00",
+            "over"
+        ),
+        old_entry!(
+            2,
+            "2001-01-01T00:00:00+00:00",
+            "2999-01-01T00:00:00+00:00",
+            "promised"
+        ),
+    ] {
+        backend.run(text).await;
+    }
     let new = NewAuditEntry {
         keep_days: 0,
         ..created("newest")
@@ -191,18 +216,34 @@ pub async fn only_entries_whose_time_is_over_are_removed(backend: &impl Backend)
 /// Two writers read the clock, and commit in the other order.
 pub async fn entries_are_found_whatever_the_order_of_their_times(backend: &impl Backend) {
     let store = backend.open().await;
-    backend
-        .run("INSERT INTO audit_events (id, at, keep_until, actor_kind, actor_id, action, target_kind, target_id, outcome, \
-              address, request_id, details) VALUES \
-              (1, '2001-01-01T09:00:00+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '1', \
-               'done', '', '', '{}'), \
-              (2, '2001-01-01T12:00:02+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '2', \
-               'done', '', '', '{}'), \
-              (3, '2001-01-01T12:00:01+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '3', \
-               'done', '', '', '{}'), \
-              (4, '2001-01-01T12:00:03+00:00', '2999-01-01T00:00:00+00:00', 'key', 'k', 'key_created', 'key', '4', \
-               'done', '', '', '{}')")
-        .await;
+    for text in [
+        old_entry!(
+            1,
+            "2001-01-01T09:00:00+00:00",
+            "2999-01-01T00:00:00+00:00",
+            "1"
+        ),
+        old_entry!(
+            2,
+            "2001-01-01T12:00:02+00:00",
+            "2999-01-01T00:00:00+00:00",
+            "2"
+        ),
+        old_entry!(
+            3,
+            "2001-01-01T12:00:01+00:00",
+            "2999-01-01T00:00:00+00:00",
+            "3"
+        ),
+        old_entry!(
+            4,
+            "2001-01-01T12:00:03+00:00",
+            "2999-01-01T00:00:00+00:00",
+            "4"
+        ),
+    ] {
+        backend.run(text).await;
+    }
     for (since, expected) in [
         (None, &["1", "2", "3", "4"][..]),
         (Some("2001-01-01T09:30:00Z"), &["2", "3", "4"]),

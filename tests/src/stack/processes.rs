@@ -47,6 +47,15 @@ impl Drop for Process {
     }
 }
 
+impl FromIterator<Self> for Process {
+    fn from_iter<T: IntoIterator<Item = Self>>(each: T) -> Self {
+        let children = |mut process: Self| mem::take(&mut process.children);
+        Self {
+            children: each.into_iter().flat_map(children).collect(),
+        }
+    }
+}
+
 impl Stack {
     /// Starts a worker and a gateway, and waits until the gateway answers.
     pub async fn start(&self) -> (Process, Process) {
@@ -68,11 +77,8 @@ impl Stack {
 
     /// Starts a worker with additional environment variables.
     pub fn worker_with(&self, environment: &[(&str, &str)]) -> Process {
-        let each =
-            (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
-        Process {
-            children: each.flat_map(Process::into_children).collect(),
-        }
+        let spawn = |_| self.spawn(&["worker"], "worker", environment);
+        (0..self.backends.processes()).map(spawn).collect()
     }
 
     /// Starts a worker of another binary: an example by its name, or another build by its path.
@@ -91,10 +97,7 @@ impl Stack {
     /// Starts every gateway with additional environment variables, and waits until all answer.
     pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
         let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
-        let each = futures::future::join_all(each).await;
-        Process {
-            children: each.into_iter().flat_map(Process::into_children).collect(),
-        }
+        futures::future::join_all(each).await.into_iter().collect()
     }
 
     /// Starts one of the gateways with additional environment variables, and waits until it answers.
@@ -188,10 +191,6 @@ impl Stack {
 }
 
 impl Process {
-    fn into_children(mut self) -> Vec<Child> {
-        mem::take(&mut self.children)
-    }
-
     /// Returns the ids of its processes.
     pub fn ids(&self) -> Vec<u32> {
         self.children.iter().filter_map(Child::id).collect()

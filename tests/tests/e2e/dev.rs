@@ -93,6 +93,13 @@ impl Dev {
         .0
     }
 
+    /// Has a turn in a new conversation, to its end.
+    async fn complete_turn(&self) {
+        let conversation = self.client().create_conversation(None).await.unwrap();
+        let submit = || self.submit(&conversation, "hello");
+        self.frames_until(&conversation, submit, "complete").await;
+    }
+
     /// Kills it with `kill -9`, and waits until its Temporal server has ended, too.
     pub(crate) async fn kill(&mut self) {
         self.process.take().unwrap().kill().await;
@@ -232,7 +239,13 @@ async fn killed_and_started_again_it_finishes_the_turn() {
         .data["generation"]
         .as_u64()
         .unwrap();
-    dev.process.take().unwrap().kill().await;
+    dev.kill().await;
+    wait::until("its Temporal server is gone, too", || async {
+        processes_with(stack.directory().to_str().unwrap())
+            .is_empty()
+            .then_some(())
+    })
+    .await;
 
     let dev = dev.start_again(&stack).await;
     let frames = dev
@@ -288,13 +301,7 @@ async fn started_again_at_once_it_does_not_take_the_server_that_ends() {
     assert!(TemporalServer::is_running(dev.temporal_port).await);
     std::fs::write(stack.path("may-end"), "").unwrap();
     ready(&dev.url()).await;
-    let conversation = dev.client().create_conversation(None).await.unwrap();
-    dev.frames_until(
-        &conversation,
-        || dev.submit(&conversation, "hello"),
-        "complete",
-    )
-    .await;
+    dev.complete_turn().await;
     let log = std::fs::read_to_string(&log).unwrap();
     assert!(log.contains("end of the last Temporal server"), "{log}");
 }
@@ -330,13 +337,7 @@ async fn a_second_one_is_refused_where_it_would_do_harm() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
     let dev = Dev::start(&stack).await;
     // A turn that ends shows that the worker polls.
-    let conversation = dev.client().create_conversation(None).await.unwrap();
-    dev.frames_until(
-        &conversation,
-        || dev.submit(&conversation, "hello"),
-        "complete",
-    )
-    .await;
+    dev.complete_turn().await;
     let other_data = tempfile::tempdir().unwrap();
     let other_port = temporal::free_port();
     for (data, port, expected) in [

@@ -64,6 +64,11 @@ export async function see(page: Page, selector: string, text: string | RegExp): 
   await page.locator(selector).filter({ hasText: text }).first().waitFor();
 }
 
+/** Waits until the next frame is painted. */
+export async function painted(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+}
+
 /** Waits until the turn has ended, and no text is being written. */
 export async function turnEnds(page: Page, count = 1): Promise<void> {
   await page.locator(".end").nth(count - 1).waitFor();
