@@ -5,6 +5,9 @@ import { writeFileSync } from "node:fs";
 import { createServer, connect, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
+/** What has not answered by then will not: it has ended, or something else has its port. */
+const READY_WITHIN_MS = 60_000;
+
 /** Processes of an installation. */
 export interface Roles {
   /** The address that browsers know: what is in front of the gateways, and goes to one that lives. */
@@ -95,14 +98,19 @@ async function accepts(at: number): Promise<void> {
       const socket = connect(at, "127.0.0.1", () => (socket.destroy(), resolve(true)));
       socket.on("error", () => resolve(false));
     });
-  while (!(await isOpen())) await pause();
+  await until(isOpen, `port ${at}`);
 }
 
 async function isReady(at: number): Promise<void> {
-  const answers = () => fetch(`http://127.0.0.1:${at}/readyz`).then((response) => response.ok, () => false);
-  while (!(await answers())) await pause();
+  const answers = () => fetch(`http://127.0.0.1:${at}/readyz`, { signal: AbortSignal.timeout(READY_WITHIN_MS) }).then((response) => response.ok, () => false);
+  await until(answers, `the gateway on port ${at}`);
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 50));
+/** Waits until something answers. `name` says what, in the error. */
+async function until(answers: () => Promise<boolean>, name: string): Promise<void> {
+  const deadline = Date.now() + READY_WITHIN_MS;
+  while (!(await answers())) {
+    if (Date.now() > deadline) throw new Error(`${name} does not answer within ${READY_WITHIN_MS} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
