@@ -26,7 +26,6 @@ mod files;
 mod hooks;
 mod known_agents;
 mod load;
-mod loopback;
 pub mod model;
 mod remote;
 mod retry_after;

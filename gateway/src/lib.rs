@@ -13,7 +13,7 @@
 //! - `ports`: what the gateway is connected to
 //! - `deliveries`: what readers were shown, for traces
 //! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail
-//! - `schema`, `fields`, `loopback`: small helpers
+//! - `schema`, `fields`: small helpers
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
@@ -26,7 +26,6 @@ pub mod http;
 mod limits;
 mod listed;
 pub mod live;
-mod loopback;
 pub mod lost_workers;
 mod ports;
 pub mod reconciler;

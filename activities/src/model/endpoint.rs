@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_proto::words::failure as code;
+use everturn_proto::{is_loopback, words::failure as code};
 use reqwest::{
     ClientBuilder, Url,
     header::{HeaderName, HeaderValue},
@@ -10,7 +10,7 @@ use reqwest::{
 };
 
 use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
-use crate::{loopback::is_loopback, secrets::Secrets};
+use crate::secrets::Secrets;
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
@@ -105,7 +105,7 @@ impl Endpoint {
 
     /// True when it is on this machine.
     pub(super) fn is_local(&self) -> bool {
-        is_loopback(&self.url)
+        self.url.host_str().is_some_and(is_loopback)
     }
 
     /// Waits until the limits of the provider let one more call begin.

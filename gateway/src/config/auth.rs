@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
+use everturn_proto::is_loopback;
 pub use jsonwebtoken::Algorithm;
 use reqwest::Url;
 
 use super::{origin::Origin, scope::Scope};
-use crate::loopback::is_loopback;
 
 /// Algorithms a token may be signed with: asymmetric ones only. With a shared secret (HS256 …) whoever can check a
 /// token can also make one, and a public key would be taken for the secret.

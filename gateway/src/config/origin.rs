@@ -35,8 +35,8 @@ impl Origin {
         self.0.as_bytes().starts_with(b"https:")
     }
 
-    /// Its host, as it stands in a URL.
-    pub(crate) fn host(&self) -> Option<&str> {
+    /// Returns its host, as it stands in a URL.
+    pub fn host(&self) -> Option<&str> {
         let authority = self.0.to_str().ok()?.split_once("://")?.1;
         host_of(authority)
     }

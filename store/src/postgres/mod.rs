@@ -127,13 +127,16 @@ impl PostgresStore {
     }
 
     /// A connection on which each statement is a transaction of its own.
+    ///
+    /// Here and below, what waits for a connection is on the heap: it may have to connect, and the state of that would
+    /// otherwise be a part of each call.
     async fn single(&self) -> Result<PoolConnection<Postgres>> {
-        Ok(self.pool.acquire().await?)
+        Ok(Box::pin(self.pool.acquire()).await?)
     }
 
     /// Begins a transaction. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
-        Ok(self.pool.begin_with(BEGIN).await?)
+        Ok(Box::pin(self.pool.begin_with(BEGIN)).await?)
     }
 
     /// Runs statements of which only one writes, so that they need no transaction.
@@ -146,7 +149,7 @@ impl PostgresStore {
     }
 
     async fn begin_removal(&self) -> Result<Transaction<'static, Postgres>> {
-        Ok(self.pool.begin_with(BEGIN_REMOVAL).await?)
+        Ok(Box::pin(self.pool.begin_with(BEGIN_REMOVAL)).await?)
     }
 
     /// Makes a call that locks the conversation that `key` stands for.

@@ -37,7 +37,6 @@ const GATEWAY: Rooms = &[
             "audited",
             "listed",
             "schema",
-            "loopback",
         ],
     ),
     (
@@ -57,13 +56,12 @@ const GATEWAY: Rooms = &[
     ("deliveries", &["fields"]),
     ("limits", &["config"]),
     ("turns", &[]),
-    ("config", &["loopback"]),
+    ("config", &[]),
     ("connections", &[]),
     ("audited", &["listed"]),
     ("listed", &["schema"]),
     ("schema", &[]),
     ("fields", &[]),
-    ("loopback", &[]),
 ];
 
 const GATEWAY_HTTP: Rooms = &[

@@ -8,7 +8,8 @@ use url::Url;
 /// Where a gateway listens.
 #[derive(Debug, Clone, Args)]
 pub struct ListenOptions {
-    /// Address to listen on. Other than loopback it needs `required = true` under [auth] in the configuration.
+    /// Address to listen on. Other than loopback, and behind a proxy, it needs `required = true` under [auth] in the
+    /// configuration.
     #[arg(
         long,
         env = "EVERTURN_LISTEN",
@@ -16,7 +17,7 @@ pub struct ListenOptions {
         value_name = "ADDRESS"
     )]
     pub listen: SocketAddr,
-    /// Listens on any address without authentication: whoever reaches it can do everything.
+    /// Serves without authentication on any address, and behind a proxy: whoever reaches it can do everything.
     #[arg(long, env = "EVERTURN_INSECURE_NO_AUTH", value_parser = FalseyValueParser::new())]
     pub insecure_no_auth: bool,
 }

@@ -26,7 +26,7 @@ impl Display for Hints<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.url;
         writeln!(f, "\nIn a browser:")?;
-        writeln!(f, "  {:<34}  what this is", format!("{url}/"))?;
+        writeln!(f, "  {:<34}  talk to your agents", format!("{url}/"))?;
         writeln!(f, "  {:<34}  the API, to try out", format!("{url}/docs"))?;
         if let Some(port) = self.ui_port {
             let ui = format!("http://127.0.0.1:{port}/");

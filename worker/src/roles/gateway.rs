@@ -7,6 +7,7 @@ use everturn_gateway::{
     AuthConfig, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
     config::ANNOUNCED_POLL_INTERVAL, connections::listener, turns::TemporalTurnsOptions,
 };
+use everturn_proto::is_loopback;
 use everturn_store::Store;
 use everturn_telemetry::gateway as measured;
 use temporalio_client::Client;
@@ -88,19 +89,38 @@ fn check_approvers(config: &Config) -> anyhow::Result<()> {
     )
 }
 
-/// Refuses to listen on a public address without authentication, unless the options ask for it.
+/// Refuses to serve others than the users of this machine without authentication, unless the options ask for it.
 pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
     check_approvers(config)?;
-    let listen = options.listen;
-    if listen.ip().is_loopback() || config.gateway.auth.required || options.insecure_no_auth {
+    if config.gateway.auth.required || options.insecure_no_auth {
         return Ok(());
     }
+    let Some(exposure) = exposure(options, config) else {
+        return Ok(());
+    };
     bail!(
-        "refusing to listen on {listen} without authentication: whoever reaches that address could read and write \
-         every conversation. Write `required = true` under [auth] in everturn.toml and make a key with `everturn keys \
-         create --tenant default`, or listen on 127.0.0.1. When something in front of it asks who is calling, \
-         --insecure-no-auth (EVERTURN_INSECURE_NO_AUTH=1) goes on without"
+        "refusing to {exposure} without authentication: whoever reaches that address could read and write every \
+         conversation. Write `required = true` under [auth] in everturn.toml and make a key with `everturn keys create \
+         --tenant default`, or serve this machine alone: listen on 127.0.0.1, without `public_url` and \
+         `trusted_proxies`. When something in front of it asks who is calling, --insecure-no-auth \
+         (EVERTURN_INSECURE_NO_AUTH=1) goes on without"
     )
+}
+
+/// What makes the gateway reachable from other machines, if anything does. A proxy on this machine is on loopback, too,
+/// but whoever has one tells the gateway of it.
+fn exposure(options: &ListenOptions, config: &Config) -> Option<String> {
+    let public = config.gateway.auth.public_origin.as_ref();
+    let listen = options.listen;
+    if !listen.ip().is_loopback() {
+        return Some(format!("listen on {listen}"));
+    }
+    if let Some(public) = public.filter(|public| !public.host().is_some_and(is_loopback)) {
+        return Some(format!("be reached at {public} (`public_url` in [auth])"));
+    }
+    let proxies = &config.gateway.connections.trusted_proxies;
+    let is_behind_proxies = !proxies.is_empty();
+    is_behind_proxies.then(|| "be behind proxies (`trusted_proxies` in [gateway])".to_owned())
 }
 
 /// Without a credential, a gateway that is not on loopback is asked by whoever something in front of it lets through
@@ -215,18 +235,21 @@ mod tests {
     use super::*;
     use crate::config::ReadBy;
 
+    fn config(text: &str) -> Config {
+        Config::parse(text, "everturn.toml", ReadBy::Gateway).unwrap()
+    }
+
+    fn is_served(listen: &str, config: &Config, insecure_no_auth: bool) -> bool {
+        let options = ListenOptions {
+            listen: listen.parse().unwrap(),
+            insecure_no_auth,
+        };
+        check_exposure(&options, config).is_ok()
+    }
+
     #[test]
     fn only_loopback_is_served_without_authentication() {
-        let config = |text: &str| Config::parse(text, "everturn.toml", ReadBy::Gateway).unwrap();
         let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
-        let is_served = |listen: &str, config: &Config, insecure_no_auth| {
-            let listen = listen.parse().unwrap();
-            let options = ListenOptions {
-                listen,
-                insecure_no_auth,
-            };
-            check_exposure(&options, config).is_ok()
-        };
         for loopback in ["127.0.0.1:80", "127.1.2.3:80", "[::1]:80"] {
             assert!(is_served(loopback, &open, false), "{loopback}");
         }
@@ -242,5 +265,27 @@ mod tests {
                 "{reachable}"
             );
         }
+    }
+
+    #[test]
+    fn a_gateway_behind_a_proxy_asks_for_credentials() {
+        let own = config("[auth]\npublic_url = \"http://localhost:8080\"\n");
+        assert!(is_served("127.0.0.1:80", &own, false));
+        for proxied in [
+            "[auth]\npublic_url = \"https://agents.example.com\"\n",
+            "[gateway]\ntrusted_proxies = [\"127.0.0.1\"]\n",
+        ] {
+            assert!(
+                !is_served("127.0.0.1:80", &config(proxied), false),
+                "{proxied}"
+            );
+            assert!(
+                is_served("127.0.0.1:80", &config(proxied), true),
+                "{proxied}"
+            );
+        }
+        let closed =
+            config("[auth]\nrequired = true\npublic_url = \"https://agents.example.com\"\n");
+        assert!(is_served("127.0.0.1:80", &closed, false));
     }
 }

@@ -10,8 +10,7 @@ pub(crate) mod certificates;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
-
+use everturn_proto::is_loopback;
 use everturn_store::Peer;
 use everturn_stream::RedisPeer;
 use temporalio_client::ConnectionOptions;
@@ -166,15 +165,8 @@ pub(crate) fn check_temporal(
 }
 
 fn refuse(common: &Common, link: Link, host: &str, exposed: Exposed) -> anyhow::Result<()> {
-    if is_this_machine(host) || common.allow_plaintext.has(link) {
+    if is_loopback(host) || common.allow_plaintext.has(link) {
         return Ok(());
     }
     Err(exposed.into())
-}
-
-/// True for an address of loopback, and for `localhost`. No other name is looked up: what it leads to may change.
-fn is_this_machine(host: &str) -> bool {
-    let host = host.trim_matches(['[', ']']);
-    let address = host.parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use everturn_proto::is_loopback;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::{
     config::{AuthConfig, Origin, host_of},
     http::problem::REQUEST_ID,
-    loopback::is_loopback,
 };
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

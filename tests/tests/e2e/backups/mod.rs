@@ -370,7 +370,7 @@ async fn with_the_engine_kept_every_turn_goes_on() {
         backup.run("End the workflows of before", "").await;
         backup.run("Wait until none runs", "").await;
     };
-    as_the_page_says(stack, end_workflows).await;
+    Box::pin(as_the_page_says(stack, end_workflows)).await;
 }
 
 #[tokio::test]
@@ -379,7 +379,8 @@ async fn with_the_engine_lost_every_turn_goes_on() {
         return;
     };
     let temporal = stack.move_to_own_temporal().await;
-    as_the_page_says(stack, async |_| temporal.lose_everything().await).await;
+    let lose = async |_: &Backup| temporal.lose_everything().await;
+    Box::pin(as_the_page_says(stack, lose)).await;
 }
 
 /// Restores PostgreSQL as the page says. `engine` is what is done to the engine meanwhile.

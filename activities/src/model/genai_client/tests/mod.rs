@@ -18,7 +18,6 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    loopback::is_loopback,
     model::{Provider, endpoint::base_url},
     tools::{Effect, ToolSpec},
 };
@@ -150,22 +149,6 @@ fn base_urls_end_in_a_slash_and_are_checked() {
         "https://user:pass@example.com/",
     ] {
         assert!(base_url(bad).is_err(), "{bad}");
-    }
-}
-
-#[test]
-fn loopback_is_recognised() {
-    for (url, expected) in [
-        ("http://127.0.0.1:1/", true),
-        ("http://[::1]/", true),
-        ("http://localhost/", true),
-        ("http://10.0.0.1/", false),
-    ] {
-        assert_eq!(
-            is_loopback(&reqwest::Url::parse(url).unwrap()),
-            expected,
-            "{url}"
-        );
     }
 }
 

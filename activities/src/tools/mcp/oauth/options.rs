@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use everturn_proto::is_loopback;
 use reqwest::Url;
 
 use super::error::AccessError;
-use crate::{loopback::is_loopback, tools::mcp::secrets::SecretFile};
+use crate::tools::mcp::secrets::SecretFile;
 
 /// How tokens for a server are asked for.
 #[derive(Debug, Clone)]
@@ -75,7 +76,8 @@ impl fmt::Debug for SecretSource {
 /// True for a URL that tokens and secrets may be sent to: nobody on the way can read them.
 pub fn is_private_to_its_host(url: &Url) -> bool {
     let has_user = !url.username().is_empty() || url.password().is_some();
-    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+    let is_local = url.host_str().is_some_and(is_loopback);
+    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_local);
     is_encrypted && url.has_host() && !has_user && url.fragment().is_none()
 }
 
