@@ -1,7 +1,7 @@
 //! Conversations as the API shows them: in its answers, and in the frames of a list's stream.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use everturn_proto::{ConversationName, words::ConversationState};
+use everturn_proto::{ConversationName, words::ConversationStatus};
 use everturn_store::{Conversation, ListPlace, ListedConversation};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
@@ -58,9 +58,9 @@ pub(crate) struct ListedConversationBody {
 }
 
 fn states() -> Object {
-    let states: Vec<_> = ConversationState::ALL
+    let states: Vec<_> = ConversationStatus::ALL
         .iter()
-        .map(ConversationState::as_str)
+        .map(ConversationStatus::as_str)
         .collect();
     one_of(&states)
 }
@@ -68,7 +68,7 @@ fn states() -> Object {
 impl From<ListedConversation> for ListedConversationBody {
     fn from(listed: ListedConversation) -> Self {
         Self {
-            state: listed.activity.state().into(),
+            state: listed.activity.status().into(),
             waiting_approvals: listed.activity.waiting_approvals,
             waiting_client_tools: listed.activity.waiting_client_tools,
             conversation: listed.conversation.into(),

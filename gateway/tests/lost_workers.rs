@@ -13,7 +13,7 @@ use everturn_gateway::{
 };
 use everturn_proto::{ids, turn::AgentDefinition};
 use everturn_store::{
-    BeginTurn, LostWorkers, OnUnknownAgent, RunningExecution, StepClaim, StepKey, TurnStore,
+    BeginTurn, LostWorkers, OnUnknownAgent, RunningAgentExecution, StepClaim, StepKey, TurnStore,
     WorkerId, WorkerLease, WorkerLeases, sqlite::SqliteStore,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -43,7 +43,7 @@ impl Engine {
 impl ActivityRestarter for Engine {
     async fn restart_activities(
         &self,
-        execution: &RunningExecution,
+        execution: &RunningAgentExecution,
         workers: &[WorkerId],
     ) -> Result<u32, TurnError> {
         let conversation = &execution.conversation_id;
@@ -97,7 +97,7 @@ impl World {
         };
         self.store.renew_lease(&lease).await.unwrap();
         let conversation = format!("{}-1", lease.worker);
-        let execution = ids::root_execution_id(&conversation, "m");
+        let execution = ids::root_agent_execution_id(&conversation, "m");
         let begin = BeginTurn {
             conversation_id: conversation.clone(),
             tenant_id: "default".to_owned(),

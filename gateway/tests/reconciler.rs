@@ -99,7 +99,7 @@ impl World {
             tenant_id: "default".to_owned(),
             message_id: message.to_owned(),
             content: None,
-            agent_execution_id: ids::root_execution_id(conversation, message),
+            agent_execution_id: ids::root_agent_execution_id(conversation, message),
             agent: AgentDefinition {
                 name: "default".to_owned(),
                 model: Some("m".to_owned()),
@@ -121,7 +121,7 @@ impl World {
         let save = SaveRequest {
             conversation_id: conversation.to_owned(),
             message_id: message.to_owned(),
-            agent_execution_id: ids::root_execution_id(conversation, message),
+            agent_execution_id: ids::root_agent_execution_id(conversation, message),
             step: 0,
             epoch: None,
             batch: Some(Batch::End(end)),

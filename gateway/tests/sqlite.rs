@@ -77,7 +77,7 @@ impl Stack {
 
     /// Runs the turn of a queued message as a worker does.
     async fn run_turn(&self, conversation_id: &str, message_id: &str, answer: &[&str]) {
-        let agent_execution_id = ids::root_execution_id(conversation_id, message_id);
+        let agent_execution_id = ids::root_agent_execution_id(conversation_id, message_id);
         let begin = BeginTurn {
             conversation_id: conversation_id.to_owned(),
             tenant_id: "default".to_owned(),

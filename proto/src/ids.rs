@@ -31,7 +31,7 @@ pub fn after_turn_workflow_id(conversation_id: &str, agent_execution_id: &str) -
 pub const AFTER_TURN_STEP: u32 = u32::MAX;
 
 /// Id of the root agent execution of the turn that `message_id` starts.
-pub fn root_execution_id(conversation_id: &str, message_id: &str) -> String {
+pub fn root_agent_execution_id(conversation_id: &str, message_id: &str) -> String {
     format!("run_{}", hash(&["run", conversation_id, message_id], 16))
 }
 
@@ -176,7 +176,7 @@ mod tests {
     fn ids_never_change() {
         // These strings are in stored histories and databases: a change here breaks replays and resumes.
         assert_eq!(tool_execution_id("m", "run_1", 0, 0), "exec_29d671da0aa4");
-        assert_eq!(root_execution_id("c", "m"), "run_60d47de58b20dc6c");
+        assert_eq!(root_agent_execution_id("c", "m"), "run_60d47de58b20dc6c");
         assert_eq!(workflow_id("c"), "conversation-c");
     }
 
@@ -247,7 +247,10 @@ mod tests {
             tool_execution_id("m", "r1", 1, 11),
             tool_execution_id("m", "r1", 11, 1)
         );
-        assert_ne!(root_execution_id("a", "bc"), root_execution_id("ab", "c"));
+        assert_ne!(
+            root_agent_execution_id("a", "bc"),
+            root_agent_execution_id("ab", "c")
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub enum Thread {
 impl Thread {
     /// Returns the thread of an agent execution in the turn of this message.
     pub fn of(conversation_id: &str, message_id: &str, agent_execution_id: &str) -> Self {
-        if agent_execution_id == ids::root_execution_id(conversation_id, message_id) {
+        if agent_execution_id == ids::root_agent_execution_id(conversation_id, message_id) {
             Self::Conversation
         } else {
             Self::SubAgent(agent_execution_id.to_owned())
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn only_the_turns_own_agent_execution_has_the_conversations_thread() {
-        let root = ids::root_execution_id("c", "m");
+        let root = ids::root_agent_execution_id("c", "m");
         assert_eq!(Thread::of("c", "m", &root), Thread::Conversation);
         let sub_agent = Thread::of("c", "m", "run_x");
         assert_eq!(sub_agent.sub_agent(), Some("run_x"));

@@ -16,7 +16,7 @@ impl EventType {
     ) -> bool {
         self.ends_agent_execution()
             && agent_execution_id.is_none_or(|id| {
-                id.is_empty() || id == ids::root_execution_id(conversation_id, message_id)
+                id.is_empty() || id == ids::root_agent_execution_id(conversation_id, message_id)
             })
     }
 }
@@ -63,11 +63,11 @@ mod tests {
     #[test]
     fn only_the_end_of_the_turns_own_agent_ends_the_turn() {
         let of = |id: &str| format!(r#"{{"agent_execution_id":"{id}"}}"#);
-        let own = of(&ids::root_execution_id("c", "m"));
+        let own = of(&ids::root_agent_execution_id("c", "m"));
         for end in ["complete", "error", "cancelled"] {
             assert!(event(end, &own).ends_turn());
             assert!(!event(end, &of(&ids::sub_agent_execution_id("c", "exec_1"))).ends_turn());
-            assert!(!event(end, &of(&ids::root_execution_id("c", "other"))).ends_turn());
+            assert!(!event(end, &of(&ids::root_agent_execution_id("c", "other"))).ends_turn());
         }
         assert!(!event("assistant_message", &own).ends_turn());
     }

@@ -219,7 +219,7 @@ async fn a_url_chooses_the_back_end() {
         store
             .clone()
             .events
-            .conversation_status(&tenant(), "c")
+            .conversation_head(&tenant(), "c")
             .await
             .unwrap(),
         None
@@ -361,7 +361,7 @@ async fn a_full_pool_is_unavailable_in_time() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     let refused = turn
         .store
-        .conversation_status(&tenant(), "c")
+        .conversation_head(&tenant(), "c")
         .await
         .unwrap_err();
     assert!(refused.is_retryable(), "{refused}");

@@ -174,7 +174,7 @@ async fn a_store_in_memory_works() {
     assert_eq!(turn.types().await, ["user_message", "cancelled"]);
     let other = SqliteStore::open_in_memory().await.unwrap();
     assert_eq!(
-        other.conversation_status(&tenant(), "c").await.unwrap(),
+        other.conversation_head(&tenant(), "c").await.unwrap(),
         None,
         "each has its own"
     );

@@ -28,7 +28,7 @@ impl Appender {
     pub async fn begin_for(store: &Store, tenant_id: &str, name: &str) -> Self {
         let conversation_id = &ConversationName { tenant_id, name }.id();
         let message_id = Uuid::now_v7().to_string();
-        let agent_execution_id = ids::root_execution_id(conversation_id, &message_id);
+        let agent_execution_id = ids::root_agent_execution_id(conversation_id, &message_id);
         let mut begin = BeginTurn {
             conversation_id: conversation_id.to_owned(),
             tenant_id: tenant_id.to_owned(),

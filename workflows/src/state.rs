@@ -220,7 +220,7 @@ impl AgentExecution {
 pub(crate) fn agent_execution_id(input: &TurnInput, message_id: &str) -> String {
     match &input.delegation {
         Some(call) => ids::sub_agent_execution_id(&input.conversation_id, &call.execution_id),
-        None => ids::root_execution_id(&input.conversation_id, message_id),
+        None => ids::root_agent_execution_id(&input.conversation_id, message_id),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use everturn_stream::TextKey;
 
 /// The most agent executions that are remembered: more than can write texts at once in a conversation.
-const MAX_EXECUTIONS: usize = 256;
+const MAX_AGENT_EXECUTIONS: usize = 256;
 
 /// The newest generation of each agent execution.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Generations {
             let known = known.map_or(0, |(_, generation)| generation);
             self.0
                 .push_back((execution.clone(), known.max(*generation)));
-            if self.0.len() > MAX_EXECUTIONS {
+            if self.0.len() > MAX_AGENT_EXECUTIONS {
                 self.0.pop_front();
             }
         }
@@ -70,11 +70,11 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_is_in_use_stays() {
         let mut generations = Generations::default();
-        for number in 0..2 * MAX_EXECUTIONS {
+        for number in 0..2 * MAX_AGENT_EXECUTIONS {
             let used = ("used".to_owned(), 7);
             generations.note(&BTreeMap::from([used, (format!("run_{number}"), 1)]));
         }
-        assert_eq!(generations.0.len(), MAX_EXECUTIONS);
+        assert_eq!(generations.0.len(), MAX_AGENT_EXECUTIONS);
         assert!(is_superseded(&generations, "used", 6));
     }
 }

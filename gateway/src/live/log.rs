@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_proto::event::Event;
 use everturn_store::{
-    Access, ConversationStatus, EventLog, EventPage, EventReader, Missing, PageLimit, StoreError,
+    Access, ConversationHead, EventLog, EventPage, EventReader, Missing, PageLimit, StoreError,
 };
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
@@ -180,7 +180,7 @@ impl LogCursor {
     /// Moves the cursor to the last event that this log has in common with the one that the cursor is of. Nothing is
     /// lost when the conversation is gone, or may be gone.
     async fn lost(&mut self, is_empty: bool) -> Result<Read, StoreError> {
-        if is_empty && self.conversation_status().await?.is_none() {
+        if is_empty && self.conversation_head().await?.is_none() {
             let id = &self.log.conversation_id;
             return Err(StoreError::not_found(Missing::Conversation, id));
         }
@@ -224,12 +224,10 @@ impl LogCursor {
     }
 
     /// Reads where the conversation stands; `None` when its log is gone, also when another conversation has its id now.
-    pub(super) async fn conversation_status(
-        &self,
-    ) -> Result<Option<ConversationStatus>, StoreError> {
+    pub(super) async fn conversation_head(&self) -> Result<Option<ConversationHead>, StoreError> {
         let found = self
             .events
-            .conversation_status(&self.access, &self.log.conversation_id)
+            .conversation_head(&self.access, &self.log.conversation_id)
             .await?;
         Ok(found.filter(|status| status.log_id == self.log.id))
     }

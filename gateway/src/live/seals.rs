@@ -8,7 +8,7 @@ use everturn_stream::TextKey;
 use crate::fields::Fields;
 
 /// The most agent executions that are remembered: more than can write texts at once in a conversation.
-const MAX_EXECUTIONS: usize = 256;
+const MAX_AGENT_EXECUTIONS: usize = 256;
 
 /// What is sealed of each agent execution.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Seals {
             execution,
             known.map_or(sealed, |(_, known)| known.max(sealed)),
         ));
-        if self.0.len() > MAX_EXECUTIONS {
+        if self.0.len() > MAX_AGENT_EXECUTIONS {
             self.0.pop_front();
         }
     }
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut seals = Seals::default();
-        for number in 0..2 * MAX_EXECUTIONS {
+        for number in 0..2 * MAX_AGENT_EXECUTIONS {
             seals.seal(format!("run_{number}"), Sealed::UpTo(0));
         }
-        assert_eq!(seals.0.len(), MAX_EXECUTIONS);
+        assert_eq!(seals.0.len(), MAX_AGENT_EXECUTIONS);
         assert!(!covers(&seals, "run_0", 0));
     }
 }

@@ -207,7 +207,7 @@ impl Tail {
 
     /// Asks the store for this conversation alone, after a query that found fewer events of it than were read.
     async fn check_presence(&self) -> Result<(), StoreError> {
-        match self.log.conversation_status().await {
+        match self.log.conversation_head().await {
             Ok(None) => Err(StoreError::not_found(
                 Missing::Conversation,
                 self.broadcast.conversation_id(),

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_store::{LostWorkers, RunningExecution, SeenLease, StoreError, WorkerId};
+use everturn_store::{LostWorkers, RunningAgentExecution, SeenLease, StoreError, WorkerId};
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -33,9 +33,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The most turns, with sub-agents, that are looked at when a worker has died: those that it held, and others, in case
 /// that it had just begun with them. Heartbeats find the rest.
-const MAX_EXECUTIONS: u32 = 1000;
+const MAX_AGENT_EXECUTIONS: u32 = 1000;
 /// The most turns that are looked at again later.
-const MAX_EXECUTIONS_AGAIN: u32 = 100;
+const MAX_AGENT_EXECUTIONS_AGAIN: u32 = 100;
 /// A worker that stands still, or whose machine is gone, may be given tasks for so long: the engine has its polls, which
 /// last for a minute. Until then its turns are looked at again and again, each time that its lease is over.
 const LINGER: Duration = Duration::from_secs(65);
@@ -174,10 +174,10 @@ impl LostWorkerWatch {
             .workers
             .fetch_add(found.len() as u64, Ordering::Relaxed);
         let limit = if found.is_empty() {
-            MAX_EXECUTIONS_AGAIN
+            MAX_AGENT_EXECUTIONS_AGAIN
         } else {
             tracing::warn!(workers = ?found, "workers are dead: what they were doing begins again");
-            MAX_EXECUTIONS
+            MAX_AGENT_EXECUTIONS
         };
         let restarted = self.see_to(taken, limit).await?;
         if restarted > 0 {
@@ -189,7 +189,7 @@ impl LostWorkerWatch {
     /// Restarts what these workers were doing, and removes their leases after a while. Returns the number of activities.
     async fn see_to(&self, mut taken: Vec<SeenLease>, limit: u32) -> Result<u64, LookError> {
         let lost = workers(&taken);
-        let executions = self.store.running_executions(&lost, limit).await?;
+        let executions = self.store.running_agent_executions(&lost, limit).await?;
         let mut restarted = 0;
         for (number, part) in executions.chunks(EXECUTIONS_A_TAKE).enumerate() {
             if number > 0 {
@@ -217,7 +217,7 @@ impl LostWorkerWatch {
     /// Restarts the activities of these workers in these turns, until others have them. Returns how often.
     async fn restart(
         &self,
-        executions: &[RunningExecution],
+        executions: &[RunningAgentExecution],
         workers: &[WorkerId],
     ) -> Result<u64, LookError> {
         let mut left: Vec<_> = executions.iter().collect();
@@ -246,9 +246,9 @@ impl LostWorkerWatch {
     /// that the engine does not take must not keep the others waiting.
     async fn restart_once<'e>(
         &self,
-        executions: &[&'e RunningExecution],
+        executions: &[&'e RunningAgentExecution],
         workers: &[WorkerId],
-    ) -> Result<Vec<(&'e RunningExecution, u32)>, LookError> {
+    ) -> Result<Vec<(&'e RunningAgentExecution, u32)>, LookError> {
         let mut ticks = interval(Duration::from_secs(1) / EXECUTIONS_A_SECOND);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let left = executions.iter().copied();

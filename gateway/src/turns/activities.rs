@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use everturn_proto::{ids, words::failure};
-use everturn_store::{RunningExecution, WorkerId};
+use everturn_store::{RunningAgentExecution, WorkerId};
 use temporalio_client::{
     ActivityIdentifier,
     errors::AsyncActivityError,
@@ -38,7 +38,7 @@ pub trait ActivityRestarter: Send + Sync {
     /// many there were.
     async fn restart_activities(
         &self,
-        execution: &RunningExecution,
+        execution: &RunningAgentExecution,
         workers: &[WorkerId],
     ) -> Result<u32, TurnError>;
 }
@@ -47,7 +47,7 @@ pub trait ActivityRestarter: Send + Sync {
 impl ActivityRestarter for TemporalTurns {
     async fn restart_activities(
         &self,
-        execution: &RunningExecution,
+        execution: &RunningAgentExecution,
         workers: &[WorkerId],
     ) -> Result<u32, TurnError> {
         let Some(described) = self.described(&workflow_id(execution)).await? else {
@@ -140,7 +140,7 @@ impl TemporalTurns {
     }
 }
 
-fn workflow_id(execution: &RunningExecution) -> String {
+fn workflow_id(execution: &RunningAgentExecution) -> String {
     let conversation_id = &execution.conversation_id;
     execution.sub_agent_call.as_deref().map_or_else(
         || ids::workflow_id(conversation_id),
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_sub_agent_has_a_workflow_of_its_own() {
-        let execution = |sub_agent_call: Option<&str>| RunningExecution {
+        let execution = |sub_agent_call: Option<&str>| RunningAgentExecution {
             conversation_id: "c".to_owned(),
             sub_agent_call: sub_agent_call.map(str::to_owned),
             is_held: true,

@@ -8,7 +8,7 @@ use crate::support::{Sse, TestGateway};
 
 /// Plays the turn of `message_id`, with a sub-agent and another message in between.
 fn play(gateway: &TestGateway, conversation_id: &str, message_id: &str) {
-    let run = ids::root_execution_id(conversation_id, message_id);
+    let run = ids::root_agent_execution_id(conversation_id, message_id);
     let append = |message: &str, event_type: &str, data: Value| {
         gateway
             .store

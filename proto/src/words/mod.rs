@@ -25,8 +25,8 @@ pub use self::{
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{
-        AgentExecutionStatus, CheckpointType, ConversationState, FinishReason, MessageRole, OnBusy,
-        OnCutReply, OnFullContext,
+        AgentExecutionStatus, CheckpointType, ConversationStatus, FinishReason, MessageRole,
+        OnBusy, OnCutReply, OnFullContext,
     },
 };
 

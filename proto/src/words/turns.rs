@@ -17,7 +17,7 @@ words! {
 
 words! {
     /// How a conversation stands, as lists say it in one word.
-    pub enum ConversationState {
+    pub enum ConversationStatus {
         /// Nothing runs, and no message waits.
         Idle = "idle",
         /// A message waits for its turn, and no turn runs.

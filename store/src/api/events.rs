@@ -53,11 +53,11 @@ pub trait EventReader: Send + Sync {
 
     /// Says where the conversation stands; `None` when there is no such conversation. The store alone answers, so no
     /// worker has to be alive.
-    async fn conversation_status(
+    async fn conversation_head(
         &self,
         access: &Access,
         conversation_id: &str,
-    ) -> Result<Option<ConversationStatus>>;
+    ) -> Result<Option<ConversationHead>>;
 
     /// Returns the log and the largest sequence number of each of these conversations, in no order. Those that do not
     /// exist are left out. A gateway finds out with it which announcements it missed.
@@ -113,7 +113,7 @@ pub struct EventLinks {
 
 /// Where a conversation stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConversationStatus {
+pub struct ConversationHead {
     /// The log that the conversation of this id has now.
     pub log_id: LogId,
     /// True when a turn is running or a message waits for its turn.

@@ -36,11 +36,11 @@ pub trait LostWorkers: Send + Sync {
 
     /// Returns agent executions that run, up to a limit: first those in which one of these workers made the last LLM call
     /// or the last attempt of a tool.
-    async fn running_executions(
+    async fn running_agent_executions(
         &self,
         workers: &[WorkerId],
         limit: u32,
-    ) -> Result<Vec<RunningExecution>>;
+    ) -> Result<Vec<RunningAgentExecution>>;
 }
 
 /// A worker process, from its start to its end.
@@ -121,7 +121,7 @@ pub struct SeenLease {
 
 /// An agent execution that runs.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
-pub struct RunningExecution {
+pub struct RunningAgentExecution {
     /// Its conversation.
     pub conversation_id: String,
     /// The tool execution that started the sub-agent; `None` for the turn's own agent.

@@ -2,7 +2,7 @@
 //! search finds does not depend on what a database knows of upper and lower case.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::{LogId, words::ConversationState};
+use everturn_proto::{LogId, words::ConversationStatus};
 
 use super::{Access, EventLog};
 
@@ -74,7 +74,7 @@ pub struct ListedConversation {
     pub activity: Activity,
 }
 
-/// What goes on in a conversation. As in [`ConversationStatus`](super::ConversationStatus), the store alone says it.
+/// What goes on in a conversation. As in [`ConversationHead`](super::ConversationHead), the store alone says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct Activity {
     /// True while a turn has not ended.
@@ -91,17 +91,17 @@ pub struct Activity {
 
 impl Activity {
     /// Returns the one word for it: the one that asks most of a person.
-    pub fn state(&self) -> ConversationState {
+    pub fn status(&self) -> ConversationStatus {
         if self.waiting_approvals > 0 {
-            ConversationState::WaitingForApproval
+            ConversationStatus::WaitingForApproval
         } else if self.waiting_client_tools > 0 {
-            ConversationState::WaitingForClientTool
+            ConversationStatus::WaitingForClientTool
         } else if self.is_running {
-            ConversationState::Running
+            ConversationStatus::Running
         } else if self.has_queued {
-            ConversationState::Queued
+            ConversationStatus::Queued
         } else {
-            ConversationState::Idle
+            ConversationStatus::Idle
         }
     }
 }
@@ -240,21 +240,21 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_what_asks_most_of_a_person() {
+    fn a_status_is_what_asks_most_of_a_person() {
         let activity = |numbers: [u32; 4]| Activity {
             is_running: numbers[0] > 0,
             has_queued: numbers[1] > 0,
             waiting_approvals: numbers[2],
             waiting_client_tools: numbers[3],
         };
-        for (numbers, state) in [
-            ([0, 0, 0, 0], ConversationState::Idle),
-            ([0, 1, 0, 0], ConversationState::Queued),
-            ([1, 1, 0, 0], ConversationState::Running),
-            ([1, 0, 0, 3], ConversationState::WaitingForClientTool),
-            ([1, 0, 1, 3], ConversationState::WaitingForApproval),
+        for (numbers, status) in [
+            ([0, 0, 0, 0], ConversationStatus::Idle),
+            ([0, 1, 0, 0], ConversationStatus::Queued),
+            ([1, 1, 0, 0], ConversationStatus::Running),
+            ([1, 0, 0, 3], ConversationStatus::WaitingForClientTool),
+            ([1, 0, 1, 3], ConversationStatus::WaitingForApproval),
         ] {
-            assert_eq!(activity(numbers).state(), state, "{numbers:?}");
+            assert_eq!(activity(numbers).status(), status, "{numbers:?}");
         }
     }
 

@@ -62,13 +62,13 @@ pub use self::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
         UnfinishedTurn,
     },
-    events::{ConversationStatus, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
+    events::{ConversationHead, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
     executions::{
         AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ParentCall, StepUsage,
         ToolExecution,
     },
     keys::{ApiKey, KeyKind, Keys, NewKey, SessionsOf},
-    leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
+    leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
         Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,
         MAX_SCANNED,

@@ -46,7 +46,7 @@ impl TraceKey {
 
     /// The trace of the turn that this message starts.
     pub fn of_turn(conversation_id: &str, message_id: &str) -> Self {
-        let turn = ids::root_execution_id(conversation_id, message_id);
+        let turn = ids::root_agent_execution_id(conversation_id, message_id);
         Self::of(conversation_id, &turn)
     }
 }

@@ -78,7 +78,7 @@ async fn write(
     let mut parts = Parts::default();
     write::batch(&mut parts, request, batch, now);
     write::advance_conversation(&mut parts, step, batch, now);
-    write::advance_execution(&mut parts, step, batch, saved_steps, now);
+    write::advance_agent_execution(&mut parts, step, batch, saved_steps, now);
     parts.execute(&mut *connection).await?;
     let mut results = Parts::default();
     write::results(&mut results, step, batch);

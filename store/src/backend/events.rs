@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     api::{
-        Access, ConversationStatus, EventLinks, EventLog, EventPage, EventReader, PageLimit,
-        Result, WantedLinks,
+        Access, ConversationHead, EventLinks, EventLog, EventPage, EventReader, PageLimit, Result,
+        WantedLinks,
     },
     columns::narrow,
     rows::{
@@ -117,14 +117,14 @@ impl EventReader for Database {
         last.map_or(Ok(0), |(last,)| narrow(last))
     }
 
-    async fn conversation_status(
+    async fn conversation_head(
         &self,
         access: &Access,
         conversation_id: &str,
-    ) -> Result<Option<ConversationStatus>> {
+    ) -> Result<Option<ConversationHead>> {
         let query = sql::for_caller(events::CONVERSATION_STATUS, access, conversation_id);
         let row: Option<StatusRow> = self.read(query.fetch_optional(self.reader())).await?;
-        Ok(row.map(ConversationStatus::from))
+        Ok(row.map(ConversationHead::from))
     }
 
     async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(EventLog, u32)>> {

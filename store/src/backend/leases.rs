@@ -11,7 +11,7 @@ use super::{
     sql::leases as sql,
 };
 use crate::api::{
-    LostWorkers, Result, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases,
+    LostWorkers, Result, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases,
 };
 use crate::columns::narrow;
 
@@ -104,11 +104,11 @@ impl LostWorkers for Database {
         .await
     }
 
-    async fn running_executions(
+    async fn running_agent_executions(
         &self,
         workers: &[WorkerId],
         limit: u32,
-    ) -> Result<Vec<RunningExecution>> {
+    ) -> Result<Vec<RunningAgentExecution>> {
         let workers: Vec<_> = workers.iter().map(WorkerId::to_string).collect();
         let query = sqlx::query_as(words(sql::RUNNING_EXECUTIONS))
             .bind(list(&workers))

@@ -69,7 +69,7 @@ impl Reconciliation for Database {
             tenant_id: conversation.tenant_id.clone(),
             message_id: message_id.to_owned(),
             content: None,
-            agent_execution_id: ids::root_execution_id(&conversation.id, message_id),
+            agent_execution_id: ids::root_agent_execution_id(&conversation.id, message_id),
             // No model is asked, so the name is all there is to pin.
             agent: AgentDefinition::only_a_name(conversation.agent.clone()),
             on_unknown_agent: OnUnknownAgent::Begin,

@@ -7,7 +7,7 @@ use everturn_proto::{Json, LogId, event::Event, words::AgentExecutionStatus};
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{ConversationStatus, ResumePoint, TakenBy, UnfinishedTurn},
+    api::{ConversationHead, ResumePoint, TakenBy, UnfinishedTurn},
     columns::MaybeNumber,
 };
 
@@ -57,7 +57,7 @@ pub(crate) struct StatusRow {
     queued_message_id: Option<String>,
 }
 
-impl From<StatusRow> for ConversationStatus {
+impl From<StatusRow> for ConversationHead {
     fn from(row: StatusRow) -> Self {
         let current_message_id = row.running_message_id.or(row.queued_message_id);
         Self {

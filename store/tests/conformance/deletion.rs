@@ -58,10 +58,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     );
     assert_eq!(kept.events().await.len(), events);
     assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), None);
-    assert_eq!(
-        store.conversation_status(&tenant(), "c").await.unwrap(),
-        None
-    );
+    assert_eq!(store.conversation_head(&tenant(), "c").await.unwrap(), None);
     assert_eq!(store.last_sequences(&["c".into()]).await.unwrap(), []);
     assert!(
         store

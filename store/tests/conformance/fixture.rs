@@ -66,7 +66,7 @@ pub struct Turn<S> {
 impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     /// Makes a turn that has not begun.
     pub fn new(store: S, conversation: &str, message: &str) -> Self {
-        let execution = ids::root_execution_id(conversation, message);
+        let execution = ids::root_agent_execution_id(conversation, message);
         Self {
             store,
             conversation: conversation.into(),

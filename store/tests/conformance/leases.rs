@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, EventReader, LostWorkers, RunningExecution, SeenLease, StepClaim, TurnStore,
-    WorkerId, WorkerLease, WorkerLeases,
+    Conversations, EventReader, LostWorkers, RunningAgentExecution, SeenLease, StepClaim,
+    TurnStore, WorkerId, WorkerLease, WorkerLeases,
 };
 
 use super::{
@@ -115,7 +115,10 @@ async fn conversations(
     limit: u32,
 ) -> Vec<(String, bool)> {
     let workers: Vec<_> = workers.iter().map(|&worker| worker.clone()).collect();
-    let found = store.running_executions(&workers, limit).await.unwrap();
+    let found = store
+        .running_agent_executions(&workers, limit)
+        .await
+        .unwrap();
     let mut found: Vec<_> = found
         .into_iter()
         .map(|execution| (execution.conversation_id, execution.is_held))
@@ -178,8 +181,8 @@ pub async fn a_sub_agent_is_named_by_its_call(backend: &impl Backend) {
     let (store, worker) = (&parent.store, WorkerId::random());
     let child = begun(&parent, 0).await;
     claim_step(&child, 0, &worker).await;
-    let found = store.running_executions(&[worker], 10).await.unwrap();
-    let execution = |sub_agent_call, is_held| RunningExecution {
+    let found = store.running_agent_executions(&[worker], 10).await.unwrap();
+    let execution = |sub_agent_call, is_held| RunningAgentExecution {
         conversation_id: parent.conversation.clone(),
         sub_agent_call,
         is_held,

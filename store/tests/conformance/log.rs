@@ -7,7 +7,7 @@ use std::sync::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AgentExecutionStatus, Effect};
-use everturn_store::{Access, ConversationStatus, EventLog, EventReader, PageLimit};
+use everturn_store::{Access, ConversationHead, EventLog, EventReader, PageLimit};
 
 use super::{
     Backend,
@@ -193,16 +193,13 @@ pub async fn a_page_of_large_events_ends_at_its_bytes(backend: &impl Backend) {
 
 pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     let store = backend.open().await;
-    assert_eq!(
-        store.conversation_status(&tenant(), "c").await.unwrap(),
-        None
-    );
+    assert_eq!(store.conversation_head(&tenant(), "c").await.unwrap(), None);
 
     let turn = Turn::begun(store, "c", "m").await;
     let log_id = turn.conversation().await.log_id;
     let status = |message: Option<&str>, last_sequence| {
         let current_message_id = message.map(Into::into);
-        Some(ConversationStatus {
+        Some(ConversationHead {
             log_id: log_id.clone(),
             is_running: message.is_some(),
             last_sequence,
@@ -210,37 +207,25 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
         })
     };
     assert_eq!(
-        turn.store
-            .conversation_status(&tenant(), "c")
-            .await
-            .unwrap(),
+        turn.store.conversation_head(&tenant(), "c").await.unwrap(),
         status(Some("m"), 1)
     );
     turn.queue("queued").await;
     assert_eq!(
-        turn.store
-            .conversation_status(&tenant(), "c")
-            .await
-            .unwrap(),
+        turn.store.conversation_head(&tenant(), "c").await.unwrap(),
         status(Some("m"), 1),
         "the running one first"
     );
     turn.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(
-        turn.store
-            .conversation_status(&tenant(), "c")
-            .await
-            .unwrap(),
+        turn.store.conversation_head(&tenant(), "c").await.unwrap(),
         status(Some("queued"), 2),
         "queued is running"
     );
     let next = Turn::begun(turn.store.clone(), "c", "queued").await;
     next.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(
-        turn.store
-            .conversation_status(&tenant(), "c")
-            .await
-            .unwrap(),
+        turn.store.conversation_head(&tenant(), "c").await.unwrap(),
         status(None, 4)
     );
 }

@@ -4,7 +4,9 @@ use chrono::{TimeDelta, Utc};
 use everturn_proto::{
     Thread,
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
-    words::{AgentExecutionStatus, ApprovalState, ConversationState, Effect, ToolKind, ToolStatus},
+    words::{
+        AgentExecutionStatus, ApprovalState, ConversationStatus, Effect, ToolKind, ToolStatus,
+    },
 };
 use everturn_store::{
     Access, Activity, ClientToolClaim, Conversations, EventLinks, EventReader, ListQuery,
@@ -81,14 +83,14 @@ pub async fn what_waits_is_listed(backend: &impl Backend) {
 }
 
 /// Returns what the list says of the one conversation, as text.
-async fn listed(store: &impl Conversations) -> Option<(ConversationState, Activity)> {
+async fn listed(store: &impl Conversations) -> Option<(ConversationStatus, Activity)> {
     let query = ListQuery {
         limit: 10,
         ..ListQuery::default()
     };
     let page = store.list_conversations(&tenant(), &query).await.unwrap();
     let row = page.conversations.into_iter().next()?;
-    Some((row.activity.state(), row.activity))
+    Some((row.activity.status(), row.activity))
 }
 
 pub async fn lists_say_what_goes_on(backend: &impl Backend) {
@@ -99,20 +101,20 @@ pub async fn lists_say_what_goes_on(backend: &impl Backend) {
         waiting_client_tools: 1,
         ..Activity::default()
     };
-    let is = async |state: ConversationState, activity: &Activity| {
+    let is = async |state: ConversationStatus, activity: &Activity| {
         assert_eq!(
             listed(&turn.store).await.unwrap(),
             (state, activity.clone())
         );
     };
-    is(ConversationState::WaitingForApproval, &asks).await;
+    is(ConversationStatus::WaitingForApproval, &asks).await;
     let approved = answer(&turn.execution_id(0, 0), ApprovalState::Approved);
     turn.save(0, Batch::Approval(approved)).await;
     let asks = Activity {
         waiting_approvals: 0,
         ..asks
     };
-    is(ConversationState::WaitingForClientTool, &asks).await;
+    is(ConversationStatus::WaitingForClientTool, &asks).await;
     let (client, end, access) = (turn.execution_id(0, 1), tool_end("1"), tenant());
     let sender = ResultSender::Client;
     let stored = turn.store.store_result(&access, "c", &client, sender, end);
@@ -123,18 +125,18 @@ pub async fn lists_say_what_goes_on(backend: &impl Backend) {
         has_queued: true,
         ..asks
     };
-    is(ConversationState::Running, &works).await;
+    is(ConversationStatus::Running, &works).await;
     turn.end(0, AgentExecutionStatus::Cancelled).await;
     let waits = Activity {
         is_running: false,
         ..works
     };
-    is(ConversationState::Queued, &waits).await;
+    is(ConversationStatus::Queued, &waits).await;
     turn.store
         .withdraw_message(&tenant(), "c", "next")
         .await
         .unwrap();
-    is(ConversationState::Idle, &Activity::default()).await;
+    is(ConversationStatus::Idle, &Activity::default()).await;
 }
 
 pub async fn what_waits_is_listed_up_to_a_number_of_bytes(backend: &impl Backend) {

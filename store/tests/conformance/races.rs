@@ -231,7 +231,7 @@ pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) 
             queued.begin_again().await;
             queued
                 .store
-                .conversation_status(&tenant(), "c")
+                .conversation_head(&tenant(), "c")
                 .await
                 .unwrap();
         });

@@ -51,7 +51,7 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
     let unfinished = point.unwrap().unwrap().turn.unwrap();
     let step = StepKey {
         conversation_id: "c".into(),
-        agent_execution_id: ids::root_execution_id("c", &unfinished.message_id),
+        agent_execution_id: ids::root_agent_execution_id("c", &unfinished.message_id),
         message_id: unfinished.message_id,
         step: unfinished.checkpoint_step.unwrap(),
         epoch: None,

@@ -159,7 +159,7 @@ pub async fn a_message_that_steered_a_cancelled_turn_gets_its_own(backend: &impl
     assert_eq!(own.types().await, expected);
     assert!(
         !own.store
-            .conversation_status(&tenant(), "c")
+            .conversation_head(&tenant(), "c")
             .await
             .unwrap()
             .unwrap()

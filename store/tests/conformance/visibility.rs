@@ -52,7 +52,7 @@ pub async fn a_caller_reads_only_what_is_theirs(backend: &impl Backend) {
     for (access, sees) in callers() {
         let found = store.conversation(&access, "anns").await.unwrap();
         assert_eq!(found.is_some(), sees, "{access:?}");
-        let status = store.conversation_status(&access, "anns").await.unwrap();
+        let status = store.conversation_head(&access, "anns").await.unwrap();
         assert_eq!(status.is_some(), sees, "{access:?}");
         let page = store
             .events(&access, &log, 0, PageLimit::rows(10))

@@ -228,7 +228,7 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let (execution_id, range) = (turn.execution_id(0, 0), ResultRange::new(0, 100));
     let slice = store.tool_result(&access, id, &execution_id, range);
     costs.of("tool_result", slice).await.unwrap();
-    let status = store.conversation_status(&access, id);
+    let status = store.conversation_head(&access, id);
     costs.of("conversation_status", status).await.unwrap();
     let ids = [id.to_owned()];
     let sequences = store.last_sequences(&ids);

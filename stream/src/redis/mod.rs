@@ -90,7 +90,7 @@ impl RedisStream {
         // What is wrong with a certificate is told now, and not when somebody first waits for a text.
         address.client()?;
         let names = Names::new(&options.prefix, &options.installation);
-        let known = Arc::new(Known::new(options.max_known_executions));
+        let known = Arc::new(Known::new(options.max_known_agent_executions));
         let outage = Arc::new(Outage::new(&options));
         let hub = Hub::new(
             address.clone(),

@@ -22,7 +22,7 @@ pub struct RedisStreamOptions {
     /// Conversations followed by this process. Default 10 000: as many as a gateway has streams.
     pub max_conversations: usize,
     /// Agent executions whose newest generation this process remembers. Default 10 000, some 2 MB.
-    pub max_known_executions: usize,
+    pub max_known_agent_executions: usize,
     /// A text is forgotten when it has not grown for this long. Default 10 min: more than a model is given for
     /// one call and its save.
     pub text_ttl: Duration,
@@ -56,7 +56,7 @@ impl Default for RedisStreamOptions {
             follower_buffer: 1024,
             max_followers: 1024,
             max_conversations: 10_000,
-            max_known_executions: 10_000,
+            max_known_agent_executions: 10_000,
             text_ttl: Duration::from_mins(10),
             sealed_ttl: Duration::from_mins(2),
             fence_ttl: Duration::from_hours(1),

@@ -161,7 +161,7 @@ async fn what_the_engine_does_not_confirm_stops_nothing() {
     stack.asked(1).await;
     let options = RedisStreamOptions::default();
     let stream = RedisStream::connect(&stack.redis().url(), options).unwrap();
-    let agent_execution = ids::root_execution_id(&conversation, &message);
+    let agent_execution = ids::root_agent_execution_id(&conversation, &message);
     stream.announce_cancel(&agent_execution).await.unwrap();
     stack
         .logged("worker", "that the engine does not confirm")

@@ -25,7 +25,7 @@ async fn record_histories_of_hooks_when_asked() {
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
     record(&stack, "hooks", &conversation, None).await;
-    let agent_execution = ids::root_execution_id(&conversation, &message);
+    let agent_execution = ids::root_agent_execution_id(&conversation, &message);
     let id = ids::after_turn_workflow_id(&conversation, &agent_execution);
     stack
         .temporal

@@ -171,7 +171,7 @@ mod tests {
 
     async fn read(tool: &CheckedTool, input: Value) -> std::result::Result<Value, ToolError> {
         let context = ToolContext {
-            agent_execution_id: ids::root_execution_id("c", "m"),
+            agent_execution_id: ids::root_agent_execution_id("c", "m"),
             ..testing::context()
         };
         let result = tool.tool().run(context, Json::of(&input)).await?;

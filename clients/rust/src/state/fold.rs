@@ -18,7 +18,7 @@ pub(super) struct Fold {
     pub(super) turn: Option<String>,
     agents: HashMap<String, KnownAgent>,
     /// Where the last call of each tool execution is, and the last of each of the model's ids.
-    calls_by_execution: HashMap<String, usize>,
+    calls_by_tool_execution: HashMap<String, usize>,
     calls_by_id: HashMap<String, usize>,
     /// Where the calls are that still run.
     running: BTreeSet<usize>,
@@ -92,7 +92,7 @@ impl Fold {
             ItemKind::ToolCall(call) => {
                 self.running.insert(at);
                 let ids = [&call.execution_id, &call.call_id];
-                let maps = [&mut self.calls_by_execution, &mut self.calls_by_id];
+                let maps = [&mut self.calls_by_tool_execution, &mut self.calls_by_id];
                 for (map, id) in maps.into_iter().zip(ids) {
                     map.extend(id.clone().map(|id| (id, at)));
                 }
@@ -149,7 +149,7 @@ impl Fold {
 
     fn observe(&mut self, data: Fields<'_>, sequence_number: u64, timestamp: i64) {
         let at = match data.id("execution_id") {
-            Some(id) => self.calls_by_execution.get(id).copied(),
+            Some(id) => self.calls_by_tool_execution.get(id).copied(),
             None => self.first_of_name(data.text("tool_name")),
         };
         let result = read::result(data, sequence_number, timestamp);
@@ -184,7 +184,7 @@ impl Fold {
         };
         let call_id = data.owned_id("call_id");
         let call_at = match (data.id("execution_id"), &call_id) {
-            (Some(execution), _) => self.calls_by_execution.get(execution),
+            (Some(execution), _) => self.calls_by_tool_execution.get(execution),
             (None, Some(call)) => self.calls_by_id.get(call),
             (None, None) => None,
         };
@@ -244,7 +244,7 @@ impl Fold {
     }
 
     fn call_of(&mut self, data: Fields<'_>) -> Option<&mut ToolCall> {
-        let at = *self.calls_by_execution.get(data.id("execution_id")?)?;
+        let at = *self.calls_by_tool_execution.get(data.id("execution_id")?)?;
         self.call_mut(at)
     }
 

@@ -66,7 +66,7 @@ pub(super) async fn cancel(
         None => state
             .ports
             .events
-            .conversation_status(&caller.access, &conversation.id)
+            .conversation_head(&caller.access, &conversation.id)
             .await?
             .and_then(|status| status.current_message_id),
     };

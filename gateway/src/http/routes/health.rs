@@ -66,7 +66,7 @@ pub async fn ready(state: &GatewayState) -> Result<(), Problem> {
         state
             .ports
             .events
-            .conversation_status(&Access::tenant("readyz"), "readyz"),
+            .conversation_head(&Access::tenant("readyz"), "readyz"),
     )
     .await
     {

@@ -46,7 +46,7 @@ pub(super) async fn show(
     let status = state
         .ports
         .events
-        .conversation_status(&caller.access, &conversation.id)
+        .conversation_head(&caller.access, &conversation.id)
         .await?;
     let status = status.ok_or_else(|| Problem::conversation_not_found(name.as_str()))?;
     Ok(Json(ConversationStatusBody {

@@ -81,7 +81,7 @@ impl Timeline {
         if let Some(mut item) = item {
             let own = fields.get("agent_execution_id");
             let agent_execution_id = own.or_else(|| self.emitter_of(&event.event_type()));
-            let root = ids::root_execution_id(&event.conversation_id, &event.message_id);
+            let root = ids::root_agent_execution_id(&event.conversation_id, &event.message_id);
             item.agent_execution_id = agent_execution_id.filter(|id| *id != root);
             self.bytes += item.bytes();
             self.items.push_front(item);

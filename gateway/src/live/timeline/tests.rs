@@ -275,7 +275,7 @@ fn a_time_that_is_none_is_0() {
 
 #[test]
 fn items_of_a_sub_agent_name_the_call_that_started_it() {
-    let root = ids::root_execution_id("c", "m1");
+    let root = ids::root_agent_execution_id("c", "m1");
     let (call, end) = (
         format!(r#"{{"call_id":"call_1","tool_name":"delegate","agent_execution_id":"{root}"}}"#),
         format!(r#"{{"call_id":"call_1","agent_execution_id":"{root}"}}"#),

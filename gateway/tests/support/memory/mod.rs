@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{ConversationName, Json, LogId, event::Event};
 use everturn_store::{
-    Access, Activity, AgentExecution, Conversation, ConversationStatus, EventLinks, EventLog,
+    Access, Activity, AgentExecution, Conversation, ConversationHead, EventLinks, EventLog,
     EventPage, EventReader, NewAuditEntry, NewConversation, NewMessage, OutsideTool, PageLimit,
     ResultRange, ResultSlice, ResumePoint, StoreError, TakenBy, WantedLinks,
 };
@@ -312,18 +312,18 @@ impl EventReader for MemoryStore {
         Ok(last.map_or(0, |event| event.sequence_number))
     }
 
-    async fn conversation_status(
+    async fn conversation_head(
         &self,
         access: &Access,
         conversation_id: &str,
-    ) -> Result<Option<ConversationStatus>> {
+    ) -> Result<Option<ConversationHead>> {
         let tables = self.open()?;
         let current_message_id = tables.current.clone();
         let found = tables
             .conversations
             .get(conversation_id)
             .filter(|_| tables.shows(access, conversation_id));
-        Ok(found.map(|conversation| ConversationStatus {
+        Ok(found.map(|conversation| ConversationHead {
             log_id: conversation.log_id.clone(),
             is_running: current_message_id.is_some(),
             last_sequence: conversation.last_sequence,

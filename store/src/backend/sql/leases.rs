@@ -25,7 +25,7 @@ pub(crate) const TAKE_LEASE: &str = "UPDATE worker_leases SET renewals = renewal
 /// `$1` worker, `$2` renewals when it was taken.
 pub(crate) const REMOVE_LEASE: &str = "DELETE FROM worker_leases WHERE id = $1 AND renewals = $2";
 
-macro_rules! running_executions {
+macro_rules! running_agent_executions {
     ($among:literal) => {
         concat!(
             "SELECT e.conversation_id, (SELECT c.execution_id FROM tool_execution_records c \
@@ -44,6 +44,6 @@ macro_rules! running_executions {
 /// `$1` list of workers, `$2` length of a worker's id, `$3` limit. The conditions `running` and `observed_sequence IS
 /// NULL` are those of partial indexes.
 pub(crate) const RUNNING_EXECUTIONS: SqlText = SqlText {
-    sqlite: running_executions!("IN (SELECT value FROM json_each($1))"),
-    postgres: running_executions!("= ANY($1)"),
+    sqlite: running_agent_executions!("IN (SELECT value FROM json_each($1))"),
+    postgres: running_agent_executions!("= ANY($1)"),
 };

@@ -91,7 +91,7 @@ pub(crate) fn bind_advance(
 
 /// Adds what the batch changes of its agent execution, which has saved `saved_steps` steps: the number of these, and the
 /// end, if it is one.
-pub(crate) fn advance_execution(
+pub(crate) fn advance_agent_execution(
     parts: &mut Parts,
     step: &StepKey,
     batch: &Batch,

@@ -88,7 +88,7 @@ impl PostgresStore {
         let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
         let mut parts = guarded(ADVANCE_AS_READ, &conversation, step, &batch, now);
         write::batch(&mut parts, request, &batch, now);
-        write::advance_execution(&mut parts, step, &batch, steps, now);
+        write::advance_agent_execution(&mut parts, step, &batch, steps, now);
         write::results(&mut parts, step, &batch);
         if batch.events.is_empty() || !parts.is_one_statement() {
             return Ok(None);

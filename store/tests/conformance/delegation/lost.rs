@@ -147,7 +147,7 @@ pub async fn a_lost_turn_ends_with_its_sub_agents(backend: &impl Backend) {
     assert_eq!(errors[0]["agent_execution_id"], sub.execution.as_str());
     let status = root
         .store
-        .conversation_status(&tenant(), "c")
+        .conversation_head(&tenant(), "c")
         .await
         .unwrap()
         .unwrap();

@@ -20,7 +20,7 @@ async fn a_tree_of_three_levels_is_one_order() {
         .submit(&conversation, "Do much.", None)
         .await
         .unwrap();
-    let root = ids::root_execution_id(&conversation, &message);
+    let root = ids::root_agent_execution_id(&conversation, &message);
     let is_last = |frame: &everturn_client::Frame| {
         frame.event == "complete" && frame.data["agent_execution_id"] == root.as_str()
     };
