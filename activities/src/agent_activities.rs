@@ -75,18 +75,18 @@ pub struct AgentActivities {
 /// The task queues on which the activities of a turn run. Without one they run on that of its workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnQueues {
-    /// That of LLM calls.
+    /// The queue of LLM calls.
     pub models: Option<String>,
-    /// That of tools.
+    /// The queue of tools.
     pub tools: Option<String>,
 }
 
 /// What each tenant may take of models on a day (UTC).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TenantBudgets {
-    /// That of a tenant without one of its own.
+    /// The budget of a tenant that has none of its own.
     pub each: DayBudget,
-    /// Those of single tenants.
+    /// The budgets of single tenants.
     pub own: BTreeMap<String, DayBudget>,
 }
 

@@ -17,11 +17,11 @@ use crate::{
     tools::Progress,
 };
 
-/// Between two heartbeats, and before the first one: most calls have ended by then, and each heartbeat is a write of the
-/// engine. Gateways see sooner that a worker is dead, because it has a lease.
+/// The time between two heartbeats, and before the first one: most calls have ended by then, and each heartbeat is a write
+/// of the engine. Gateways see sooner that a worker is dead, because it has a lease.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
-/// So many heartbeats fit into the time-out of an activity, if not more: a worker may stall for a while. A workflow of the
-/// release before gives its activities 5 s.
+/// The number of heartbeats that fit into the time-out of an activity, if not more: a worker may stall for a while. A
+/// workflow of the release before gives its activities 5 s.
 const HEARTBEATS_A_TIMEOUT: u32 = 3;
 /// An attempt ends itself this long before the engine would, so that its end is recorded: at most this, at most
 /// a tenth of its time. It counts where the engine gives an attempt no more than its limit, as older workflows asked.
@@ -36,7 +36,7 @@ const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
 
 /// How an attempt ended.
 pub(crate) enum Ended<T> {
-    /// By itself.
+    /// It ended by itself.
     Done(T),
     /// It was asked to stop: the turn was cancelled, the run is gone, or the worker stops.
     Stopped,

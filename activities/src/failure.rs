@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_store::{Missing, StoreError};
 use temporalio_common::{ActivityError, error::ApplicationFailure};
 use temporalio_sdk::activities::ActivityContext;
@@ -10,20 +10,20 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::model::ModelError;
 
 /// A failure that trying again will not help.
-pub(crate) fn permanent(code: &str, message: impl Into<String>) -> ActivityError {
+pub(crate) fn permanent(code: FailureCode, message: impl Into<String>) -> ActivityError {
     ActivityError::application(
         ApplicationFailure::builder(message.into())
-            .type_name(code.to_owned())
+            .type_name(code.into())
             .non_retryable(true)
             .build(),
     )
 }
 
 /// A failure the engine retries by the activity's policy.
-pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError {
+pub(crate) fn transient(code: FailureCode, message: impl Into<String>) -> ActivityError {
     ActivityError::application(
         ApplicationFailure::builder(message.into())
-            .type_name(code.to_owned())
+            .type_name(code.into())
             .build(),
     )
 }
@@ -31,31 +31,33 @@ pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError
 /// The failure of a call of the store. An error that is not known is transient for a while.
 pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     match error {
-        StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),
+        StoreError::Unavailable(_) => transient(FailureCode::StoreUnavailable, error.to_string()),
         StoreError::ObjectsUnavailable(_) => {
-            transient(failure::BLOBS_UNAVAILABLE, error.to_string())
+            transient(FailureCode::BlobsUnavailable, error.to_string())
         }
         StoreError::Unexpected(_) if tries.is_early() => {
-            transient(failure::INTERNAL, error.to_string())
+            transient(FailureCode::Internal, error.to_string())
         }
         StoreError::NotFound {
             what: Missing::Message,
             ..
-        } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
+        } => permanent(FailureCode::UnknownMessage, error.to_string()),
         StoreError::NotFound {
             what: Missing::AgentExecution | Missing::Checkpoint | Missing::ToolExecution,
             ..
-        } => permanent(failure::STORE_BEHIND, error.to_string()),
-        StoreError::ForeignConversation(_) => permanent(failure::INVALID_INPUT, error.to_string()),
-        StoreError::RunReplaced { .. } => permanent(failure::RUN_REPLACED, error.to_string()),
-        _ => permanent(failure::INTERNAL, error.to_string()),
+        } => permanent(FailureCode::StoreBehind, error.to_string()),
+        StoreError::ForeignConversation(_) => {
+            permanent(FailureCode::InvalidInput, error.to_string())
+        }
+        StoreError::RunReplaced { .. } => permanent(FailureCode::RunReplaced, error.to_string()),
+        _ => permanent(FailureCode::Internal, error.to_string()),
     }
 }
 
 /// The store lacks steps that the run has saved, so the model would not know of them.
 pub(crate) fn store_behind() -> ActivityError {
     permanent(
-        failure::STORE_BEHIND,
+        FailureCode::StoreBehind,
         "The database went back to an earlier point, and lacks steps that this turn has made. Send the message again if \
          it still needs an answer.",
     )
@@ -98,7 +100,7 @@ impl Tries {
 /// The store did not answer for as long as the attempt could wait.
 pub(crate) fn store_away() -> ActivityError {
     transient(
-        failure::STORE_UNAVAILABLE,
+        FailureCode::StoreUnavailable,
         "The store did not answer in time.",
     )
 }
@@ -107,7 +109,7 @@ pub(crate) fn store_away() -> ActivityError {
 /// still waits for this attempt, it tries again, and the next attempt finds in the store what has happened.
 pub(crate) fn superseded() -> ActivityError {
     transient(
-        failure::LLM_UNAVAILABLE,
+        FailureCode::LlmUnavailable,
         "A newer call of this step has begun, so this one was stopped.",
     )
 }
@@ -123,7 +125,7 @@ pub(crate) fn not_here(ctx: &ActivityContext, message: String) -> ActivityError 
     let info = ctx.info();
     let pause = PAUSE_ELSEWHERE * info.attempt.clamp(1, MAX_PAUSES_ELSEWHERE);
     let failure = ApplicationFailure::builder(message)
-        .type_name(failure::NOT_HERE.to_owned())
+        .type_name(FailureCode::NotHere.into())
         .non_retryable(info.is_local)
         .next_retry_delay(pause)
         .build();
@@ -133,7 +135,7 @@ pub(crate) fn not_here(ctx: &ActivityContext, message: String) -> ActivityError 
 /// What must be sent of the conversation is more than can be read at once, and nothing of it can be compacted.
 pub(crate) fn too_long() -> ActivityError {
     permanent(
-        failure::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
         "The turn's own messages are longer than what can be sent to a model. Begin a new conversation.",
     )
 }
@@ -141,7 +143,7 @@ pub(crate) fn too_long() -> ActivityError {
 /// The call waited for its provider's limits for as long as the attempt could. The next attempt waits on.
 pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
     transient(
-        failure::LLM_RATE_LIMITED,
+        FailureCode::LlmRateLimited,
         format!(
             "The call waits for the limits of [providers.{provider}] in the configuration, and was not made yet."
         ),
@@ -151,7 +153,7 @@ pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
 /// The step was called so often that calling it again would only cost more.
 pub(crate) fn called_too_often() -> ActivityError {
     permanent(
-        failure::LLM_UNAVAILABLE,
+        FailureCode::LlmUnavailable,
         format!(
             "The model was called {STEP_CALLS} times for this step, and its workers were lost before any reply could \
              be stored."
@@ -162,7 +164,7 @@ pub(crate) fn called_too_often() -> ActivityError {
 /// A tool that may work at the next try.
 pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -> ActivityError {
     let failure = ApplicationFailure::builder(message)
-        .type_name(failure::TOOL_UNAVAILABLE.to_owned())
+        .type_name(FailureCode::ToolUnavailable.into())
         .maybe_next_retry_delay(retry_after)
         .build();
     ActivityError::application(failure)
@@ -190,7 +192,7 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// The failure of a model call, which was the step's `calls`th.
 pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
-    let limit = if error.code == failure::LLM_INVALID_RESPONSE {
+    let limit = if error.code == FailureCode::LlmInvalidResponse {
         INVALID_REPLIES
     } else {
         STEP_CALLS
@@ -209,7 +211,7 @@ pub(crate) fn of_chain(error: &ModelError, next: NextTry) -> ActivityError {
         NextTry::AtOnce => Some(AT_ONCE),
     };
     let failure = ApplicationFailure::builder(error.message.clone())
-        .type_name(error.code.to_owned())
+        .type_name(error.code.as_str().to_owned())
         .non_retryable(next == NextTry::Never)
         .maybe_next_retry_delay(delay)
         .build();

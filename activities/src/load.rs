@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     turn::{AgentDefinition, LoadTurnRequest, LoadedTurn},
-    words::{DEFAULT_AGENT, DEFAULT_TENANT, failure},
+    words::{DEFAULT_AGENT, DEFAULT_TENANT, FailureCode},
 };
 use everturn_store::{BeginTurn, BegunTurn, Missing, PinnedAgent, StoreError, ToolKey, TurnStart};
 use everturn_stream::Announcement;
@@ -74,7 +74,7 @@ pub(crate) async fn load_turn(
     let cannot_run = agent.is_some_and(|agent| agent.definition.is_only_a_name());
     let loaded = loaded(activities, begun, true).await;
     Ok(LoadedTurn {
-        error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
+        error_code: cannot_run.then(|| FailureCode::UnknownAgent.into()),
         error_message: cannot_run.then_some(unknown_agent),
         ..loaded
     })

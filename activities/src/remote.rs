@@ -12,7 +12,7 @@ use everturn_proto::{
         ClaimedRemoteTool, RecordRemoteToolRequest, RemoteToolInput, RemoteToolResult,
         RunToolRequest, RunToolResult, record_remote_tool_request::End,
     },
-    words::failure,
+    words::FailureCode,
 };
 use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use everturn_telemetry::trace;
@@ -36,7 +36,7 @@ pub(crate) async fn claim(
 ) -> Result<ClaimedRemoteTool, ActivityError> {
     let run_id = ctx.info().workflow_run_id.clone().ok_or_else(|| {
         fail::permanent(
-            failure::INTERNAL,
+            FailureCode::Internal,
             "The claim of a remote tool belongs to no workflow run.",
         )
     })?;
@@ -80,7 +80,7 @@ pub(crate) async fn record(
 ) -> Result<RunToolResult, ActivityError> {
     let (Some(tool), Some(end)) = (request.tool, request.end) else {
         return Err(fail::permanent(
-            failure::INTERNAL,
+            FailureCode::Internal,
             "The record names no tool or no end.",
         ));
     };

@@ -23,7 +23,7 @@ pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Duration> {
     wait.map(bounded)
 }
 
-/// At most ten minutes of a wait that a server asks for elsewhere than in its headers.
+/// Shortens a wait that a server asks for elsewhere than in its headers to ten minutes at most.
 pub(crate) fn bounded(wait: Duration) -> Duration {
     wait.min(MAX_RETRY_AFTER)
 }

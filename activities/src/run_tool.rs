@@ -1,8 +1,8 @@
 //! `tool_execution_activity`: one tool execution (invariant 6, done once).
 //!
-//! Claim → run → record → save the observe. What is known is recorded before the activity returns; "unknown" is only for an attempt
-//! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
-//! the next attempt, decides what that means.
+//! Claim → run → record → save the observe. What is known is recorded before the activity returns; "unknown" is only
+//! for an attempt that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the
+//! claim of the next attempt, decides what that means.
 
 use std::{
     sync::Arc,
@@ -13,7 +13,7 @@ use everturn_proto::{
     ids,
     limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult, ToolCall},
-    words::failure,
+    words::FailureCode,
 };
 use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use temporalio_common::ActivityError;
@@ -141,7 +141,7 @@ async fn run(
         Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.stopping.has_begun() => Err(fail::transient(
-            failure::INTERNAL,
+            FailureCode::Internal,
             "The worker shut down while the tool ran.",
         )),
         Ended::Stopped => Err(ActivityError::cancelled()),

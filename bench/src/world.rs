@@ -32,7 +32,7 @@ pub(crate) enum TurnKind {
     Ordinary,
     /// The tools run as local activities.
     Inline,
-    /// As the ordinary turn, and the model spreads its answer over [`SPREAD_OVER`].
+    /// The ordinary turn, whose model spreads its answer over [`SPREAD_OVER`].
     Spread,
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn measured_stack(backends: Backends, model: Model, keys: &str)
     stack_on(temporal, backends, model, keys)
 }
 
-/// As [`measured_stack`], on this Temporal server.
+/// Makes a stack as [`measured_stack`] does, on this Temporal server.
 pub(crate) fn stack_on(
     temporal: &'static Temporal,
     backends: Backends,

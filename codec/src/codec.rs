@@ -46,7 +46,7 @@ impl Codec {
         }
     }
 
-    /// The same codec. It takes nothing that is not encrypted.
+    /// Has the codec take nothing that is not encrypted, when `is_required`.
     #[must_use]
     pub fn requiring(self, is_required: bool) -> Self {
         Self {

@@ -9,7 +9,6 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::CodecError;
 
-/// Bytes of a key.
 pub(crate) const KEY_BYTES: usize = 32;
 /// Bytes of a key's id. It is a part of each payload.
 const MAX_ID_BYTES: usize = 64;
@@ -45,7 +44,7 @@ pub enum KeyRingError {
 /// The keys of an installation. Clones share them.
 #[derive(Clone)]
 pub struct KeyRing {
-    /// At least one. The first one is active.
+    /// The keys, at least one. The first one is active.
     keys: Arc<[Key]>,
 }
 

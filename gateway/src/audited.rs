@@ -28,10 +28,10 @@ pub struct AuditEntryBody {
     /// Where the request came from; null for what came by no request.
     #[schema(required = true, example = "192.0.2.1")]
     address: Option<String>,
-    /// As in the header `x-request-id`, and in the log.
+    /// The id of the request, as in the header `x-request-id` and in the log.
     #[schema(required = true)]
     request_id: Option<String>,
-    /// By action: see `docs/operate/audit.md`.
+    /// The details, which depend on the action: see `docs/operate/audit.md`.
     details: Map<String, Value>,
 }
 

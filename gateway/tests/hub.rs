@@ -313,7 +313,7 @@ enum Happening {
         gateway: usize,
         cursor: u32,
     },
-    /// To another gateway, or to the same one.
+    /// A client comes back, to another gateway or to the same one.
     ComeBack {
         client: usize,
         gateway: usize,

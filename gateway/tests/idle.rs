@@ -7,7 +7,7 @@ use futures::{Stream, StreamExt};
 
 use crate::support::TestGateway;
 
-/// By how much every limit is shorter than its default.
+/// The number by which every default of a limit is divided.
 const SCALE: u32 = 100;
 
 const HOUR: Duration = Duration::from_hours(1);

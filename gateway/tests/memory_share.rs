@@ -1,4 +1,4 @@
-//! Memory is a tenant's share: readers of a tenant that holds too much wait for room, and lose nothing.
+//! Each tenant has a share of memory: readers of a tenant that holds too much wait for memory, and lose nothing.
 
 use std::{num::NonZeroUsize, sync::Arc};
 

@@ -56,8 +56,8 @@ pub const TOOL_ATTEMPTS: u32 = 5;
 /// meanwhile.
 pub const INLINE_LIMIT_MS: u32 = 2_000;
 
-/// How long the hooks after a turn may take together, in seconds, with all their tries and the time in which no worker is there.
-/// What a hook keeps of a turn is of little use later.
+/// How long the hooks after a turn may take together, in seconds, with all their tries and the time in which no worker
+/// is there. What a hook keeps of a turn is of little use later.
 pub const AFTER_TURN_LIMIT_S: u32 = 60 * 60;
 
 /// How many hooks after turns may run in one conversation. They hold up no turn, so a conversation with short turns and slow

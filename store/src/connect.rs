@@ -16,39 +16,39 @@ use crate::{
 /// A store by its traits, whichever database it is in. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
-    /// For gateways.
+    /// Reads the event log, for gateways.
     pub events: Arc<dyn EventReader>,
-    /// For gateways and workers.
+    /// Conversations and their messages, for gateways and workers.
     pub conversations: Arc<dyn Conversations>,
-    /// For workers.
+    /// The turns that workers run.
     pub turns: Arc<dyn TurnStore>,
-    /// For gateways.
+    /// Approvals and the results of client tools, for gateways.
     pub outside: Arc<dyn OutsideTools>,
-    /// For gateways.
+    /// Reads the trees of agent executions, for gateways.
     pub executions: Arc<dyn AgentExecutions>,
-    /// For gateways and workers.
+    /// Reads the whole results of tool executions, for gateways and workers.
     pub results: Arc<dyn ToolResults>,
-    /// For gateways.
+    /// Finds what was accepted and has not ended, for gateways.
     pub reconciliation: Arc<dyn Reconciliation>,
-    /// For workers.
+    /// The leases that say which worker processes live, for workers.
     pub leases: Arc<dyn WorkerLeases>,
-    /// For gateways.
+    /// Finds the workers that were lost, for gateways.
     pub lost_workers: Arc<dyn LostWorkers>,
-    /// For operators.
+    /// Removes what is old, for operators.
     pub retention: Arc<dyn Retention>,
-    /// For gateways and operators.
+    /// API keys and browser sessions, for gateways and operators.
     pub keys: Arc<dyn Keys>,
-    /// For gateways and operators.
+    /// Reads what tenants took, for gateways and operators.
     pub usage: Arc<dyn TenantUsage>,
-    /// For gateways and operators.
+    /// The audit trail, for gateways and operators.
     pub audit: Arc<dyn AuditTrail>,
-    /// For gateways.
+    /// Reads about tenants, for gateways.
     pub tenants: Arc<dyn Tenants>,
-    /// For gateways and workers.
+    /// The traces of turns, for gateways and workers.
     pub traces: Arc<dyn TraceContexts>,
-    /// For gateways and workers, by way of [`BlobFiles`](crate::BlobFiles).
+    /// The rows of blobs, for gateways and workers by way of [`BlobFiles`](crate::BlobFiles).
     pub blobs: Arc<dyn Blobs>,
-    /// For metrics.
+    /// Counts the connections of the store, for metrics.
     pub connections: Arc<dyn ConnectionUsage>,
 }
 
@@ -100,9 +100,9 @@ impl Store {
 /// How to open a store, for each database.
 #[derive(Debug, Clone, Default)]
 pub struct StoreOptions {
-    /// For a file.
+    /// The options of a store in a file.
     pub sqlite: SqliteOptions,
-    /// For a server.
+    /// The options of a store on a server.
     pub postgres: PostgresOptions,
 }
 

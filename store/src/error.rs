@@ -146,7 +146,7 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub enum TurnsOf {
     /// All of the tenant.
     Tenant,
-    /// Those in conversations of one owner.
+    /// The turns in conversations of one owner.
     Owner,
 }
 

@@ -1,5 +1,5 @@
-//! The store: conversations, messages, the event log, checkpoints, agent executions and tool executions. The truth of
-//! Everturn.
+//! The store: conversations, messages, the event log, checkpoints, agent executions and tool executions. What it has is
+//! what counts, whatever a worker, a gateway or the engine holds.
 //!
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL

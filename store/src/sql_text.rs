@@ -3,8 +3,8 @@
 /// A text in the words of each database; a back end's `dialect::words` takes its own.
 #[derive(Debug, Clone, Copy)]
 pub struct SqlText {
-    /// For SQLite.
+    /// The text for SQLite.
     pub sqlite: &'static str,
-    /// For PostgreSQL.
+    /// The text for PostgreSQL.
     pub postgres: &'static str,
 }

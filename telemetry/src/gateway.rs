@@ -93,12 +93,12 @@ pub fn answered(method: &str, path: &str, status: &str, took: Duration) {
     REQUEST_SECONDS.took(took, &[method, path]);
 }
 
-/// So many streams are open now.
+/// Notes how many streams are open now.
 pub fn open_streams(open: usize) {
     STREAMS.set(open, &[]);
 }
 
-/// So many conversations are read live now.
+/// Notes how many conversations are read live now.
 pub fn tails(running: usize) {
     TAILS.set(running, &[]);
 }
@@ -113,7 +113,7 @@ pub fn cut(reason: &'static str) {
     STREAMS_CUT.add(1, &[reason]);
 }
 
-/// So many bytes are held for tenants now.
+/// Notes how many bytes are held for tenants now.
 pub fn memory_held(bytes: usize) {
     MEMORY_HELD.set(bytes, &[]);
 }

@@ -168,7 +168,7 @@ impl Model {
     }
 }
 
-/// So many calls of a provider wait for its limits.
+/// Notes how many calls of a provider wait for its limits.
 pub fn calls_waiting(provider: &str, count: usize) {
     MODEL_CALLS_WAITING.set(count, &[provider]);
 }

@@ -24,7 +24,7 @@ impl Appender {
         Self::begin_for(store, DEFAULT_TENANT, conversation_id).await
     }
 
-    /// As [`Appender::begin`], in a conversation of this tenant.
+    /// Begins a turn as [`Appender::begin`] does, in a conversation of this tenant.
     pub async fn begin_for(store: &Store, tenant_id: &str, name: &str) -> Self {
         let conversation_id = &ConversationName { tenant_id, name }.id();
         let message_id = Uuid::now_v7().to_string();

@@ -30,9 +30,9 @@ pub use everturn_test_servers::{
 /// A running Temporal server. It ends with the test binary at the latest.
 pub struct Temporal {
     port: u16,
-    /// Of a dev server: where its metrics are.
+    /// The port of a dev server's metrics.
     metrics_port: Option<u16>,
-    /// Of a dev server: its settings.
+    /// The settings of a dev server.
     dynamic_config: Vec<String>,
     server: Server,
 }

@@ -175,7 +175,7 @@ async fn temporal() {
     drop(postgres);
 }
 
-/// In the process that holds it, this test is what holds it.
+/// The test runs itself in a second process, which holds the server. That process has `EVERTURN_TEST_HOLD` set.
 #[tokio::test]
 async fn a_paused_server_ends_when_its_parent_is_killed() {
     const HOLD: &str = "EVERTURN_TEST_HOLD";

@@ -12,7 +12,7 @@ use everturn_proto::{
     Lenient, ids,
     limits::AFTER_TURN_LIMIT_S,
     turn::{AfterTurnInput, AfterTurnOutput, LoadedTurn, PlannedCall, RunToolRequest},
-    words::{AgentExecutionStatus, ToolStatus, failure},
+    words::{AgentExecutionStatus, FailureCode, ToolStatus},
 };
 use temporalio_common::error::ApplicationFailure;
 use temporalio_macros::{workflow, workflow_methods};
@@ -45,7 +45,7 @@ impl AfterTurn {
     #[run(name = "after-turn")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<AfterTurnOutput> {
         let input = ctx.state(|state| state.input.clone()).map_err(|error| {
-            let code = failure::INVALID_INPUT.to_owned();
+            let code = FailureCode::InvalidInput;
             let message = format!("The input is none of `after-turn`: {error}.");
             failed(Failure { code, message })
         })?;
@@ -81,8 +81,8 @@ fn request(input: &AfterTurnInput, call: &PlannedCall) -> RunToolRequest {
     }
 }
 
-/// Runs a turn. When it has completed, and its agent has hooks after it, starts them, and waits until the engine has them, which
-/// takes no worker. What goes wrong with it changes nothing of the turn.
+/// Runs a turn. When it has completed, and its agent has hooks after it, starts them, and waits until the engine has
+/// them, which takes no worker. What goes wrong with it changes nothing of the turn.
 pub(crate) async fn run_followed(
     turn: Turn<'_>,
     loaded: &LoadedTurn,
@@ -135,7 +135,7 @@ fn ended(error: CallError) -> WorkflowTermination {
 
 fn failed(failure: Failure) -> ApplicationFailure {
     ApplicationFailure::builder(failure.message)
-        .type_name(failure.code)
+        .type_name(failure.code.into())
         .non_retryable(true)
         .build()
 }

@@ -10,7 +10,10 @@ use std::{error::Error, time::Duration};
 use everturn_proto::{
     ConversationName, Lenient, ids,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
-    words::{AgentExecutionStatus, DEFAULT_TENANT, OnBusy, failure, refusal, search_attribute},
+    words::{
+        AgentExecutionStatus, ApprovalRefusal, DEFAULT_TENANT, FailureCode, OnBusy,
+        search_attribute,
+    },
 };
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
 use temporalio_macros::workflow_methods;
@@ -195,7 +198,7 @@ impl AgentExecution {
         let answer = answer
             .0
             .as_ref()
-            .map_err(|error| format!("{}: {error}", refusal::INVALID))?;
+            .map_err(|error| ApprovalRefusal::Invalid.message(error))?;
         self.outside
             .check(answer, Through::Update)
             .map_err(|refusal| refusal.to_string().into())
@@ -237,7 +240,7 @@ const EXAMPLE_INPUT: &str = r#"{"conversation_id":"demo","message":{"content":"H
 
 fn invalid(message: String) -> ApplicationFailure {
     ApplicationFailure::builder(message)
-        .type_name(failure::INVALID_INPUT.to_owned())
+        .type_name(FailureCode::InvalidInput.into())
         .non_retryable(true)
         .build()
 }
@@ -419,7 +422,7 @@ fn finish(
             ..
         }))
         | Err(CallError::Failed(failure)) => Err(ApplicationFailure::builder(failure.message)
-            .type_name(failure.code)
+            .type_name(failure.code.into())
             .non_retryable(true)
             .build()
             .into()),

@@ -35,7 +35,8 @@ impl Turn<'_> {
                 self.ctx.state_mut(|state| state.outside.answer_stored(id));
                 return Ok(decision == ApprovalState::Approved && self.ended(&saved).is_none());
             };
-            self.ctx.state_mut(|state| state.outside.refuse(id, why));
+            self.ctx
+                .state_mut(|state| state.outside.refuse(id, &why.as_str().into()));
             show_waiting(self.ctx);
             timeout = rest(until, self.ctx.workflow_time());
         }

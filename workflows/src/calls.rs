@@ -11,7 +11,7 @@ use everturn_proto::{
         LoadedTurn, PlannedCall, RecordRemoteToolRequest, RunToolRequest, RunToolResult,
         SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
-    words::failure,
+    words::FailureCode,
 };
 use temporalio_common::{
     ActivityDefinition, data_converters::TemporalDeserializable, error::IncomingError,
@@ -23,8 +23,8 @@ use temporalio_workflow::{
 
 use crate::AgentExecution;
 
-/// A worker that sends no heartbeat for this long is taken for dead. This is the second net: a gateway sees sooner that the
-/// worker's lease is over. Workers send a heartbeat every ten seconds.
+/// A worker that sends no heartbeat for this long is taken for dead. Most often a gateway has seen sooner that the worker's
+/// lease is over; this helps when none has. Workers send a heartbeat every ten seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a workflow task may take before the engine gives it to another worker, which repeats its saves (invariant 3,
 /// idempotent saves). It is what a turn waits for when its worker dies within such a task. A save that takes long does not
@@ -59,7 +59,7 @@ const ATTEMPT_GRACE: Duration = Duration::from_secs(10);
 /// How long an LLM call may wait within one attempt for the limits that the configuration sets its provider. A worker that
 /// dies meanwhile is noticed by its heartbeats.
 const PROVIDER_WAIT: Duration = Duration::from_mins(10);
-/// After this many LLM time-outs the turn ends instead of paying for the same long answer again.
+/// The number of LLM time-outs after which the turn ends instead of paying for the same long answer again.
 const LLM_TIMEOUTS: u32 = 2;
 
 /// Why a call did not give a result.
@@ -74,8 +74,8 @@ pub(crate) enum CallError {
 /// The code and the text of a failure.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// One of `words::failure`.
-    pub(crate) code: String,
+    /// Its code.
+    pub(crate) code: FailureCode,
     /// A sentence for people.
     pub(crate) message: String,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Failure {
 impl Failure {
     fn internal(message: String) -> Self {
         Self {
-            code: failure::INTERNAL.to_owned(),
+            code: FailureCode::Internal,
             message,
         }
     }
@@ -215,7 +215,7 @@ pub(crate) async fn think(
             return result.map_err(|error| call_error(&error));
         };
         match call_error(&error) {
-            CallError::Failed(Failure { code, .. }) if code == failure::LLM_TIMEOUT => {
+            CallError::Failed(Failure { code, .. }) if code == FailureCode::LlmTimeout => {
                 timeouts += 1;
                 if timeouts >= LLM_TIMEOUTS {
                     return Err(CallError::Failed(Failure {
@@ -346,10 +346,12 @@ fn store_options(summary: &str) -> ActivityOptions {
 /// Returns why an activity is worth a longer try; `None` when it said that trying again will not help.
 fn reason_for_a_longer_try(error: &ActivityExecutionError) -> Option<&'static str> {
     match error.reason() {
-        Some(IncomingError::Application(application)) => match application.type_name() {
-            Some(failure::NOT_HERE) => Some(NOT_HERE),
-            _ => (!application.is_non_retryable()).then_some(STORE_WAS_AWAY),
-        },
+        Some(IncomingError::Application(application)) => {
+            if application.type_name().map(FailureCode::from) == Some(FailureCode::NotHere) {
+                return Some(NOT_HERE);
+            }
+            (!application.is_non_retryable()).then_some(STORE_WAS_AWAY)
+        }
         _ if matches!(error, ActivityExecutionError::Serialization(_)) => None,
         _ => Some(STORE_WAS_AWAY),
     }
@@ -361,7 +363,7 @@ fn store_error(error: &ActivityExecutionError) -> CallError {
     match call_error(error) {
         CallError::Failed(Failure { message, .. }) if !is_application => {
             CallError::Failed(Failure {
-                code: failure::STORE_UNAVAILABLE.to_owned(),
+                code: FailureCode::StoreUnavailable,
                 message,
             })
         }
@@ -378,8 +380,7 @@ fn call_error(error: &ActivityExecutionError) -> CallError {
         Some(IncomingError::Application(application)) => Failure {
             code: application
                 .type_name()
-                .unwrap_or(failure::INTERNAL)
-                .to_owned(),
+                .map_or(FailureCode::Internal, FailureCode::from),
             message: application.source_error().to_string(),
         },
         Some(IncomingError::Timeout(_)) => Failure::internal(

@@ -1,5 +1,5 @@
-//! What anybody in the engine's namespace may send: any input, signal or answer. Whatever it is, it changes nothing else than it
-//! may, stays within the limits, and fails no workflow task.
+//! What anybody in the engine's namespace may send: any input, signal or answer. Whatever it is, it changes nothing
+//! else than it may, stays within the limits, and fails no workflow task.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! The messages that wait in a run: for their own turn, or to join the running one.
 //!
-//! Pure data. The store is the truth about messages; the inbox only says in which order the run takes them.
+//! Pure data. What messages there are is in the store; the inbox only says in which order the run takes them.
 
 use std::collections::VecDeque;
 

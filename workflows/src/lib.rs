@@ -15,9 +15,10 @@
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
-//! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the
-//! crate walls do not. The order of what this code asks of the engine is fixed by every stored history: a change needs
-//! the histories in `tests/histories` to replay, or a patch marker and a new stored history.
+//! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness. The crate depends on no library for them, and
+//! `clippy.toml` beside it bans those of the standard library. The order of what this code asks of the engine is fixed by
+//! every stored history: a change needs the histories in `tests/histories` to replay, or a patch marker and a new stored
+//! history.
 
 mod after_turn;
 mod agent_execution;

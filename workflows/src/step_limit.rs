@@ -3,7 +3,7 @@
 
 use everturn_proto::{
     turn::{LoadedTurn, SaveCompaction, save_request::Batch},
-    words::{FinishReason, failure},
+    words::{FailureCode, FinishReason},
 };
 
 use crate::{
@@ -30,7 +30,7 @@ impl Turn<'_> {
                     return self.save_and_go_on(compaction).await;
                 }
                 // There is no money for the summary.
-                Err(CallError::Failed(error)) if error.code == failure::BUDGET_EXHAUSTED => {
+                Err(CallError::Failed(error)) if error.code == FailureCode::BudgetExhausted => {
                     failure = error;
                 }
                 Err(CallError::Cancelled) => {
@@ -45,7 +45,7 @@ impl Turn<'_> {
 
 fn step_limit(max_steps: u32) -> Failure {
     Failure {
-        code: failure::STEP_LIMIT.to_owned(),
+        code: FailureCode::StepLimit,
         message: format!(
             "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
         ),

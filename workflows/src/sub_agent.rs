@@ -9,7 +9,7 @@ use std::time::Duration;
 use everturn_proto::{
     Lenient, ids,
     turn::{PlannedCall, TurnInput},
-    words::failure,
+    words::FailureCode,
 };
 use temporalio_common::error::IncomingError;
 use temporalio_workflow::{
@@ -104,7 +104,7 @@ fn ended_badly(
 
 fn failed(message: &str) -> CallError {
     CallError::Failed(Failure {
-        code: failure::SUB_AGENT_LOST.to_owned(),
+        code: FailureCode::SubAgentLost,
         message: message.to_owned(),
     })
 }

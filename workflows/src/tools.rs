@@ -14,7 +14,7 @@ use everturn_proto::{
         Delegation, PlannedCall, RunToolRequest, RunToolResult, SaveObserve, SaveResult, TurnInput,
         save_request::Batch,
     },
-    words::{ToolKind, failure},
+    words::{FailureCode, ToolKind},
 };
 use futures::FutureExt;
 use temporalio_workflow::{TimerOptions, join_all, select};
@@ -304,7 +304,7 @@ impl Turn<'_> {
             Waited::Done => Ok(Ran::Recorded),
             Waited::Cancelled => Err(CallError::Cancelled),
             Waited::Expired => Err(CallError::Failed(Failure {
-                code: failure::TOOL_UNAVAILABLE.to_owned(),
+                code: FailureCode::ToolUnavailable,
                 message: "the client did not answer in time; whether it ran the tool is unknown"
                     .to_owned(),
             })),

@@ -10,7 +10,7 @@ use everturn_proto::{
         SaveResult, SaveSteer, SaveThought, ThinkRequest, ThinkResult, TurnInput,
         save_request::Batch,
     },
-    words::{AgentExecutionStatus, FinishReason, failure},
+    words::{AgentExecutionStatus, FailureCode, FinishReason},
 };
 use temporalio_workflow::{
     TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join, select,
@@ -41,7 +41,7 @@ pub(crate) struct Turn<'a> {
     goes_on_among_tools: bool,
     /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
     is_out_of_time: Rc<Cell<bool>>,
-    /// That time is the one of the turn's budget.
+    /// True when `turn_timeout` is the time of the turn's budget.
     is_time_of_budget: bool,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Turn<'a> {
             loaded = calls::load_turn_again(self.ctx, request.clone()).await?;
         }
         Err(CallError::Failed(Failure {
-            code: failure::RUN_REPLACED.to_owned(),
+            code: FailureCode::RunReplaced,
             message: "Other runs of this conversation take over again and again.".to_owned(),
         }))
     }
@@ -201,7 +201,8 @@ impl<'a> Turn<'a> {
 
     /// Runs the turn to its end, or to a point where the run should be continued in a new one.
     async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
-        if let Some(code) = loaded.error_code.clone() {
+        if let Some(code) = &loaded.error_code {
+            let code = code.as_str().into();
             let message = loaded.error_message.clone().unwrap_or_default();
             let end = self.end(Ending::Failed(Failure { code, message })).await?;
             return Ok(Outcome::Ended(end));
@@ -368,7 +369,7 @@ impl<'a> Turn<'a> {
             ),
             Ending::Failed(Failure { code, message }) => (
                 AgentExecutionStatus::Failed,
-                Some(code.clone()),
+                Some(code.into()),
                 Some(message.clone()),
             ),
         };
@@ -441,7 +442,7 @@ const MAX_EPOCHS: u32 = 5;
 fn answered(thought: &ThinkResult) -> Ending {
     match &thought.invalid_output {
         Some(problem) => Ending::Failed(Failure {
-            code: failure::LLM_OUTPUT_INVALID.to_owned(),
+            code: FailureCode::LlmOutputInvalid,
             message: problem.clone(),
         }),
         None => Ending::Completed,
@@ -454,12 +455,12 @@ const BUDGET_OUT_OF_TIME: &str = "The turn did not end within the `budget.time` 
 
 fn out_of_time(is_time_of_budget: bool) -> Failure {
     let (code, message) = if is_time_of_budget {
-        (failure::BUDGET_EXHAUSTED, BUDGET_OUT_OF_TIME)
+        (FailureCode::BudgetExhausted, BUDGET_OUT_OF_TIME)
     } else {
-        (failure::TURN_TIMEOUT, OUT_OF_TIME)
+        (FailureCode::TurnTimeout, OUT_OF_TIME)
     };
     Failure {
-        code: code.to_owned(),
+        code,
         message: message.to_owned(),
     }
 }

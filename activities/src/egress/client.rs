@@ -17,7 +17,7 @@ use super::{EgressPolicy, Refused, Route, signature::Signer};
 
 /// Redirects of one request: a service that needs more is misconfigured.
 const MAX_REDIRECTS: usize = 3;
-/// To connect, TLS included; the rest of a request's time is for the answer.
+/// The time to connect, TLS included; the rest of a request's time is for the answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Headers of an answer. The HTTP library bounds their bytes (about 400 KB).
 const MAX_HEADERS: usize = 100;
@@ -28,7 +28,7 @@ const MAX_IDLE_PER_HOST: usize = 8;
 #[derive(Clone)]
 pub struct Egress {
     policy: Arc<EgressPolicy>,
-    /// For hosts that are allowed by name.
+    /// The client for hosts that are allowed by name.
     allowed: Client,
     /// Connects to nothing that the policy refuses.
     checked: Client,
@@ -47,7 +47,7 @@ pub struct Outgoing {
     pub signer: Option<Signer>,
     /// JSON, unless the headers say what it is.
     pub body: Option<String>,
-    /// For everything, redirects and the body of the answer included.
+    /// The time for everything, redirects and the body of the answer included.
     pub timeout: Duration,
     /// What is read of the answer's body.
     pub max_response_bytes: usize,

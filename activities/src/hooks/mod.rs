@@ -15,7 +15,7 @@ use std::time::Duration;
 use everturn_proto::{
     ids,
     turn::{AgentHook, ToolCall},
-    words::{Hook, failure},
+    words::{FailureCode, Hook},
 };
 use everturn_store::ConversationOwner;
 use futures::future::join_all;
@@ -85,7 +85,7 @@ async fn spec(
     Some(found.ok()?.ok()?.spec().clone())
 }
 
-/// Whose conversation it is.
+/// Returns the tenant and the owner of the conversation.
 pub(crate) async fn owner(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
@@ -96,6 +96,6 @@ pub(crate) async fn owner(
         .await?;
     owner.ok_or_else(|| {
         let message = format!("The conversation `{conversation_id}` is not stored.");
-        fail::permanent(failure::INTERNAL, message)
+        fail::permanent(FailureCode::Internal, message)
     })
 }

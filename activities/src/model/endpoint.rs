@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_proto::{is_loopback, words::failure as code};
+use everturn_proto::{is_loopback, words::FailureCode};
 use reqwest::{
     ClientBuilder, Url,
     header::{HeaderName, HeaderValue},
@@ -128,7 +128,7 @@ impl Endpoint {
     /// Lets other calls wait, too, when the provider has said how long to wait for its limit.
     fn pause_after(&self, error: &ModelError) {
         if let (Some(gate), Some(wait)) = (&self.gate, error.retry_after)
-            && error.code == code::LLM_RATE_LIMITED
+            && error.code == FailureCode::LlmRateLimited
         {
             gate.pause(wait);
         }
@@ -142,10 +142,10 @@ impl Endpoint {
 
 /// The HTTP clients that providers are called with. Clones of each share its connections.
 pub(super) struct HttpClients {
-    /// For providers elsewhere.
+    /// The client for providers on other machines.
     pub(super) remote: reqwest::Client,
-    /// For servers on this machine. A proxy from the environment is for requests that leave it, so the demo model and
-    /// other servers on loopback are called without one.
+    /// The client for servers on this machine. A proxy from the environment is for requests that leave it, so the demo
+    /// model and other servers on loopback are called without one.
     pub(super) local: reqwest::Client,
 }
 

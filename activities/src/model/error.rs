@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 
 /// A failed model call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// One of `failure::LLM_*`.
-    pub code: &'static str,
+    /// What went wrong: one of the codes of models.
+    pub code: FailureCode,
     /// One sentence for the user and the operator; no keys in it.
     pub message: String,
     /// How long the provider asks to wait (429, 503).
@@ -18,7 +18,7 @@ pub struct ModelError {
 
 impl ModelError {
     /// An error without a wait.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -29,20 +29,13 @@ impl ModelError {
     /// The model took longer than the agent allows. The workflow counts how often, where no chain of models does.
     pub(crate) fn timeout() -> Self {
         Self::new(
-            failure::LLM_TIMEOUT,
+            FailureCode::LlmTimeout,
             "The model did not finish within `llm_timeout`.",
         )
     }
 
     /// True when the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self.code,
-            failure::LLM_RATE_LIMITED
-                | failure::LLM_UNAVAILABLE
-                | failure::LLM_OVERLOADED
-                | failure::LLM_STREAM_CUT
-                | failure::LLM_INVALID_RESPONSE
-        )
+        self.code.may_pass()
     }
 }

@@ -1,11 +1,11 @@
-//! From what a provider answers, or does not answer, to the error of a model call, whose code says what to do about it.
+//! Makes the error of a model call from what a provider answers, or does not answer. Its code says what to do about it.
 //!
 //! A key never gets into a message: ours are written without it, and `Endpoint::without_secrets` cuts out what a provider
 //! repeats of it. Must not be here: the libraries of one adapter.
 
 use std::{error::Error as StdError, time::Duration};
 
-use everturn_proto::words::failure as code;
+use everturn_proto::words::FailureCode;
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) struct Call<'a> {
 
 pub(super) fn unknown_provider(provider: &str) -> ModelError {
     ModelError::new(
-        code::LLM_NOT_FOUND,
+        FailureCode::LlmNotFound,
         format!(
             "There is no provider `{provider}` in this worker's configuration; add [providers.{provider}]."
         ),
@@ -33,7 +33,7 @@ pub(super) fn unknown_provider(provider: &str) -> ModelError {
 
 pub(super) fn stream_cut(provider: &str) -> ModelError {
     ModelError::new(
-        code::LLM_STREAM_CUT,
+        FailureCode::LlmStreamCut,
         format!("The stream of provider `{provider}` ended before the reply did."),
     )
 }
@@ -42,7 +42,7 @@ pub(super) fn stream_cut(provider: &str) -> ModelError {
 pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
     let reason: String = reason.chars().take(MAX_DETAIL_CHARS).collect();
     ModelError::new(
-        code::LLM_CONTENT_POLICY,
+        FailureCode::LlmContentPolicy,
         format!(
             "The content policy of provider `{provider}` forbids the request or its reply: {reason}"
         ),
@@ -68,7 +68,7 @@ pub(super) fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError
             call.provider,
             root(error)
         );
-        return ModelError::new(code::LLM_BAD_REQUEST, message);
+        return ModelError::new(FailureCode::LlmBadRequest, message);
     }
     if error.is_connect() || error.is_request() {
         return unavailable(call, &root(error), None);
@@ -103,35 +103,35 @@ pub(super) fn from_status(
         }
         (400, Some(Kind::Key)) | (401 | 403, _) => unauthorized(call, &status.as_u16().to_string()),
         (404, _) => ModelError::new(
-            code::LLM_NOT_FOUND,
+            FailureCode::LlmNotFound,
             format!(
                 "Provider `{provider}` does not know model `{model}` or the address (404): check `model` of the agent \
                  and `base_url` of [providers.{provider}]."
             ),
         ),
         (529, _) | (429 | 500..=599, Some(Kind::Overloaded)) => ModelError {
-            code: code::LLM_OVERLOADED,
+            code: FailureCode::LlmOverloaded,
             message: said("has too much to do"),
             retry_after: wait(),
         },
         (429, _) => ModelError {
-            code: code::LLM_RATE_LIMITED,
+            code: FailureCode::LlmRateLimited,
             message: said("limits the rate of calls"),
             retry_after: wait(),
         },
         (408 | 409 | 425 | 500..=599, _) => ModelError {
-            code: code::LLM_UNAVAILABLE,
+            code: FailureCode::LlmUnavailable,
             message: said("is not available"),
             retry_after: wait(),
         },
         (400 | 413 | 422, Some(Kind::TooLong)) => context_too_long(call),
         (300..=399, _) => ModelError::new(
-            code::LLM_BAD_REQUEST,
+            FailureCode::LlmBadRequest,
             format!(
                 "Provider `{provider}` sends elsewhere ({status}): check `base_url` of [providers.{provider}]."
             ),
         ),
-        _ => ModelError::new(code::LLM_BAD_REQUEST, said("refused the request")),
+        _ => ModelError::new(FailureCode::LlmBadRequest, said("refused the request")),
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         Some(Kind::Policy) => return policy(call, detail.as_deref()),
         Some(Kind::Key) => return unauthorized(call, "in the stream"),
         Some(Kind::Overloaded) => {
-            return ModelError::new(code::LLM_OVERLOADED, said("has too much to do"));
+            return ModelError::new(FailureCode::LlmOverloaded, said("has too much to do"));
         }
         None => {}
     }
@@ -180,7 +180,10 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         "tokens",
         "requests",
     ]) {
-        ModelError::new(code::LLM_RATE_LIMITED, said("limits the rate of calls"))
+        ModelError::new(
+            FailureCode::LlmRateLimited,
+            said("limits the rate of calls"),
+        )
     } else if is(&["not_found_error", "model_not_found"]) {
         from_status(call, StatusCode::NOT_FOUND, "", &HeaderMap::new())
     } else if is(&[
@@ -188,7 +191,7 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         "invalid_prompt",
         "request_too_large",
     ]) {
-        ModelError::new(code::LLM_BAD_REQUEST, said("refused the request"))
+        ModelError::new(FailureCode::LlmBadRequest, said("refused the request"))
     } else {
         // api_error, server_error, and what nobody knows: a later call may do better.
         unavailable(
@@ -202,7 +205,7 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
 fn unauthorized(call: Call<'_>, how: &str) -> ModelError {
     let provider = call.provider;
     ModelError::new(
-        code::LLM_UNAUTHORIZED,
+        FailureCode::LlmUnauthorized,
         format!(
             "Provider `{provider}` refused the key ({how}): check the environment variable named by `api_key_env` of \
              [providers.{provider}], and that the key may use model `{}`.",
@@ -221,12 +224,12 @@ fn quota_exceeded(call: Call<'_>, detail: Option<&str>) -> ModelError {
         call.provider,
         quoted(detail)
     );
-    ModelError::new(code::LLM_QUOTA_EXCEEDED, message)
+    ModelError::new(FailureCode::LlmQuotaExceeded, message)
 }
 
 fn context_too_long(call: Call<'_>) -> ModelError {
     ModelError::new(
-        code::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
         format!(
             "The conversation is longer than model `{}` can read: set `context_window` of the agent to what the model \
              has, or begin a new conversation.",
@@ -246,7 +249,7 @@ pub(super) fn unavailable(
         reason.trim_end_matches('.')
     );
     ModelError {
-        code: code::LLM_UNAVAILABLE,
+        code: FailureCode::LlmUnavailable,
         message,
         retry_after,
     }
@@ -258,7 +261,7 @@ pub(super) fn unreadable(call: Call<'_>, error: &dyn std::fmt::Display) -> Model
         "Provider `{}` sent a reply that cannot be read.",
         call.provider
     );
-    ModelError::new(code::LLM_INVALID_RESPONSE, message)
+    ModelError::new(FailureCode::LlmInvalidResponse, message)
 }
 
 fn quoted(detail: Option<&str>) -> String {
@@ -276,7 +279,7 @@ fn root(error: &dyn StdError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use everturn_proto::words::failure;
+    use everturn_proto::words::FailureCode;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -324,7 +327,7 @@ mod tests {
                 content_policy("p", &text),
             ];
             for error in errors {
-                prop_assert!(failure::ALL.contains(&error.code), "{}", error.code);
+                prop_assert!(FailureCode::ALL.contains(&error.code), "{}", error.code);
                 prop_assert!(error.message.chars().count() <= MAX_DETAIL_CHARS + 300, "{}", error.message);
                 let wait = error.retry_after.unwrap_or_default();
                 prop_assert!(wait <= Duration::from_mins(10), "{:?}", wait);

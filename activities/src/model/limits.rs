@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
-    words::failure::LLM_INVALID_RESPONSE,
+    words::FailureCode,
 };
 
 use super::ModelError;
@@ -29,5 +29,5 @@ pub(super) fn check_calls(calls: usize) -> Result<(), ModelError> {
 
 /// A reply that cannot be used.
 pub(super) fn invalid(message: &str) -> ModelError {
-    ModelError::new(LLM_INVALID_RESPONSE, message)
+    ModelError::new(FailureCode::LlmInvalidResponse, message)
 }

@@ -16,7 +16,7 @@ pub struct Parameters {
     pub reasoning_effort: Option<ReasoningEffort>,
     /// The reply ends before the first of these texts.
     pub stop: Vec<String>,
-    /// With the same seed and the same request, the provider tries to give the same reply.
+    /// The provider tries to give the same reply for the same seed and the same request.
     pub seed: Option<u32>,
     /// Further fields of the request's body.
     pub extra_body: Map<String, Value>,
@@ -79,19 +79,19 @@ impl Parameters {
 /// How much a reasoning model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasoningEffort {
-    /// Not at all.
+    /// It does not think.
     None,
-    /// As little as the model can.
+    /// It thinks as little as it can.
     Minimal,
-    /// A little.
+    /// It thinks a little.
     Low,
-    /// As most models do by default.
+    /// It thinks as much as most models do by default.
     Medium,
-    /// Much.
+    /// It thinks much.
     High,
-    /// Very much, where the model can.
+    /// It thinks very much, where it can.
     XHigh,
-    /// As much as the model can.
+    /// It thinks as much as it can.
     Max,
 }
 

@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SentContext},
-    words::{MessageRole, ToolKind, failure},
+    words::{FailureCode, MessageRole, ToolKind},
 };
 use everturn_store::{ContextMessage, ModelContext, ToolResult};
 use temporalio_common::ActivityError;
@@ -125,8 +125,8 @@ impl ModelCall<'_> {
             }
             Err(error)
                 if may_compact
-                    && error.code == failure::LLM_CONTEXT_TOO_LONG
-                    && !pick.leads_on(error.code) =>
+                    && error.code == FailureCode::LlmContextTooLong
+                    && !pick.leads_on(&error.code) =>
             {
                 self.compact_refused(pick, error, bytes, calls).await
             }
@@ -175,7 +175,7 @@ impl ModelCall<'_> {
             .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
             .await;
         let mut tools =
-            tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
+            tools.map_err(|error| fail::permanent(FailureCode::UnknownAgent, error.to_string()))?;
         tools.extend(delegate.into_iter().filter_map(|tool| {
             delegate::spec(tool, self.activities.agents.by_name(), self.tenant_id)
         }));
@@ -206,7 +206,7 @@ impl ModelCall<'_> {
     pub(super) fn model_of(&self, agent: &AgentDefinition) -> Result<String, ActivityError> {
         agent.model.clone().ok_or_else(|| {
             fail::permanent(
-                failure::INTERNAL,
+                FailureCode::Internal,
                 format!("The agent definition {} has no model.", self.agent_hash),
             )
         })

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::{turn::AgentDefinition, words::failure};
+use everturn_proto::{turn::AgentDefinition, words::FailureCode};
 use everturn_store::BackgroundResponse;
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
@@ -109,7 +109,7 @@ impl ReplyListener for Listener<'_> {
         };
         self.refused = Some(refused);
         Err(ModelError::new(
-            failure::LLM_UNAVAILABLE,
+            FailureCode::LlmUnavailable,
             "The response could not be noted.",
         ))
     }

@@ -4,7 +4,7 @@ use everturn_proto::{
     event::Usage,
     money::{self, ASSUMED_OUTPUT_TOKENS},
     turn::AgentDefinition,
-    words::failure,
+    words::FailureCode,
 };
 use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation};
 use everturn_stream::{Part, TextWriter};
@@ -48,7 +48,7 @@ impl ModelCall<'_> {
                 Ok(())
             }
             Reservation::Exhausted(exhausted) => Err(fail::permanent(
-                failure::BUDGET_EXHAUSTED,
+                FailureCode::BudgetExhausted,
                 sentence(&exhausted, call),
             )),
         }
@@ -71,13 +71,13 @@ impl ModelCall<'_> {
 pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
     let is_refused = matches!(
         error.code,
-        failure::LLM_RATE_LIMITED
-            | failure::LLM_OVERLOADED
-            | failure::LLM_QUOTA_EXCEEDED
-            | failure::LLM_BAD_REQUEST
-            | failure::LLM_UNAUTHORIZED
-            | failure::LLM_CONTEXT_TOO_LONG
-            | failure::LLM_NOT_FOUND
+        FailureCode::LlmRateLimited
+            | FailureCode::LlmOverloaded
+            | FailureCode::LlmQuotaExceeded
+            | FailureCode::LlmBadRequest
+            | FailureCode::LlmUnauthorized
+            | FailureCode::LlmContextTooLong
+            | FailureCode::LlmNotFound
     );
     let is_silent = text.is_none_or(|text| {
         let mut parts = [Part::Text, Part::Reasoning].into_iter();

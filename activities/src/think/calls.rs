@@ -20,7 +20,7 @@ const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
 /// The longest name that providers allow. A model can make up a longer one, and names travel through the workflow's
 /// history.
 const MAX_NAME_CHARS: usize = 64;
-/// By how much arguments may grow when their numbers are written out, as the store does: more than people or models
+/// The bytes by which arguments may grow when their numbers are written out, as the store does: more than people or models
 /// ever write, and less than a reader would notice.
 const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use everturn_proto::{
     event::ModelFallback,
     turn::{AgentDefinition, Fallback},
-    words::failure,
+    words::FailureCode,
 };
 use everturn_store::{ChainPlace, FailedCall, NotedFailure};
 use everturn_stream::Announcement;
@@ -94,16 +94,16 @@ impl<'a> Pick<'a> {
     }
 
     /// True when another model is asked at once after a failure with this code.
-    pub(super) fn leads_on(&self, code: &str) -> bool {
+    pub(super) fn leads_on(&self, code: &FailureCode) -> bool {
         let chain = self.own.fallback.as_ref();
         chain.is_some_and(|chain| is_at_once(chain, code)) && !self.after(code).is_empty()
     }
 
     /// The models that may be asked after a failure of this one with this code.
-    fn after(&self, code: &str) -> Vec<(u32, ModelName)> {
+    fn after(&self, code: &FailureCode) -> Vec<(u32, ModelName)> {
         let window = Window::size_of(&self.agent);
         let mut left = self.left(Some(self.at.place));
-        if code == failure::LLM_CONTEXT_TOO_LONG {
+        if *code == FailureCode::LlmContextTooLong {
             // A model whose window is no larger would refuse the context, too.
             left.retain(|(place, _)| {
                 with_model(self.own, *place).is_none_or(|agent| Window::size_of(&agent) > window)
@@ -143,16 +143,11 @@ fn with_model(own: &AgentDefinition, place: u32) -> Option<AgentDefinition> {
     })
 }
 
-fn is_at_once(chain: &Fallback, code: &str) -> bool {
-    chain.at_once_on.iter().any(|listed| listed == code)
-}
-
-/// True for a failure that says nothing about other calls of the model.
-fn is_about_the_request(code: &str) -> bool {
-    matches!(
-        code,
-        failure::LLM_CONTEXT_TOO_LONG | failure::LLM_CONTENT_POLICY | failure::LLM_BAD_REQUEST
-    )
+fn is_at_once(chain: &Fallback, code: &FailureCode) -> bool {
+    chain
+        .at_once_on
+        .iter()
+        .any(|listed| listed == code.as_str())
 }
 
 /// What a failure leads to.
@@ -166,14 +161,14 @@ enum Outcome {
 }
 
 fn outcome(pick: &Pick<'_>, chain: &Fallback, error: &ModelError) -> Outcome {
-    if is_at_once(chain, error.code) {
+    if is_at_once(chain, &error.code) {
         return Outcome::GivesUp;
     }
-    if !error.is_retryable() && error.code != failure::LLM_TIMEOUT {
+    if !error.is_retryable() && error.code != FailureCode::LlmTimeout {
         return Outcome::Ends;
     }
     let most = match error.code {
-        failure::LLM_INVALID_RESPONSE => chain.after.min(fail::INVALID_REPLIES),
+        FailureCode::LlmInvalidResponse => chain.after.min(fail::INVALID_REPLIES),
         _ => chain.after,
     };
     if pick.trial.is_some() || pick.at.failures + 1 >= most {
@@ -221,10 +216,10 @@ impl ModelCall<'_> {
             Outcome::GivesUp => {
                 let circuits = &self.activities.circuits;
                 let from = ModelName::of(&pick.agent);
-                if !is_about_the_request(error.code) {
+                if !error.code.is_about_the_request() {
                     circuits.open(&from);
                 }
-                let next = circuits.choose(&pick.after(error.code));
+                let next = circuits.choose(&pick.after(&error.code));
                 let Some((place, _)) = next.filter(|_| !is_over) else {
                     return fail::of_chain(error, NextTry::Never);
                 };
@@ -248,13 +243,13 @@ impl ModelCall<'_> {
     ) -> ModelFallback {
         let to = with_model(pick.own, to);
         let to = ModelName::of(to.as_ref().unwrap_or(pick.own));
-        tracing::warn!(%from, %to, code = error.code, %error, "another model is asked");
+        tracing::warn!(%from, %to, code = %error.code, %error, "another model is asked");
         ModelFallback {
             agent_execution_id: self.step.agent_execution_id.clone(),
             step: self.step.step,
             from: from.to_string(),
             to: to.to_string(),
-            code: error.code.to_owned(),
+            code: (&error.code).into(),
             message: error.message.clone(),
         }
     }
@@ -313,7 +308,7 @@ mod tests {
             fallback: Some(Fallback {
                 models: vec![model("small", 1000), model("large", 2000)],
                 after: 2,
-                at_once_on: vec![failure::LLM_CONTEXT_TOO_LONG.to_owned()],
+                at_once_on: vec![FailureCode::LlmContextTooLong.into()],
             }),
             ..AgentDefinition::default()
         }
@@ -344,10 +339,10 @@ mod tests {
     fn only_a_larger_window_helps_against_a_context_that_is_too_long() {
         let agent = agent();
         let pick = Pick::of(&agent, None, &Circuits::new(Duration::ZERO));
-        assert_eq!(places(&pick.after(failure::LLM_UNAVAILABLE)), [1, 2]);
-        assert_eq!(places(&pick.after(failure::LLM_CONTEXT_TOO_LONG)), [2]);
-        assert!(pick.leads_on(failure::LLM_CONTEXT_TOO_LONG));
-        assert!(!pick.leads_on(failure::LLM_UNAVAILABLE));
+        assert_eq!(places(&pick.after(&FailureCode::LlmUnavailable)), [1, 2]);
+        assert_eq!(places(&pick.after(&FailureCode::LlmContextTooLong)), [2]);
+        assert!(pick.leads_on(&FailureCode::LlmContextTooLong));
+        assert!(!pick.leads_on(&FailureCode::LlmUnavailable));
         let at = ChainPlace {
             place: 2,
             failures: 0,
@@ -356,8 +351,8 @@ mod tests {
         let pick = Pick::of(&agent, Some(at), &Circuits::new(Duration::ZERO));
         assert_eq!(pick.other_model().as_deref(), Some("p/large"));
         assert_eq!(pick.agent.context_window, Some(2000));
-        assert_eq!(places(&pick.after(failure::LLM_UNAVAILABLE)), [1]);
-        assert!(!pick.leads_on(failure::LLM_CONTEXT_TOO_LONG));
+        assert_eq!(places(&pick.after(&FailureCode::LlmUnavailable)), [1]);
+        assert!(!pick.leads_on(&FailureCode::LlmContextTooLong));
     }
 
     #[test]
@@ -376,9 +371,9 @@ mod tests {
                 Outcome::GivesUp => "gives up",
             }
         };
-        assert_eq!(after(0, failure::LLM_UNAVAILABLE), "again");
-        assert_eq!(after(1, failure::LLM_TIMEOUT), "gives up");
-        assert_eq!(after(0, failure::LLM_CONTEXT_TOO_LONG), "gives up");
-        assert_eq!(after(1, failure::LLM_BAD_REQUEST), "ends");
+        assert_eq!(after(0, FailureCode::LlmUnavailable), "again");
+        assert_eq!(after(1, FailureCode::LlmTimeout), "gives up");
+        assert_eq!(after(0, FailureCode::LlmContextTooLong), "gives up");
+        assert_eq!(after(1, FailureCode::LlmBadRequest), "ends");
     }
 }

@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
-    words::{FinishReason, OnCutReply, failure},
+    words::{FailureCode, FinishReason, OnCutReply},
 };
 use everturn_store::CompletedStep;
 use temporalio_common::ActivityError;
@@ -34,7 +34,7 @@ impl ModelCall<'_> {
                     if !calls::rename(&mut state.tool_calls, &used) {
                         let message =
                             format!("The conversation has other calls with the ids {used:?}.");
-                        return Err(fail::permanent(failure::INTERNAL, message));
+                        return Err(fail::permanent(FailureCode::Internal, message));
                     }
                 }
             }

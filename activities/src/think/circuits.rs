@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::chain::ModelName;
 
-/// Of how many models it is known: more than a configuration has.
+/// The most models whose open circuits are kept: more than a configuration has.
 const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// The circuits of the models of chains. That of a model which has failed is open for a while: other models are asked

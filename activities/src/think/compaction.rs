@@ -4,7 +4,7 @@
 use everturn_proto::{
     limits::MAX_SUMMARY_BYTES,
     turn::{LlmCompleteState, SentContext},
-    words::{FinishReason, MessageRole, OnFullContext, failure},
+    words::{FailureCode, FinishReason, MessageRole, OnFullContext},
 };
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
@@ -100,7 +100,7 @@ impl ModelCall<'_> {
                 ));
             }
             Ok(_) => ModelError::new(
-                failure::LLM_INVALID_RESPONSE,
+                FailureCode::LlmInvalidResponse,
                 "The model was asked to summarize the conversation, and wrote nothing.",
             ),
             Err(error) => {
@@ -108,19 +108,15 @@ impl ModelCall<'_> {
                 error
             }
         };
-        match error.code {
-            failure::LLM_CONTEXT_TOO_LONG
-            | failure::LLM_BAD_REQUEST
-            | failure::LLM_CONTENT_POLICY => {
-                tracing::warn!(
-                    conversation_id = self.step.conversation_id,
-                    %error,
-                    "older messages are left out without a summary, because the model could not write one"
-                );
-                Ok((ModelReply::default(), None))
-            }
-            _ => Err(Failed::Model(error)),
+        if !error.code.is_about_the_request() {
+            return Err(Failed::Model(error));
         }
+        tracing::warn!(
+            conversation_id = self.step.conversation_id,
+            %error,
+            "older messages are left out without a summary, because the model could not write one"
+        );
+        Ok((ModelReply::default(), None))
     }
 }
 

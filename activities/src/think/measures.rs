@@ -9,7 +9,7 @@ use lru::LruCache;
 
 use super::window::BytesPerToken;
 
-/// Of how many agent executions it is known: more than a worker runs at a time. Each takes some 100 bytes.
+/// The most agent executions whose last counts are kept: more than a worker runs at a time. Each takes some 100 bytes.
 const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// How many bytes a token has, by agent execution.

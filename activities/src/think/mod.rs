@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 use everturn_proto::{
     LogId, Thread,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
-    words::failure,
+    words::FailureCode,
 };
 use everturn_store::{BackgroundResponse, ChainPlace, ModelContext, StepClaim, StepKey};
 use everturn_stream::TextWriter;
@@ -62,7 +62,8 @@ use crate::{
     tools::Progress,
 };
 
-/// After a longer wait for a provider's limits, the claim is looked at again: the engine may have taken the attempt for dead.
+/// The longest wait for a provider's limits after which a call is made at once. After a longer one the claim is looked at
+/// again: the engine may have taken the attempt for dead.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn think(
@@ -143,7 +144,7 @@ pub(crate) async fn pinned_agent(
         .await?;
     agent.ok_or_else(|| {
         let message = format!("The agent definition {hash} is not stored.");
-        fail::permanent(failure::INTERNAL, message)
+        fail::permanent(FailureCode::Internal, message)
     })
 }
 

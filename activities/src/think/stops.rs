@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     turn::LlmCompleteState,
-    words::{FinishReason, failure},
+    words::{FailureCode, FinishReason},
 };
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
@@ -44,7 +44,7 @@ impl ModelCall<'_> {
         if self.activities.stopping.has_begun() {
             // When the turn was cancelled, the engine does not try again.
             return fail::transient(
-                failure::LLM_UNAVAILABLE,
+                FailureCode::LlmUnavailable,
                 "The worker shut down; the call is made again.",
             );
         }

@@ -1,4 +1,5 @@
-//! For whom a tool runs, in the words of each kind of tool: `_meta` of MCP, headers of HTTP, variables of a process.
+//! Tells a tool for whom it runs, in the words of each kind of tool: `_meta` of MCP, headers of HTTP, variables of a
+//! process.
 //!
 //! All values are the store's. Nothing here is read from a model's arguments.
 
@@ -10,8 +11,8 @@ use super::ToolContext;
 const COUNT: usize = 6;
 
 impl ToolContext {
-    /// Returns what a tool is told of its caller: names, variables and values, in the order in which a signature has them. `None` is
-    /// what the conversation does not have.
+    /// Returns what a tool is told of its caller: names, variables and values, in the order in which a signature has them.
+    /// `None` is what the conversation does not have.
     fn told(&self) -> [(&'static str, &'static str, Option<&str>); COUNT] {
         let execution = &self.agent_execution_id;
         let conversation = &self.conversation_id;

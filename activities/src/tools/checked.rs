@@ -71,7 +71,7 @@ impl CheckedTool {
         &self.tool
     }
 
-    /// The same tool within another one, which has its spec.
+    /// Puts the tool into another one, which has its spec.
     pub(super) fn with(&self, wrap: impl FnOnce(Arc<dyn Tool>) -> Arc<dyn Tool>) -> Self {
         Self {
             tool: wrap(Arc::clone(&self.tool)),

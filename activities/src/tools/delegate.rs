@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::{Effect, ToolSpec};
 
-/// The tool of an agent that may delegate. Agents that are not configured any more, or not for this tenant, are not offered; `None` when no agent is
-/// left.
+/// The tool of an agent that may delegate. Agents that are not configured any more, or not for this tenant, are not
+/// offered; `None` when no agent is left.
 pub fn spec(
     tool: &AgentTool,
     agents: &BTreeMap<String, AgentDefinition>,

@@ -9,7 +9,7 @@ const MAX_PIECE_BYTES: usize = TOOL_RESULT_INLINE_BYTES / 4 * 3;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
-    /// In bytes; `None` at the end of the text.
+    /// The byte at which the next piece begins; `None` at the end of the text.
     pub(super) next_offset: Option<usize>,
 }
 

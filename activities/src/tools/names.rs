@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 pub(super) const MAX_NAME_BYTES: usize = 64;
 /// The longest name of a source. It leaves half of a tool's name to the tool.
 const MAX_SOURCE_BYTES: usize = 30;
-/// Between the name of a source and the name of its tool. No source and no local tool has it in its name.
+/// The text between the name of a source and the name of its tool. No source and no local tool has it in its name.
 const SEPARATOR: &str = "__";
 /// What stands in place of a tool's name for all tools of the source.
 const ALL: &str = "*";

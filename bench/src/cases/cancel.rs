@@ -17,7 +17,7 @@ const PACE: Duration = Duration::from_millis(1);
 /// connection, and a million of them would take longer than the cancel.
 const WORDS: usize = 60_000;
 
-/// So many words are said before the cancel comes.
+/// Number of words that are said before the cancel comes.
 const WORDS_BEFORE: u32 = 50;
 
 /// A cancel that takes longer has been lost.

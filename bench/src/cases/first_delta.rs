@@ -22,7 +22,7 @@ const PACE: Duration = Duration::from_millis(25);
 /// Number of tokens of an answer.
 const TOKENS: usize = 80;
 
-/// Without a Redis, no live text passes from a worker to a gateway in another process.
+/// The case needs a Redis: without one no live text passes from a worker to a gateway in another process.
 const PLACE: Place = Place { embedded: false };
 
 /// What to measure.

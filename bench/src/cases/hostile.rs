@@ -1,5 +1,5 @@
-//! A hostile tenant beside another one: how long the turns of the other one take, and how long its tokens, while the hostile one
-//! does all that it can. What a gateway holds meanwhile has a limit, and nothing restarts.
+//! A hostile tenant beside another one: how long the turns of the other one take, and how long its tokens, while the
+//! hostile one does all that it can. What a gateway holds meanwhile has a limit, and nothing restarts.
 
 use std::{
     net::SocketAddr,

@@ -32,7 +32,8 @@ const KILLED: &str = "Take many steps, whatever happens.";
 const STEP_BYTES: usize = 400;
 /// A provider counts about so many bytes as a token.
 const BYTES_PER_TOKEN: usize = 4;
-/// Of so many requests in a row, `MOST_MISSES` may begin otherwise than the one before.
+/// The number of requests in a row of which `MOST_MISSES` may have another beginning than the request before. A provider
+/// has the beginning of the others in its cache.
 const IN_A_ROW: usize = 200;
 const MOST_MISSES: usize = 10;
 /// What a step may add to the history, and how many times as long the slowest steps may take as the first ones.
@@ -238,7 +239,7 @@ async fn wide(
     expected
 }
 
-/// As the first turn, and the worker is killed with -9 at random moments.
+/// Runs a turn like the first one, while the worker is killed with -9 at random moments.
 async fn killed(
     world: &mut World,
     script: &Script,
@@ -365,7 +366,7 @@ impl Seen {
         tokens
     }
 
-    /// Of 200 requests in a row, how many begin with the one before: the fewest.
+    /// The fewest requests of 200 in a row that begin with the one before.
     fn fewest_hits(&self) -> usize {
         let windows = self
             .goes_on

@@ -16,7 +16,7 @@ pub(crate) struct Options {
     /// The turns of the whole measurement. Memory is read after each quarter of them.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(20..=10_000_000))]
     turns: u32,
-    /// After how many activities the worker replaces Temporal's SDK inside itself. The default is the worker's own.
+    /// Number of activities after which the worker replaces Temporal's SDK inside itself. The default is the worker's own.
     #[arg(long)]
     renew_after_activities: Option<u32>,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     samples: u32,
     #[command(flatten)]
     place: Place,
-    /// Without the peers.
+    /// Leaves the peers out.
     #[arg(long)]
     alone: bool,
 }
@@ -72,7 +72,7 @@ async fn counted(options: &Options, samples: &mut Samples) {
     }
 }
 
-/// Measures time, processor time and writes, and the same of the peers on the same engine.
+/// Measures time, processor time and writes, of the turn and of the peers on the same engine.
 async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
     let world = World::start(options.place, Model::start(turn_w).await).await;
     let (address, model_url) = (world.stack.temporal.address(), world.stack.model.base_url());

@@ -17,7 +17,6 @@ pub(crate) enum Role {
     Engine,
     /// PostgreSQL, with the processes of its connections.
     Database,
-    /// Redis.
     Redis,
     /// The benchmark itself: the model, the clients and a proxy.
     Load,
@@ -63,7 +62,7 @@ pub(crate) struct CpuTimes(BTreeMap<Role, Duration>);
 /// One line of `/proc/<id>/stat`.
 struct Stat {
     parent: u32,
-    /// Of the process itself, and of its children that have ended, in ticks.
+    /// The time of the process itself, and of its children that have ended, in ticks.
     ticks: u64,
 }
 

@@ -34,7 +34,8 @@ impl Latencies {
         (percentile(&self.0, 50), percentile(&self.0, 100))
     }
 
-    /// Adds median, 95th and 99th percentile to the samples, in milliseconds, as `p50_ms`, `p95_ms` and `p99_ms` after the prefix.
+    /// Adds median, 95th and 99th percentile to the samples, in milliseconds, as `p50_ms`, `p95_ms` and `p99_ms` after
+    /// the prefix.
     pub(crate) fn tell(mut self, prefix: &str, samples: &mut Samples) {
         self.0.sort_unstable();
         for per_cent in [50, 95, 99] {

@@ -20,7 +20,7 @@ use temporalio_sdk::{
 };
 use temporalio_workflow::{ActivityOptions, WorkflowContext, WorkflowContextView, WorkflowResult};
 
-/// As the peers have it.
+/// The time-out of an activity, which is that of the peers.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// One turn of an agent.

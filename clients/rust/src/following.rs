@@ -10,6 +10,7 @@ use crate::{
     gateway::GatewayClient,
     reconnect::{Outcome, RETRY_MS, Step, next_step},
     sse::Parser,
+    words::EndReason,
 };
 
 /// What comes of following a conversation.
@@ -19,8 +20,8 @@ pub enum Update {
     Frame(Frame),
     /// The connection is lost, and is opened again after this time.
     Waiting(Duration),
-    /// The gateway says that nothing more comes, and why: `conversation_deleted`, `token_expired`, or a word that is newer.
-    Ended(String),
+    /// The gateway says that nothing more comes, and why.
+    Ended(EndReason),
     /// The gateway refuses with this status, and would do so again.
     Refused(u16),
 }
@@ -39,8 +40,8 @@ pub(crate) struct Following {
     retry_ms: u64,
     /// How long to wait before the next connection.
     wait: Option<Duration>,
-    /// The reason that the frame `end` gave.
-    reason: String,
+    /// The reason that the frame `end` gave; `None` before it.
+    reason: Option<EndReason>,
     /// Nothing more comes.
     is_over: bool,
 }
@@ -68,7 +69,7 @@ impl Following {
             failures: 0,
             retry_ms: RETRY_MS,
             wait: None,
-            reason: String::new(),
+            reason: None,
             is_over: false,
         }
     }
@@ -111,7 +112,8 @@ impl Following {
             }
             Step::Ended => {
                 self.is_over = true;
-                Some(Update::Ended(std::mem::take(&mut self.reason)))
+                let reason = self.reason.take();
+                Some(Update::Ended(reason.unwrap_or_else(|| EndReason::from(""))))
             }
             Step::Refused => {
                 self.is_over = true;
@@ -142,7 +144,7 @@ impl Following {
                 match frame.event.as_str() {
                     "end" => {
                         let reason = frame.data["reason"].as_str();
-                        reason.unwrap_or_default().clone_into(&mut self.reason);
+                        self.reason = Some(reason.unwrap_or_default().into());
                         return Err(Outcome::End);
                     }
                     "reconnect" => {

@@ -12,6 +12,7 @@ use crate::{
     following::{Following, Update},
     frame::Frame,
     list::{ConversationList, ListedConversation},
+    words::OnBusy,
 };
 
 /// How often a request is sent that the gateway answers with 503: a worker, a store or a Temporal server that restarts
@@ -185,14 +186,14 @@ impl GatewayClient {
         })
     }
 
-    /// Submits a message as [`GatewayClient::submit`] does. `on_busy` says what happens while a turn runs: `queue`, `steer`,
-    /// `interrupt` or `reject`. To repeat it, give the same `message_id`: the message is stored once.
+    /// Submits a message as [`GatewayClient::submit`] does. `on_busy` says what happens while a turn runs. To repeat it, give
+    /// the same `message_id`: the message is stored once.
     pub async fn send(
         &self,
         conversation_id: &str,
         content: &str,
         message_id: &str,
-        on_busy: &str,
+        on_busy: &OnBusy,
     ) -> Result<String, ClientError> {
         let path = format!("/conversations/{conversation_id}/messages");
         let body = json!({ "content": content, "message_id": message_id, "on_busy": on_busy });

@@ -17,6 +17,7 @@ pub mod list;
 pub mod reconnect;
 pub mod sse;
 pub mod state;
+mod words;
 
 pub use self::{
     claims::Claim,
@@ -24,4 +25,5 @@ pub use self::{
     following::Update,
     frame::Frame,
     gateway::GatewayClient,
+    words::{EndReason, OnBusy},
 };

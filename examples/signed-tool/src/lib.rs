@@ -33,8 +33,8 @@ pub struct Received<'a> {
 }
 
 /// Returns the values of the headers about the caller by their names, percent-encoded as they were sent, when the request
-/// is signed with one of these keys (secrets by their ids). `None`: do not answer it. Remember the execution ids of the last
-/// minutes to notice a request that is sent a second time.
+/// is signed with one of these keys (secrets by their ids). `None`: do not answer it. Remember the ids of the tool
+/// executions of the last minutes to notice a request that is sent a second time.
 pub fn verify<'h>(
     request: Received<'_>,
     header: impl Fn(&str) -> Option<&'h str>,

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 /// What is written to the audit trail, and for how long it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditConfig {
-    /// For how many days an entry cannot be removed. Default 400: a year, and the month in which it is looked at.
+    /// The number of days for which an entry cannot be removed. Default 400: a year, and the month in which it is looked at.
     pub keep_days: u32,
     /// The most entries about refused credentials of one address in a minute. Default 5.
     pub refused_of_address: NonZeroU32,

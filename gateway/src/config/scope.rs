@@ -30,8 +30,8 @@ impl Scope {
         Self::AdminAll,
     ];
 
-    /// Those that whoever needs no credential has, and that a token has by its own words. Those of an admin, and
-    /// the codec's, are given on purpose only.
+    /// The scopes that whoever needs no credential has, and that a token has by its own words. The scopes of an admin, and
+    /// that of the codec, are given on purpose only.
     pub const OF_USERS: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
 
     /// Its word, as in tokens and configurations.

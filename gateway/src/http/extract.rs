@@ -65,7 +65,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
 pub struct ExecutionPath {
     /// The conversation.
     pub conversation: Name,
-    /// The execution in it.
+    /// The id of the tool execution or agent execution in it.
     pub execution_id: String,
 }
 

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 pub(crate) enum Asked {
     /// The whole body: there is no `Range`, or one that the RFC has us ignore.
     Whole,
-    /// These bytes.
+    /// The request asks for these bytes.
     Part(Range<usize>),
     /// Bytes that the body does not have.
     Beyond,

@@ -1,5 +1,5 @@
-//! Room in the memory of the caller's tenant, for bodies of requests, for answers that are made, and for answers on their
-//! way to a client that may be slow.
+//! Memory of the caller's tenant, for bodies of requests, for answers that are made, and for answers on their way to a
+//! client that may be slow.
 
 use std::{
     pin::Pin,
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::limits::memory::{Account, Held};
 
-/// How long a request waits for room. Then its client is asked to come again, so that requests do not pile up.
+/// How long a request waits for memory. Then its client is asked to come again, so that requests do not pile up.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Bodies below this size are not counted: those of all connections together are small.
@@ -34,7 +34,8 @@ const COUNTED_FROM: u64 = 4 * 1024;
 const COPIES: usize = 3;
 
 impl GatewayState {
-    /// Takes room for what has so many bytes at the most, copies included. Refuses when the tenant holds too much for long.
+    /// Takes memory for what has so many bytes at the most, and for its copies. Refuses when the tenant holds too much for
+    /// long.
     pub(crate) async fn room(&self, caller: &Caller, bytes: usize) -> Result<Held, Problem> {
         let account = self.account(caller);
         let room = account.room(bytes.saturating_mul(COPIES));

@@ -74,7 +74,7 @@ impl GatewayState {
         }
     }
 
-    /// The same gateway; it stops when `shutdown` is cancelled.
+    /// Has the gateway stop when `shutdown` is cancelled.
     #[must_use]
     pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }

@@ -111,11 +111,11 @@ impl Account {
         Bytes::from_owner(Counted { bytes, _held: held })
     }
 
-    /// Takes room for bytes to come, unless the tenant would be over its share. Whoever holds nothing gets any room.
+    /// Takes memory for bytes to come, unless the tenant would be over its share. Whoever holds nothing gets any amount.
     pub(crate) fn try_room(self: &Arc<Self>, bytes: usize) -> Option<Held> {
         let before = self.add(bytes);
         if before > 0 && self.is_over() {
-            // Nobody is told: this was no room before, and whoever waits would wake itself again and again.
+            // Nobody is told: this memory was not free before, and whoever waits would wake itself again and again.
             self.subtract(bytes);
             return None;
         }
@@ -125,7 +125,7 @@ impl Account {
         })
     }
 
-    /// Waits for room. Cancel safe.
+    /// Waits for memory. Cancel safe.
     pub(crate) async fn room(self: &Arc<Self>, bytes: usize) -> Held {
         if let Some(room) = self.try_room(bytes) {
             return room;
@@ -135,7 +135,7 @@ impl Account {
             // Whoever gives nothing back for a while leaves it to the time to look again.
             let _looks_again = timeout(LOOK_EVERY, self.freed.notified()).await;
             if let Some(room) = self.try_room(bytes) {
-                // There may be room for the next one who waits.
+                // There may be memory for the next one who waits.
                 self.freed.notify_one();
                 return room;
             }
@@ -220,7 +220,7 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for Counted<T> {
     }
 }
 
-/// Somebody who waits for room.
+/// Somebody who waits for memory.
 struct Waiting<'a>(&'a Account);
 
 impl<'a> Waiting<'a> {

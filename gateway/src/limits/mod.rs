@@ -1,7 +1,8 @@
 //! What a tenant and each of its owners may use: requests a second, open streams, and memory.
 //!
 //! A gateway counts in memory, and shares what it counts with the other gateways ([`sharing`]), so that the limits hold
-//! at all of them together. Memory is each gateway's own. How many turns may run at once is told to the store, which counts them.
+//! at all of them together. Memory is each gateway's own. How many turns may run at once is told to the store, which
+//! counts them.
 
 pub(crate) mod memory;
 mod reached;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// A limit that is reached.
+/// A limit that a request has met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitReached {
     /// Requests come faster than they may; the next one may come after `wait`.
     Requests { of: Party, wait: Duration },
-    /// As many streams are open as may be.
+    /// The party has as many streams open as it may have.
     StreamsOf { of: Party, open: u32 },
     /// This gateway serves as many streams as it may.
     Streams,

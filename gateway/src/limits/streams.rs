@@ -38,7 +38,7 @@ struct OpenStreams {
 #[derive(Default)]
 struct OfTenant {
     open: u32,
-    /// Those with a limit alone.
+    /// The open streams of each owner. Owners are counted only when they have a limit.
     owners: HashMap<Box<str>, u32>,
     /// Streams have closed, and other gateways are not told yet. Whoever has none left is removed once they are.
     is_changed: bool,
@@ -48,7 +48,7 @@ struct OfTenant {
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) version: u64,
-    /// The tenant's, and those of owners.
+    /// The open streams of the tenant, and those of its owners.
     pub(super) held: Vec<Held>,
 }
 

@@ -53,7 +53,8 @@ impl LiveHub {
         Self::telling(events, stream, None, Memory::new(config), config)
     }
 
-    /// As [`LiveHub::new`], and tells `deliveries` what readers were shown. What is held for them counts in `memory`.
+    /// Makes a hub as [`LiveHub::new`] does, which also tells `deliveries` what readers were shown. What is held for them
+    /// counts in `memory`.
     pub(crate) fn telling(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,

@@ -12,13 +12,13 @@ use tokio_util::task::AbortOnDropHandle;
 use super::cursor::Cursor;
 use crate::limits::memory::{Account, Held};
 
-/// The most that is read at a time. A tail or a reader holds two pages, and a reader only what its tenant has room for.
+/// The most that is read at a time. A tail or a reader holds two pages, and a reader only what its tenant has memory for.
 const PAGE: PageLimit = PageLimit {
     rows: 500,
     bytes: 128 * 1024,
 };
 
-/// The room that a page takes while it is read: the largest event, and its frame.
+/// The memory that a page takes while it is read: the largest event, and its frame.
 const READ_ROOM: usize = 2 * 1024 * 1024;
 
 /// How many events before the cursor are looked at for those that replaced a text.
@@ -91,7 +91,7 @@ impl LogCursor {
         }
     }
 
-    /// Counts pages to the account, and waits before each while the account has no room.
+    /// Counts pages to the account, and waits before each while the account has no memory left.
     pub(super) fn counted_to(self, account: Arc<Account>) -> Self {
         Self {
             account: Some(account),
@@ -99,7 +99,7 @@ impl LogCursor {
         }
     }
 
-    /// Waits until its account has room. Nothing is held meanwhile: a page that was read ahead is not waited for, but taken.
+    /// Waits until its account has memory. Nothing is held meanwhile: a page that was read ahead is not waited for, but taken.
     pub(super) async fn has_room(&mut self) {
         self.held = None;
         if let Some(account) = self.account.as_ref().filter(|_| self.ahead.is_none()) {
@@ -254,7 +254,7 @@ impl LogCursor {
         Ok(page)
     }
 
-    /// Begins to read what is behind the cursor, if there is room.
+    /// Begins to read what is behind the cursor, if there is memory.
     fn read_ahead(&mut self) {
         let room = match &self.account {
             Some(account) => match account.try_room(READ_ROOM) {

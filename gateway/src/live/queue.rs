@@ -39,7 +39,7 @@ pub(super) enum QueueEnd {
     /// The reader gets nothing more.
     Over(ReaderEnd),
     /// Its tenant is over its share of memory, and the reader has frames to take. It reads what follows from the store,
-    /// when there is room.
+    /// when there is memory.
     SetBack,
 }
 

@@ -98,7 +98,7 @@ impl LiveReader {
             }
             // Who comes back reads at least the event that it has already: the log may be another one.
             let known_last = if self.log.is_checked() {
-                // Open texts and frames to come need room, too.
+                // Open texts and frames to come need memory, too.
                 self.log.has_room().await;
                 match self.broadcast.subscribe(self.log.sequence(), self.has_read) {
                     Subscribed::Over(end) => return Err(end),

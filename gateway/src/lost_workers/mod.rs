@@ -28,8 +28,8 @@ use crate::turns::{ActivityRestarter, TurnError};
 
 /// How often a gateway reads the leases. It is one statement that reads as many rows as there are workers.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// After a longer pause between two looks, what was seen before says nothing: the database was away, or this gateway stood
-/// still.
+/// The longest pause between two looks. After a longer one, what was seen before says nothing: the database was away, or
+/// this gateway stood still.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The most turns, with sub-agents, that are looked at when a worker has died: those that it held, and others, in case
 /// that it had just begun with them. Heartbeats find the rest.
@@ -42,7 +42,7 @@ const LINGER: Duration = Duration::from_secs(65);
 /// An activity that begins again may be given to such a worker again. It has five polls, so after so many rounds none is
 /// left.
 const ROUNDS: u32 = 7;
-/// In this time the engine has given an activity that begins again to a worker.
+/// The pause between two rounds. In this time the engine has given an activity that begins again to a worker.
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
 /// Turns looked at in a second. The engine gets one call for each, and two or three for each that the worker held: some
 /// percent of what a small engine can do, and 200 activities of a dead worker begin again within a second.
@@ -50,7 +50,7 @@ const EXECUTIONS_A_SECOND: u32 = 200;
 /// Turns looked at at a time, so that an engine that is slow to answer is not asked for more and more. When it answers
 /// none of so many, it is away.
 const AT_ONCE: usize = 8;
-/// After so many turns the lease is taken anew, so that no other gateway takes it meanwhile.
+/// The number of turns after which the lease is taken anew, so that no other gateway takes it meanwhile.
 const EXECUTIONS_A_TAKE: usize = 100;
 
 /// Looks for workers that are dead, and restarts what they were doing.

@@ -15,7 +15,7 @@ mod decide;
 use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_store::{
     CheckNote, CheckPace, DueCheck, Reconciliation, StoreError, TurnFailure, Unfinished,
     WaitingMessage,
@@ -35,7 +35,7 @@ use crate::{
 
 /// A message that was to run only when nothing else ran, and whose gateway did not start it.
 const NOT_STARTED: TurnFailure = TurnFailure {
-    code: failure::TURN_NOT_STARTED,
+    code: FailureCode::TurnNotStarted,
     message: "The message was sent with `on_busy: reject`, and its turn did not start when it came. It is not started \
               later. Send it again if it still needs an answer.",
 };
@@ -45,7 +45,7 @@ const MAX_FAILURES: u32 = 3;
 
 /// A turn that is not resumed.
 const LOST: TurnFailure = TurnFailure {
-    code: failure::TURN_LOST,
+    code: FailureCode::TurnLost,
     message: "The turn's workflow is gone, and the turn could not go on. Send the message again if it still needs an \
               answer.",
 };
@@ -256,7 +256,8 @@ impl Reconciler {
         message_id: &str,
         failure: TurnFailure,
     ) -> Result<(), LookError> {
-        let (conversation, code) = (&unfinished.conversation, failure.code);
+        let conversation = &unfinished.conversation;
+        let code = failure.code.clone();
         if self
             .store
             .fail_turn(conversation, message_id, failure)
@@ -266,7 +267,7 @@ impl Reconciler {
             tracing::warn!(
                 conversation_id = conversation.id,
                 message_id,
-                code,
+                %code,
                 "ended a turn that could not go on"
             );
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::{ids, words::failure};
+use everturn_proto::{ids, words::FailureCode};
 use everturn_store::{RunningAgentExecution, WorkerId};
 use temporalio_client::{
     ActivityIdentifier,
@@ -28,7 +28,8 @@ use super::{
     temporal::{TemporalTurns, unavailable},
 };
 
-/// With this delay the engine gives the activity to another worker at once. Without one it takes that of the retry policy.
+/// The delay with which the engine gives the activity to another worker at once. Without one it takes that of the retry
+/// policy.
 const RETRY_AT_ONCE: Duration = Duration::from_millis(1);
 
 /// The engine, for whoever knows that a worker is dead.
@@ -165,7 +166,7 @@ fn worker_lost(activity: &PendingActivityInfo) -> ApplicationFailure {
     let identity = &activity.last_worker_identity;
     let message = format!("The worker {identity} gives no sign of life: another one is asked.");
     ApplicationFailure::builder(message)
-        .type_name(failure::WORKER_LOST.to_owned())
+        .type_name(FailureCode::WorkerLost.into())
         .next_retry_delay(RETRY_AT_ONCE)
         .build()
 }

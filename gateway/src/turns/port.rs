@@ -3,7 +3,10 @@
 use std::error::Error;
 
 use async_trait::async_trait;
-use everturn_proto::{turn::ResolveApproval, words};
+use everturn_proto::{
+    turn::ResolveApproval,
+    words::{self, ApprovalRefusal},
+};
 use everturn_store::{Conversation, ResumePoint};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -134,8 +137,8 @@ pub enum CancelOutcome {
 pub enum ApprovalOutcome {
     /// The turn has taken the answer.
     Taken,
-    /// The turn refused the answer. The text is a word of `words::refusal`.
-    Refused(String),
+    /// The turn refused the answer.
+    Refused(ApprovalRefusal),
     /// No workflow runs for the conversation.
     NotRunning,
     /// No worker answered in time; the turn may still take the answer.

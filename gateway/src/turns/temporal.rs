@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use everturn_proto::{
     ids,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput},
-    words::{AgentExecutionStatus, TASK_QUEUE, search_attribute},
+    words::{AgentExecutionStatus, ApprovalRefusal, TASK_QUEUE, search_attribute},
 };
 use everturn_store::Conversation;
 use everturn_workflows::{AgentExecution, TASK_TIMEOUT};
@@ -321,8 +321,8 @@ impl TurnStarter for TemporalTurns {
             Ok(()) => Ok(ApprovalOutcome::Taken),
             Err(WorkflowUpdateError::Failed(refused)) => {
                 let text = self.text_of(*refused).await?;
-                let word = text.split(':').next().unwrap_or_default();
-                Ok(ApprovalOutcome::Refused(word.to_owned()))
+                let refusal = ApprovalRefusal::of_message(&text);
+                Ok(ApprovalOutcome::Refused(refusal))
             }
             Err(WorkflowUpdateError::NotFound(_)) => Ok(ApprovalOutcome::NotRunning),
             Err(WorkflowUpdateError::Rpc(status)) if is_out_of_time(&status) => {

@@ -5,7 +5,7 @@ use everturn_gateway::turns::ApprovalOutcome;
 use everturn_proto::{
     Json,
     turn::{CallRule, ToolCall},
-    words::{ApprovalBy, ApprovalState, ToolKind, ToolStatus, refusal},
+    words::{ApprovalBy, ApprovalRefusal, ApprovalState, ToolKind, ToolStatus},
 };
 use everturn_store::{OutsideTool, StoreError, ToolRecord};
 use serde_json::{Value, json};
@@ -148,15 +148,31 @@ async fn whoever_may_not_approve_may_deny() {
 #[tokio::test]
 async fn what_the_turn_says_becomes_a_problem() {
     let gateway = gateway(vec![waiting("exec_1")]).await;
-    let refused = |word: &str| ApprovalOutcome::Refused(word.to_owned());
+    let refused = ApprovalOutcome::Refused;
     for (outcome, status, code) in [
-        (refused(refusal::ANSWERED), 409, "approval_answered"),
-        (refused(refusal::MISMATCH), 409, "approval_mismatch"),
-        (refused(refusal::INVALID), 400, "invalid_body"),
-        (refused(refusal::NEEDS_OTHER), 403, "approval_needs_other"),
-        (refused(refusal::UNKNOWN), 503, "turn_unavailable"),
-        (refused(refusal::BEING_STORED), 503, "turn_unavailable"),
-        (refused("of a later version"), 503, "turn_unavailable"),
+        (refused(ApprovalRefusal::Answered), 409, "approval_answered"),
+        (refused(ApprovalRefusal::Mismatch), 409, "approval_mismatch"),
+        (refused(ApprovalRefusal::Invalid), 400, "invalid_body"),
+        (
+            refused(ApprovalRefusal::NeedsOther),
+            403,
+            "approval_needs_other",
+        ),
+        (
+            refused(ApprovalRefusal::NotWaiting),
+            503,
+            "turn_unavailable",
+        ),
+        (
+            refused(ApprovalRefusal::BeingStored),
+            503,
+            "turn_unavailable",
+        ),
+        (
+            refused("of a later version".into()),
+            503,
+            "turn_unavailable",
+        ),
         (ApprovalOutcome::Unanswered, 503, "turn_unavailable"),
         (ApprovalOutcome::NotRunning, 409, "turn_not_running"),
     ] {

@@ -1,5 +1,7 @@
 //! Words about approvals: how one stands, and what a person may decide.
 
+use std::fmt::Display;
+
 words! {
     /// How the approval of a tool execution stands.
     pub enum ApprovalState {
@@ -62,9 +64,9 @@ words! {
 words! {
     /// Which answers to an approval are taken.
     pub enum AnswersFrom {
-        /// Those to calls of releases that bound no answer by hand: the hash may be absent.
+        /// Answers to calls of releases that bound no answer by hand: the hash may be absent.
         Unbound = "",
-        /// Those of a gateway, and those of an operator through the engine. All of them name the hash.
+        /// Answers of a gateway, and answers of an operator through the engine. All of them name the hash.
         Engine = "engine",
         /// Only those that a gateway has noted in the store.
         Gateway = "gateway",
@@ -85,24 +87,37 @@ words! {
 
 /// Who answered when the answer came through the engine, and no gateway has authenticated anybody.
 pub const OPERATOR: &str = "operator";
-/// Through what such an answer came.
+/// The name of the engine, through which such an answer came.
 pub const THROUGH_ENGINE: &str = "engine";
 
-/// Why a turn refuses an answer to an approval. Each is the first word of the message with which the update
-/// `resolve_approval` is refused.
-pub mod refusal {
-    /// No call with this id waits now.
-    pub const UNKNOWN: &str = "approval_unknown";
-    /// The approval was answered before.
-    pub const ANSWERED: &str = "approval_answered";
-    /// The approval was answered, and the answer is not stored yet.
-    pub const BEING_STORED: &str = "approval_being_stored";
-    /// The answer is for another input than the call's.
-    pub const MISMATCH: &str = "approval_mismatch";
-    /// The answer itself is wrong.
-    pub const INVALID: &str = "approval_invalid";
-    /// Whoever answers has sent a message of the turn, or is not known, and somebody else has to approve.
-    pub const NEEDS_OTHER: &str = "approval_needs_other";
-    /// No gateway has noted the answer, and only those of gateways are taken.
-    pub const NOT_THROUGH_GATEWAY: &str = "approval_not_through_gateway";
+words! {
+    /// Why a turn refuses an answer to an approval.
+    pub enum ApprovalRefusal {
+        /// No call with this id waits now.
+        NotWaiting = "approval_unknown",
+        /// The approval was answered before.
+        Answered = "approval_answered",
+        /// The approval was answered, and the answer is not stored yet.
+        BeingStored = "approval_being_stored",
+        /// The answer is for another input than the call's.
+        Mismatch = "approval_mismatch",
+        /// The answer itself is wrong.
+        Invalid = "approval_invalid",
+        /// Whoever answers has sent a message of the turn, or is not known, and somebody else has to approve.
+        NeedsOther = "approval_needs_other",
+        /// No gateway has noted the answer, and only those of gateways are taken.
+        NotThroughGateway = "approval_not_through_gateway",
+    }
+}
+
+impl ApprovalRefusal {
+    /// Returns the message with which the update `resolve_approval` is refused: the word, and a sentence for people.
+    pub fn message(&self, sentence: impl Display) -> String {
+        format!("{self}: {sentence}")
+    }
+
+    /// Reads the word of such a message.
+    pub fn of_message(message: &str) -> Self {
+        message.split(':').next().unwrap_or(message).into()
+    }
 }

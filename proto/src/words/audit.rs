@@ -37,11 +37,11 @@ words! {
 words! {
     /// How somebody proved who they are, of whom the audit trail tells.
     pub enum AuditActorKind {
-        /// By an API key.
+        /// They used an API key.
         Key = "key",
-        /// By a browser session.
+        /// They used a browser session.
         Session = "session",
-        /// By a token of an identity provider.
+        /// They used a token of an identity provider.
         Token = "token",
         /// Whoever can reach the database, with a command.
         Operator = "operator",

@@ -12,17 +12,19 @@ mod approvals;
 mod audit;
 mod event_types;
 mod failures;
+mod plans;
 mod tools;
 mod turns;
 
 pub use self::{
     approvals::{
-        AnswersFrom, ApprovalBy, ApprovalState, Decision, OPERATOR, OnDefinitionChange,
-        THROUGH_ENGINE, refusal,
+        AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, Decision, OPERATOR,
+        OnDefinitionChange, THROUGH_ENGINE,
     },
     audit::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind},
     event_types::EventType,
-    failures::failure,
+    failures::FailureCode,
+    plans::PlanStepStatus,
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{
         AgentExecutionStatus, CheckpointType, ConversationStatus, FinishReason, MessageRole,

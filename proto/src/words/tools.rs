@@ -46,9 +46,9 @@ words! {
 words! {
     /// When a tool runs that an agent has as a hook.
     pub enum Hook {
-        /// Before the turn's first LLM call. What it gives stands in the context of the turn.
+        /// It runs before the turn's first LLM call. What it gives stands in the context of the turn.
         BeforeTurn = "before_turn",
-        /// After the turn has completed.
+        /// It runs after the turn has completed.
         AfterTurn = "after_turn",
     }
 }

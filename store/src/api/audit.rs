@@ -33,13 +33,13 @@ pub trait AuditTrail: Send + Sync {
 /// An entry to append. Texts are cut to [`NewAuditEntry::MAX_TEXT_BYTES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditEntry {
-    /// Whose it is to see; `None`: no tenant is known, and only operators see it.
+    /// The tenant that sees the entry; `None`: no tenant is known, and only operators see it.
     pub tenant_id: Option<String>,
     /// Who did it.
     pub actor: AuditActor,
     /// What was done.
     pub action: AuditAction,
-    /// To what.
+    /// What it was done to.
     pub target: AuditTarget,
     /// What became of it.
     pub outcome: AuditOutcome,
@@ -47,17 +47,17 @@ pub struct NewAuditEntry {
     pub address: String,
     /// The id of the request; empty without one.
     pub request_id: String,
-    /// More, without secrets and without texts of conversations. What is larger than
+    /// The details, without secrets and without texts of conversations. What is larger than
     /// [`NewAuditEntry::MAX_DETAIL_BYTES`] is left out.
     pub details: Map<String, Value>,
-    /// For how many days it cannot be removed.
+    /// The number of days for which it cannot be removed.
     pub keep_days: u32,
 }
 
 impl NewAuditEntry {
-    /// Bytes of a text.
+    /// The most bytes of a text.
     pub const MAX_TEXT_BYTES: usize = 255;
-    /// Bytes of the details, as JSON.
+    /// The most bytes of the details, as JSON.
     pub const MAX_DETAIL_BYTES: usize = 4096;
 }
 
@@ -120,7 +120,7 @@ pub struct AuditEntry {
     pub id: u64,
     /// When it was written.
     pub at: DateTime<Utc>,
-    /// Whose it is to see.
+    /// The tenant that sees the entry.
     pub tenant_id: Option<String>,
     /// How who did it proved who they are.
     #[sqlx(try_from = "String")]
@@ -142,7 +142,7 @@ pub struct AuditEntry {
     pub address: String,
     /// The id of the request; empty without one.
     pub request_id: String,
-    /// More.
+    /// The details.
     #[sqlx(try_from = "String")]
     pub details: AuditDetails,
 }

@@ -82,9 +82,9 @@ pub struct NewBlob {
 /// Where the bytes of a blob are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlobContent {
-    /// In the database: these.
+    /// The bytes are in the database, and these are they.
     Here(Vec<u8>),
-    /// In an object store, under this key.
+    /// The bytes are in an object store, under this key.
     Object(String),
 }
 

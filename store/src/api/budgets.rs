@@ -132,9 +132,9 @@ pub trait TenantUsage: Send + Sync {
 /// Which sums of a tenant are asked for. A day is written as `2026-11-30`, in UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageQuery {
-    /// From this day on.
+    /// The first day.
     pub from: String,
-    /// Up to this day, with it.
+    /// The last day.
     pub to: String,
     /// The day and the model of the last row before; empty for the first page.
     pub after: (String, String),
@@ -158,13 +158,13 @@ pub struct UsageDay {
     /// Tokens that these have written.
     #[sqlx(try_from = "i64")]
     pub output_tokens: u64,
-    /// Of the tokens read: those that the provider had in its cache.
+    /// Tokens that the provider had in its cache. They are part of `input_tokens`.
     #[sqlx(try_from = "i64")]
     pub cached_tokens: u64,
-    /// Of the tokens read: those that the provider wrote to its cache.
+    /// Tokens that the provider wrote to its cache. They are part of `input_tokens`.
     #[sqlx(try_from = "i64")]
     pub cache_write_tokens: u64,
-    /// Of the tokens written: those of the reasoning.
+    /// Tokens of the reasoning. They are part of `output_tokens`.
     #[sqlx(try_from = "i64")]
     pub reasoning_tokens: u64,
     /// What these calls cost, in nano-USD. Calls of models without a price count as 0.

@@ -58,8 +58,8 @@ pub trait Conversations: Send + Sync {
     /// Stores a message as `queued` (invariant 9, accepted means durable). When the conversation already has a message
     /// with this `client_message_id`, that one is returned and nothing is written. It gives
     /// [`StoreError::OtherContent`] when that one has another text, [`StoreError::QueueFull`] when `max_queued` messages
-    /// wait, [`StoreError::TooManyTurns`] when the tenant has `max_turns` or the owner `max_turns_of_owner`, and [`StoreError::NotFound`] when there is
-    /// no such conversation.
+    /// wait, [`StoreError::TooManyTurns`] when the tenant has `max_turns` or the owner `max_turns_of_owner`, and
+    /// [`StoreError::NotFound`] when there is no such conversation.
     ///
     /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
@@ -179,7 +179,7 @@ pub struct TakenBy {
     pub is_running: bool,
 }
 
-/// From where a conversation goes on whose workflow is gone.
+/// The point at which a conversation whose workflow is gone goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResumePoint {
     /// The turn that has begun and not ended.

@@ -86,7 +86,7 @@ pub struct EventPage {
     pub generations: BTreeMap<String, u32>,
 }
 
-/// Of what [`EventReader::event_links`] are wanted. Lists are as long as a page of events at the most.
+/// The things whose [`EventReader::event_links`] are wanted. Lists are as long as a page of events at the most.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedLinks {
     /// Agent executions, which may be those of sub-agents.

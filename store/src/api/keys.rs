@@ -9,8 +9,8 @@ use crate::error::StoreError;
 /// API keys and browser sessions. A session is a short-lived key in the same table, so that every gateway knows it.
 #[async_trait]
 pub trait Keys: Send + Sync {
-    /// Stores a key, together with the entry of the audit trail about it. [`StoreError::Conflict`] when its id is taken; [`StoreError::NotFound`] when its parent does not
-    /// exist.
+    /// Stores a key, together with the entry of the audit trail about it. [`StoreError::Conflict`] when its id is
+    /// taken; [`StoreError::NotFound`] when its parent does not exist.
     ///
     /// [`StoreError::Conflict`]: crate::StoreError::Conflict
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
@@ -48,23 +48,23 @@ pub trait Keys: Send + Sync {
 /// Sessions that count together.
 #[derive(Debug, Clone, Copy)]
 pub enum SessionsOf<'a> {
-    /// Those that were opened with the key with this id.
+    /// The sessions that were opened with the key with this id.
     Key(&'a str),
-    /// Those of this tenant and owner that were opened with tokens.
+    /// The sessions of this tenant and owner that were opened with tokens.
     Owner(&'a Access),
 }
 
 /// What a row of `api_keys` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
-    /// Made by an operator, sent as a bearer token.
+    /// A key that an operator made. Clients send it as a bearer token.
     Key,
-    /// Made for a browser, sent as a cookie.
+    /// A session that was made for a browser, which sends it as a cookie.
     Session,
 }
 
 impl KeyKind {
-    /// As it is stored.
+    /// The word for it in the column.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -99,9 +99,9 @@ pub struct NewKey {
     pub access: Access,
     /// What its bearer may do: words separated by spaces, as in OAuth.
     pub scopes: String,
-    /// For people, possibly empty.
+    /// A name for people, possibly empty.
     pub name: String,
-    /// Not valid from then on; `None`: valid until it is revoked.
+    /// The time from which it is not valid; `None`: it is valid until it is revoked.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
@@ -122,11 +122,11 @@ pub struct ApiKey {
     pub access: Access,
     /// What its bearer may do: words separated by spaces.
     pub scopes: String,
-    /// For people, possibly empty.
+    /// A name for people, possibly empty.
     pub name: String,
     /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// Not valid from then on.
+    /// The time from which it is not valid.
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was revoked, or the key that it was opened with.
     pub revoked_at: Option<DateTime<Utc>>,

@@ -201,8 +201,8 @@ impl ListQuery {
     }
 }
 
-/// Without the difference between upper and lower case, in every script: to upper case first, which makes one of the
-/// two small sigmas, and "ss" of "ß". Accents and composed characters stay as they are.
+/// Takes the difference between upper and lower case away, in every script: it makes upper case first, which makes one of
+/// the two small sigmas, and "ss" of "ß". Accents and composed characters stay as they are.
 fn folded(text: &str) -> String {
     text.chars()
         .flat_map(char::to_uppercase)

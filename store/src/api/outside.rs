@@ -97,7 +97,7 @@ pub enum ClientToolClaim {
     },
     /// Another claimant runs it.
     Held {
-        /// Until then, unless it claims the call again.
+        /// When the claim ends, unless the client claims the call again.
         until: DateTime<Utc>,
     },
 }
@@ -128,7 +128,7 @@ pub struct OutsideTool {
     /// When it was asked for.
     #[sqlx(rename = "created_at")]
     pub requested_at: DateTime<Utc>,
-    /// Until when it is waited for.
+    /// The time until which it is waited for.
     pub expires_at: Option<DateTime<Utc>>,
 }
 

@@ -15,7 +15,7 @@ impl PageLimit {
     /// largest event a quarter.
     pub const DEFAULT_BYTES: u32 = 4 * 1024 * 1024;
 
-    /// As many rows, and [`PageLimit::DEFAULT_BYTES`].
+    /// Limits a page to so many rows, and to [`PageLimit::DEFAULT_BYTES`].
     pub const fn rows(rows: u32) -> Self {
         Self {
             rows,

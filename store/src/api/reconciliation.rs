@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::words::OnBusy;
+use everturn_proto::words::{FailureCode, OnBusy};
 
 use super::{Result, conversations::UnfinishedTurn, lists::Conversation};
 
@@ -57,7 +57,7 @@ pub struct CheckPace {
 pub struct DueCheck {
     /// The conversation.
     pub conversation_id: String,
-    /// Since when it is due.
+    /// The time since which it is due.
     pub due_at: DateTime<Utc>,
 }
 
@@ -103,8 +103,8 @@ pub struct CheckNote {
 /// Why a turn failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnFailure {
-    /// One of `words::failure`.
-    pub code: &'static str,
+    /// Its code.
+    pub code: FailureCode,
     /// A sentence for people.
     pub message: &'static str,
 }

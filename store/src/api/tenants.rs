@@ -12,7 +12,7 @@ pub trait Tenants: Send + Sync {
     /// first), at most `limit` of them.
     async fn tenants(&self, after: Option<&str>, limit: u32) -> Result<Vec<TenantSummary>>;
 
-    /// Returns the same of one tenant, whether the store knows it or not.
+    /// Returns one tenant, whether the store knows it or not.
     async fn tenant(&self, tenant_id: &str) -> Result<TenantSummary>;
 
     /// Returns what tenants took, by tenant, day and model, of one tenant or of all.
@@ -47,9 +47,9 @@ impl TenantSummary {
 pub struct TenantsUsageQuery {
     /// Only those of this tenant.
     pub tenant_id: Option<String>,
-    /// From this day on.
+    /// The first day.
     pub from: String,
-    /// Up to this day, with it.
+    /// The last day.
     pub to: String,
     /// Tenant, day and model of the last row before; empty for the first page.
     pub after: (String, String, String),

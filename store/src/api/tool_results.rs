@@ -17,7 +17,7 @@ const MAX_OFFSET_BYTES: u32 = i32::MAX.unsigned_abs() - 1;
 /// database (PostgreSQL writes JSON in its own way). `None`: there is no such tool execution, or it has no result yet.
 #[async_trait]
 pub trait ToolResults: Send + Sync {
-    /// For a caller: a tool execution of a conversation that they may see.
+    /// Reads the result for a caller: the tool execution is one of a conversation that they may see.
     async fn tool_result(
         &self,
         access: &Access,
@@ -26,7 +26,7 @@ pub trait ToolResults: Send + Sync {
         range: ResultRange,
     ) -> Result<Option<ResultSlice>>;
 
-    /// For the model: a tool execution of its own thread, whose results are its context.
+    /// Reads the result for the model: the tool execution is one of its own thread, whose results are its context.
     async fn tool_result_of_thread(
         &self,
         conversation_id: &str,
@@ -44,8 +44,8 @@ pub struct ResultRange {
 }
 
 impl ResultRange {
-    /// At most `max_bytes` from this offset. Never more than [`TOOL_RESULT_SLICE_MAX_BYTES`] are read, nor fewer than
-    /// one character.
+    /// A range of `max_bytes` at the most, from this offset. Never more than [`TOOL_RESULT_SLICE_MAX_BYTES`] are read, nor
+    /// fewer than one character.
     pub fn new(offset_bytes: u32, max_bytes: u32) -> Self {
         let most = u32::try_from(TOOL_RESULT_SLICE_MAX_BYTES).unwrap_or(u32::MAX);
         Self {

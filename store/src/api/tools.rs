@@ -59,7 +59,7 @@ pub enum ToolClaim {
     Run {
         /// The record as it is from now on.
         record: ToolRecord,
-        /// For whom it runs.
+        /// The one for whom it runs.
         caller: ToolCaller,
     },
     /// It ended before; use the record.
@@ -68,7 +68,8 @@ pub enum ToolClaim {
     OutcomeUnknown(ToolRecord),
 }
 
-/// For whom a tool runs, as the store knows it. Nothing of it comes from a model, from a message or from the run that asks.
+/// The one for whom a tool runs, as the store knows it. Nothing of it comes from a model, from a message or from the run
+/// that asks.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct ToolCaller {
     /// The tenant of the conversation.
@@ -150,7 +151,7 @@ pub struct DefinedTool {
 /// The result of one tool call as the model sees it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolResult {
-    /// Our id of the execution.
+    /// The id of the tool execution, which is ours.
     pub execution_id: String,
     /// The model's id of the call.
     pub call_id: String,

@@ -68,8 +68,8 @@ pub trait TurnStore: Send + Sync {
     ) -> Result<BTreeMap<String, String>>;
 
     /// Stores the records of the hooks that run after a turn, as pending, unless they are stored. `step` is that of
-    /// `ids::AFTER_TURN_STEP`. No event belongs to them. Returns false, and stores nothing, when too many hooks of other turns of
-    /// the conversation have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
+    /// `ids::AFTER_TURN_STEP`. No event belongs to them. Returns false, and stores nothing, when too many hooks of
+    /// other turns of the conversation have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
     async fn begin_after_turn(&self, step: &StepKey, calls: &[ToolCall]) -> Result<bool>;
 
     /// Returns the definition of an agent by its hash; `None` when none is stored.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     SealedStep, ids,
     turn::SaveResult,
-    words::{AgentExecutionStatus, failure},
+    words::{AgentExecutionStatus, FailureCode},
 };
 
 use super::{
@@ -138,7 +138,7 @@ fn end_lost<'a>(
 /// Returns the request that ends a lost sub-agent: as cancelled when its parent is cancelled, else as failed.
 fn lost_request(parent: &BatchRequest, execution_id: &str) -> BatchRequest {
     let failed = |message: &str| AgentExecutionEnd::Failed {
-        code: failure::SUB_AGENT_LOST.to_owned(),
+        code: FailureCode::SubAgentLost,
         message: message.to_owned(),
     };
     let end = match &parent.save {

@@ -3,7 +3,7 @@
 
 use everturn_proto::{
     turn::{CallRule, SaveApproval},
-    words::{AnswersFrom, ApprovalBy, ApprovalState, OPERATOR, refusal},
+    words::{AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, OPERATOR},
 };
 use sqlx::{FromRow, types::Json as Column};
 
@@ -37,7 +37,7 @@ pub(super) async fn authenticate(
     connection: &mut Connection,
     conversation_id: &str,
     answer: &mut SaveApproval,
-) -> Result<Option<&'static str>> {
+) -> Result<Option<ApprovalRefusal>> {
     // Nobody has answered when the time is over.
     let Some(answer_id) = answer.answer_id.clone() else {
         return Ok(None);
@@ -57,12 +57,12 @@ pub(super) async fn authenticate(
         match terms.approval_rule.answers_from() {
             AnswersFrom::Unbound | AnswersFrom::Engine => {}
             AnswersFrom::Gateway | AnswersFrom::Unknown(_) => {
-                return Ok(Some(refusal::NOT_THROUGH_GATEWAY));
+                return Ok(Some(ApprovalRefusal::NotThroughGateway));
             }
         }
     }
     if answer.decision() == ApprovalState::Approved && !terms.lets_approve(&who) {
-        return Ok(Some(refusal::NEEDS_OTHER));
+        return Ok(Some(ApprovalRefusal::NeedsOther));
     }
     answer.is_through_engine = noted.is_none();
     answer.resolved_by = match noted {

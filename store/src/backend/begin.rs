@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     ConversationName,
     turn::AgentDefinition,
-    words::{AgentExecutionStatus, DEFAULT_TENANT, failure},
+    words::{AgentExecutionStatus, DEFAULT_TENANT, FailureCode},
 };
 
 use super::{
@@ -314,7 +314,7 @@ pub(super) async fn fail_turn(
 
 /// A turn that a newer message found lost.
 const LOST: TurnFailure = TurnFailure {
-    code: failure::TURN_LOST,
+    code: FailureCode::TurnLost,
     message: "The turn was stopped from outside, and then a newer message began its turn. Send this one again if it \
               still needs an answer.",
 };
@@ -331,7 +331,7 @@ async fn end_failed(
     let request = BatchRequest {
         step,
         save: Save::End(AgentExecutionEnd::Failed {
-            code: failure.code.into(),
+            code: failure.code,
             message: failure.message.into(),
         }),
     };

@@ -15,7 +15,7 @@ use crate::api::{
 };
 use crate::columns::narrow;
 
-/// More workers than any installation has. Those beyond are noticed when others are gone.
+/// The most leases that are read: more than any installation has workers. Those beyond are noticed when others are gone.
 const MAX_LEASES: i64 = 10_000;
 
 #[async_trait]

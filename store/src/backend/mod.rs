@@ -19,13 +19,14 @@
 //!
 //! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
 //!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`, and
-//!    `note_failed_call` when another model is called next) locks the conversation's row first. Such transactions of one conversation run one after the other, and each reads what it
-//!    depends on in statements after the one that locked, which see all that the transaction before it committed.
-//!    Numbers are taken under the lock, and the lock ends after the commit is visible (invariant 2, one order).
-//! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response` and `note_failed_call` (the row of the agent execution),
-//!    `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
-//!    `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes tools locks their
-//!    rows before it reads them, so that no end comes between.
+//!    `note_failed_call` when another model is called next) locks the conversation's row first. Such transactions of
+//!    one conversation run one after the other, and each reads what it depends on in statements after the one that
+//!    locked, which see all that the transaction before it committed. Numbers are taken under the lock, and the lock
+//!    ends after the commit is visible (invariant 2, one order).
+//! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response` and `note_failed_call` (the row of
+//!    the agent execution), `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE`
+//!    of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes
+//!    tools locks their rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write (but see 5). Foreign keys make an
 //!    insert share-lock the rows that it names, agent executions before messages. Only a removal takes such rows from
 //!    others, in the same order: tool records, agent executions, then the rows that name them, messages,
@@ -48,8 +49,8 @@
 //!
 //! A call that waits for a row holds its connection. So that the calls of one conversation never hold all connections of
 //! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 7 and 8
-//! have one connection together, those under 2 and 5 the rest of half the pool. What only reads waits for no row and needs no share.
-//! SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
+//! have one connection together, those under 2 and 5 the rest of half the pool. What only reads waits for no row and
+//! needs no share. SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
 //!
 //! # What a call costs
 //!
@@ -59,7 +60,8 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `events_before`, `event_links`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
+//! | `events`, `events_before`, `event_links`, `conversation_head`, `last_sequences`, `context` | 1 |
+//! | `agent_executions`, `conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1; with an entry of the audit trail: 4 |
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
@@ -67,7 +69,8 @@
 //! | `delete_conversation` | 19; with an entry of the audit trail: 20 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |
-//! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
+//! | `begin_turn` | 2 (conversation and message are there), 9 (neither is) |
+//! | `begin_turn` where a turn runs | 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
 //! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `owner_of`, `message_texts` | 1 |
 //! | `begin_after_turn` | 6 |
@@ -77,14 +80,17 @@
 //! | `reserve_call` (only where a turn has a budget) | 1; used up: 2 |
 //! | `release_call`, and a claim after a call that was cut: more than without | about 6 |
 //! | `claim_tool` | 1 |
-//! | `save`: thought and acts, observe, cut reply, end of a turn that has completed | 1; at a worker that has not begun the turn: 2 |
+//! | `save`: thought and acts, observe, cut reply | 1; at a worker that has not begun the turn: 2 |
+//! | `save`: end of a turn that has completed | 1; at a worker that has not begun the turn: 2 |
 //! | `save`: steer | 6 |
 //! | `save`: any other end | about 10 |
 //! | `save`: approval | 9 |
 //! | `save`, repeated | 6 |
-//! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 · `fail_turn`: as a begin and an end |
+//! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
+//! | `fail_turn` | as many as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions` | 1 |
-//! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_agent_executions` | 1; the first `renew_lease`: 2 |
+//! | `renew_lease` | 1; the first one: 2 |
+//! | `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_agent_executions` | 1 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `used_definitions`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |

@@ -96,7 +96,7 @@ async fn refused(
     match &mut request.save {
         Save::Approval(answer) if answer.may_be_refused => {
             let refused = approvals::authenticate(connection, id, answer).await?;
-            Ok(refused.map(str::to_owned))
+            Ok(refused.map(String::from))
         }
         _ => Ok(None),
     }

@@ -3,13 +3,10 @@
 use everturn_proto::{
     Json,
     event::{PlanStepEnd, PlanStepStart, WorkPlan},
-    words::EventType,
+    words::{EventType, PlanStepStatus},
 };
 
 use super::builder::Builder;
-
-/// The status of a plan step that has begun.
-const PLAN_STEP_RUNNING: &str = "running";
 
 impl Builder<'_> {
     /// Appends an event that a tool emitted, unless only the runtime may append it.
@@ -28,12 +25,12 @@ impl Builder<'_> {
             }
             EventType::PlanStepStart => {
                 if let Ok(start) = data.decode::<PlanStepStart>() {
-                    self.plan_step(&start.plan_id, start.step_number, PLAN_STEP_RUNNING);
+                    self.plan_step(&start.plan_id, start.step_number, PlanStepStatus::Running);
                 }
             }
             EventType::PlanStepEnd => {
                 if let Ok(end) = data.decode::<PlanStepEnd>() {
-                    self.plan_step(&end.plan_id, end.step_number, &end.status);
+                    self.plan_step(&end.plan_id, end.step_number, end.status.into());
                 }
             }
             _ => {}
@@ -48,7 +45,7 @@ impl Builder<'_> {
         }
     }
 
-    fn plan_step(&mut self, plan_id: &str, step_number: u32, status: &str) {
+    fn plan_step(&mut self, plan_id: &str, step_number: u32, status: PlanStepStatus) {
         let plans = &mut self.batch.plans;
         if !plans.iter().any(|plan| plan.plan_id == plan_id) {
             let mut stored = self.snapshot.plans.iter();
@@ -57,7 +54,7 @@ impl Builder<'_> {
         let plan = plans.iter_mut().find(|plan| plan.plan_id == plan_id);
         let mut steps = plan.into_iter().flat_map(|plan| &mut plan.steps);
         if let Some(step) = steps.find(|step| step.step_number == step_number) {
-            status.clone_into(&mut step.status);
+            step.status = status.into();
         }
     }
 }

@@ -6,7 +6,7 @@ use everturn_proto::{
     event::{Cancelled, Complete, Error, Thought, Usage},
     ids, money,
     turn::LlmCompleteState,
-    words::{EventType, FinishReason, ToolStatus, failure},
+    words::{EventType, FailureCode, FinishReason, ToolStatus},
 };
 
 use super::{AgentExecutionEnd, Totals, builder::Builder, observe::Closing};
@@ -47,9 +47,9 @@ impl Builder<'_> {
             }
             AgentExecutionEnd::Failed { code, message } => {
                 self.unsaved_text();
-                error_code = Some(code.clone());
+                error_code = Some(code.into());
                 let error = Error {
-                    code: code.clone(),
+                    code: code.into(),
                     message: message.clone(),
                     agent_execution_id: self.agent_execution_id(),
                     step: self.step().step,
@@ -84,7 +84,7 @@ impl Builder<'_> {
         match (end, problem) {
             (AgentExecutionEnd::Completed, Some(problem)) => {
                 Cow::Owned(AgentExecutionEnd::Failed {
-                    code: failure::LLM_OUTPUT_INVALID.to_owned(),
+                    code: FailureCode::LlmOutputInvalid,
                     message: problem.clone(),
                 })
             }

@@ -5,22 +5,13 @@ use everturn_proto::{
     Thread,
     event::ModelFallback,
     turn::{SaveApproval, SaveEnd, SaveRequest, SaveSubAgent, save_request},
-    words::{AgentExecutionStatus, failure},
+    words::{AgentExecutionStatus, FailureCode},
 };
 
 use crate::{
     api::{Result, StepKey},
     error::StoreError,
 };
-
-/// Codes of ends that came from outside. The text so far is kept then, as after a cancel, because there will be no
-/// other.
-const CUT_SHORT: [&str; 4] = [
-    failure::TURN_LOST,
-    failure::SUB_AGENT_LOST,
-    failure::TURN_TIMEOUT,
-    failure::BUDGET_EXHAUSTED,
-];
 
 /// One batch to save, and the step that saves it.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +67,8 @@ pub enum AgentExecutionEnd {
     },
     /// It failed.
     Failed {
-        /// One of the codes of failures (`words::failure`).
-        code: String,
+        /// Why it failed.
+        code: FailureCode,
         /// What happened, for people.
         message: String,
     },
@@ -93,13 +84,13 @@ impl AgentExecutionEnd {
         }
     }
 
-    /// True when the text so far of a model call that was stopped is kept. The text of a call that failed is not kept,
-    /// because it is not what the model said.
+    /// True when the text so far of a model call that was stopped is kept, because there will be no other. The text of a
+    /// call that failed is not kept, because it is not what the model said.
     pub(super) fn keeps_partial_text(&self) -> bool {
         match self {
             Self::Completed => false,
             Self::Cancelled { .. } => true,
-            Self::Failed { code, .. } => CUT_SHORT.contains(&code.as_str()),
+            Self::Failed { code, .. } => code.is_from_outside(),
         }
     }
 }
@@ -162,7 +153,7 @@ impl TryFrom<&SaveEnd> for AgentExecutionEnd {
                 reason: end.message.clone().unwrap_or_default(),
             },
             AgentExecutionStatus::Failed => Self::Failed {
-                code: end.code.clone().unwrap_or_default(),
+                code: end.code.clone().unwrap_or_default().into(),
                 message: end.message.clone().unwrap_or_default(),
             },
             AgentExecutionStatus::Running | AgentExecutionStatus::Unknown(_) => {

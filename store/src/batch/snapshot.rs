@@ -65,7 +65,7 @@ pub struct Snapshot {
     pub assistants: Vec<AssistantRow>,
     /// The tool records that [`ToolsNeeded`] asks for.
     pub tools: Vec<ToolRow>,
-    /// Of the request's step: the tool executions that have a record, open or not. It is read for an end only.
+    /// The tool executions of the request's step that have a record, open or not. It is read for an end only.
     pub recorded: BTreeSet<String>,
     /// The work plans that exist, of those that the tools' events name.
     pub plans: Vec<WorkPlan>,

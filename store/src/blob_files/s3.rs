@@ -10,7 +10,7 @@ use url::Url;
 use super::{ObjectStore, PUT_LIMIT};
 use crate::{api::Result, error::StoreError};
 
-/// To connect, TLS included.
+/// The time to connect, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A signature is good for so long. Clocks may differ by a part of it.
 const SIGNED_FOR: Duration = Duration::from_secs(300);

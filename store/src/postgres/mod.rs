@@ -110,7 +110,7 @@ impl PostgresStore {
         self.pool.close().await;
     }
 
-    /// For tests that look at plans.
+    /// The connections, for tests that look at plans of queries.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
         &self.pool

@@ -20,7 +20,7 @@ pub(crate) struct EventRow {
     #[sqlx(try_from = "i64")]
     sequence_number: u32,
     created_at: DateTime<Utc>,
-    /// In the first row of a page: the newest generation of each agent execution that runs, if there is one.
+    /// The newest generation of each agent execution that runs, if there is one. Only the first row of a page has it.
     pub(crate) generations: Option<Column<BTreeMap<String, u32>>>,
 }
 

@@ -46,7 +46,7 @@ pub struct SqliteStore {
 }
 
 impl ConnectionUsage for SqliteStore {
-    /// Those that read, and the one that writes.
+    /// Counts the connections that read, and the one that writes.
     fn connections(&self) -> Connections {
         let (read, write) = (Connections::of(&self.read), Connections::of(&self.write));
         Connections {

@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     turn::{CallRule, SaveApproval, SaveThought, ToolCall, save_request::Batch},
-    words::{AnswersFrom, ApprovalBy, ApprovalState, Effect, refusal},
+    words::{AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, Effect},
 };
 use everturn_store::{
     Conversations, DefinedTool, EventReader, NewAnswer, NewMessage, NotedAnswer, OutsideTools,
@@ -69,7 +69,7 @@ async fn save<S: EventReader + Conversations + TurnStore>(
     turn: &Turn<S>,
     id: &str,
     decision: ApprovalState,
-) -> Option<String> {
+) -> Option<ApprovalRefusal> {
     let answer = SaveApproval {
         execution_id: turn.execution_id(0, 0),
         decision: decision.into(),
@@ -81,7 +81,7 @@ async fn save<S: EventReader + Conversations + TurnStore>(
     };
     let request = turn.request(0, Batch::Approval(answer));
     let saved = turn.store.save(&request).await.unwrap();
-    saved.result.approval_refused
+    saved.result.approval_refused.map(ApprovalRefusal::from)
 }
 
 /// Returns who answered, and through what.
@@ -118,7 +118,7 @@ pub async fn only_gateways_answer_when_it_is_so_configured(backend: &impl Backen
     let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Gateway)).await;
     for decision in [ApprovalState::Approved, ApprovalState::Denied] {
         let refused = save(&turn, "a", decision).await;
-        assert_eq!(refused.as_deref(), Some(refusal::NOT_THROUGH_GATEWAY));
+        assert_eq!(refused, Some(ApprovalRefusal::NotThroughGateway));
     }
     assert_eq!(answered(&turn).await, None);
     let claimed = turn.store.claim_tool(&turn.tool(0, 0), "w").await;
@@ -139,7 +139,7 @@ pub async fn whoever_asked_may_not_approve(backend: &impl Backend) {
         assert_eq!(noted, NotedAnswer::NeedsOther);
     }
     let refused = save(&turn, "a", ApprovalState::Approved).await;
-    assert_eq!(refused.as_deref(), Some(refusal::NEEDS_OTHER));
+    assert_eq!(refused, Some(ApprovalRefusal::NeedsOther));
     // Somebody joins the turn after they have answered.
     assert_eq!(
         note(&turn.store, &call, "b", "bob").await,
@@ -152,7 +152,7 @@ pub async fn whoever_asked_may_not_approve(backend: &impl Backend) {
     turn.store.queue_message(&tenant(), steer).await.unwrap();
     turn.steer("steer", "").await;
     let refused = save(&turn, "b", ApprovalState::Approved).await;
-    assert_eq!(refused.as_deref(), Some(refusal::NEEDS_OTHER));
+    assert_eq!(refused, Some(ApprovalRefusal::NeedsOther));
     assert_eq!(answered(&turn).await, None);
     assert_eq!(
         note(&turn.store, &call, "c", "eve").await,

@@ -68,7 +68,7 @@ async fn ended<B: Backend>(backend: &B, message: &str) -> Turn<B::Store> {
     turn
 }
 
-/// So many hooks after the turn.
+/// Makes this many hooks after the turn.
 fn hooks(turn: &Turn<impl EventReader + Conversations + TurnStore>, count: usize) -> Vec<ToolCall> {
     let hooks = 0..count;
     hooks
@@ -143,7 +143,7 @@ pub async fn hooks_of_too_many_turns_are_left_out(backend: &impl Backend) {
         last.store.claim_tool(&key, "a").await.is_err(),
         "nothing is stored"
     );
-    // Those that are stored may begin again, and each that ends makes room.
+    // Hooks that are stored may begin again, and each hook that ends lets another one be stored.
     let again = hooks(&first, EACH);
     let step_of_first = first.step(AFTER_TURN_STEP);
     assert!(

@@ -1,7 +1,7 @@
 //! Turns whose workflow is gone: how they end when another turn begins (invariant 3, idempotent saves), and what
 //! becomes of the messages that wait (invariant 9, accepted means durable).
 
-use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
+use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
 use everturn_store::{Access, Conversations, Missing, StoreError, TakenBy, TurnStore};
 
 use tokio::task::JoinSet;
@@ -47,10 +47,8 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
         "the tool may have had its effect"
     );
     let error = data(&events[6]);
-    assert_eq!(
-        (&error["code"], &error["agent_execution_id"]),
-        (&failure::TURN_LOST.into(), &lost.execution.as_str().into())
-    );
+    assert_eq!(error["code"], FailureCode::TurnLost.as_str());
+    assert_eq!(error["agent_execution_id"], lost.execution);
     assert_eq!(events[6].message_id, "m1");
 
     // The workflow was not dead after all: nothing that it still does counts.

@@ -299,7 +299,7 @@ fn is_held(claim: Option<ClientToolClaim>) -> bool {
     matches!(claim, Some(ClientToolClaim::Held { until }) if until > Utc::now())
 }
 
-/// Of several devices that show a conversation, one runs a call; another one when that one's time is over.
+/// One of several devices that show a conversation runs a call. Another one runs it when the time of the first is over.
 pub async fn one_client_claims_a_call(backend: &impl Backend) {
     let turn = asking(backend).await;
     let client = turn.execution_id(0, 1);

@@ -1,7 +1,7 @@
 //! What has not ended, and the schedule by which gateways look at it.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::words::{AgentExecutionStatus, Effect, OnBusy};
+use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode, OnBusy};
 use everturn_store::{
     CheckNote, CheckPace, Conversations, DueCheck, NewMessage, Reconciliation, TurnFailure,
 };
@@ -13,7 +13,7 @@ use super::{
 };
 
 const FAILURE: TurnFailure = TurnFailure {
-    code: "turn_lost",
+    code: FailureCode::TurnLost,
     message: "It is lost.",
 };
 

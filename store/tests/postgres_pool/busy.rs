@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
+use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
 use everturn_store::{
     Conversations, OnUnknownAgent, PostgresOptions, PostgresStore, Reconciliation, StepClaim,
     ToolClaim, TurnFailure, TurnStore,
@@ -185,7 +185,7 @@ async fn no_call_of_a_conversation_takes_every_connection() {
     starve!(calls, busy, |turn| turn.store.begin_turn(turn.begin("")));
     starve!(calls, busy, |turn| async move {
         let failed = TurnFailure {
-            code: failure::TURN_LOST,
+            code: FailureCode::TurnLost,
             message: "lost",
         };
         let conversation = turn.conversation().await;

@@ -96,7 +96,7 @@ impl Known {
         }
     }
 
-    /// The same of a text.
+    /// Notes what is said of a text; false when a newer generation was seen of its step.
     pub(super) fn admit_text(&self, log: &LogId, key: &TextKey, generation: u32) -> bool {
         self.note_text(log, key, generation);
         let mark = self.mark(log, &key.agent_execution_id);

@@ -77,7 +77,6 @@ impl Header {
     }
 }
 
-/// Header of a piece.
 pub(super) fn piece_header(piece: &Piece) -> String {
     let (message_id, key) = (piece.message_id.clone(), piece.key.clone());
     let Piece {

@@ -20,7 +20,7 @@ pub async fn late_generation_is_refused(backend: &impl Backend) {
     ] {
         assert_eq!(publish(&*stream, late).await, Refused);
     }
-    // Generations rise over the whole execution: a late piece of another step is late as well.
+    // Generations rise over the whole agent execution: a late piece of another step is late as well.
     assert_eq!(
         publish(&*stream, piece(&key("run", 1), 1, 0, "x")).await,
         Refused

@@ -1,5 +1,5 @@
-//! The Landlock domain of a program: the files and ports that it may reach, and a wall between it and processes that it
-//! has not started.
+//! The Landlock domain of a program: the files and ports that it may reach. A program in a domain reaches no process that
+//! it has not started.
 
 use std::path::Path;
 
@@ -87,7 +87,7 @@ impl Domain {
     pub(super) fn of(policy: &Policy) -> Result<Self, LaunchError> {
         let access = &policy.access;
         let mut files = handled(access);
-        // A domain that limits neither files nor ports still walls off other processes.
+        // A domain that limits neither files nor ports still keeps the program from other processes.
         let ruleset = match created(access, files, CompatLevel::HardRequirement) {
             Ok(ruleset) => ruleset.set_compatibility(CompatLevel::BestEffort),
             Err(_) if policy.requires_landlock => return Err(LaunchError::NoLandlock),

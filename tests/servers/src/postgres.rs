@@ -315,7 +315,8 @@ fn arguments(data: &Path, port: u16, is_synced: bool) -> Vec<String> {
     args
 }
 
-/// In the group of the server, so that nothing is left of one that is interrupted; and under its name only when complete.
+/// Creates the files of a cluster, in the process group of the server, so that nothing is left of one that is interrupted.
+/// The directory gets its name only when it is complete.
 async fn create_cluster(server: &Server, programs: &Path) -> anyhow::Result<()> {
     let directory = server.directory();
     let new = directory.join("new");

@@ -104,12 +104,12 @@ impl Proxy {
         self.port
     }
 
-    /// From now on this goes through; what was held back before comes first.
+    /// Lets this go through from now on; what was held back before comes first.
     pub fn pass(&self, passing: Passing) {
         self.switches.passing.send_replace(passing);
     }
 
-    /// From now on what is said in this direction is lost, and nobody is told.
+    /// Loses from now on what is said in this direction, and tells nobody.
     pub fn lose(&self, direction: Direction) {
         let loss = self.switches.loss(direction);
         loss.is_on.store(true, Ordering::SeqCst);

@@ -24,13 +24,13 @@ const GRACE: Duration = Duration::from_secs(10);
 pub enum ServerLocation {
     /// A free port, and a directory that is removed with the server. A database need not sync what it commits.
     Scratch,
-    /// As [`Self::Scratch`], for measurements: a database syncs what it commits, as it does for users.
+    /// The same as [`Self::Scratch`], for measurements: a database syncs what it commits, as it does for users.
     Measured,
     /// A port on 127.0.0.1, and a directory that stays.
     Lasting {
         /// Created when missing.
         directory: PathBuf,
-        /// On 127.0.0.1.
+        /// The port on 127.0.0.1.
         port: u16,
     },
 }
@@ -38,7 +38,7 @@ pub enum ServerLocation {
 /// What is to run.
 #[derive(Debug)]
 pub(crate) struct ServerSpec {
-    /// For messages.
+    /// The name in messages.
     pub(crate) name: &'static str,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,

@@ -13,7 +13,7 @@ use crate::wait;
 /// What the server says when it did not get the lock of a workflow in time.
 const BUSY: &str = "Workflow is busy";
 
-/// As the environment says, the project's own, or the one on PATH.
+/// The program that the environment names, else the project's own, else the one on PATH.
 pub fn binary() -> PathBuf {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     let find = || {

@@ -26,9 +26,9 @@ const DATABASES: [(&str, &str); 2] = [
 
 const NAMESPACE: &str = "default";
 
-/// As the dev server is tuned (`everturn_worker::dev`), but for the time between two runs of a workflow: tests meet the
-/// engine's own, a second, as whoever cannot change it. The namespace cache is what the services learn of new search
-/// attributes from.
+/// The settings are those of the dev server (`everturn_worker::dev`), but for the time between two runs of a workflow:
+/// tests meet the engine's own, a second, as whoever cannot change it. The namespace cache is what the services learn of
+/// new search attributes from.
 const DYNAMIC_CONFIG: &str = "\
 history.transferProcessorMaxPollRPS: [{value: 2000}]
 history.timerProcessorMaxPollRPS: [{value: 2000}]
@@ -184,7 +184,8 @@ impl Ports {
         }
     }
 
-    /// As Temporal's own defaults are to 7233; a start on the same database finds the members it remembers.
+    /// Returns ports that have the same distances from `port` as Temporal's own defaults have from 7233. A server that is
+    /// started again on the same database finds there the members that the database names.
     fn from(port: u16) -> Self {
         let pair = |step: u16| (port + step, port - 300 + step);
         Self {

@@ -39,9 +39,9 @@ pub struct CallUsage {
     pub input_tokens: u64,
     /// Tokens written, with those of the reasoning.
     pub output_tokens: u64,
-    /// Of the tokens read: those that were cached.
+    /// Tokens that were cached. They are part of `input_tokens`.
     pub cached_tokens: u64,
-    /// Of the tokens written: those of the reasoning.
+    /// Tokens of the reasoning. They are part of `output_tokens`.
     pub reasoning_tokens: u64,
 }
 
@@ -301,8 +301,8 @@ impl Model {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// Returns what each reply took that was read to its end, by the number of its request: what a provider bills. Replies whose
-    /// reader left before their end are not in it ([`Model::abandoned`]).
+    /// Returns what each reply took that was read to its end, by the number of its request: what a provider bills.
+    /// Replies whose reader left before their end are not in it ([`Model::abandoned`]).
     pub fn ledger(&self) -> BTreeMap<usize, CallUsage> {
         self.shared.ledger.lock().unwrap().clone()
     }

@@ -19,9 +19,9 @@ use crate::reader::frames::FrameReader;
 /// How a reader sends its cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorIn {
-    /// In the query, as `?cursor=`.
+    /// The cursor is in the query, as `?cursor=`.
     Query,
-    /// In the header `Last-Event-ID`, with the cursor of the first visit still in the URL, as browsers do.
+    /// The cursor is in the header `Last-Event-ID`, and that of the first visit still in the URL, as browsers do it.
     Header,
 }
 

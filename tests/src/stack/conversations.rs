@@ -15,7 +15,7 @@ use crate::{events::assert_gap_free, wait};
 pub struct HistorySize {
     /// Number of events.
     pub events: u64,
-    /// As the engine counts them.
+    /// Number of bytes, as the engine counts them.
     pub bytes: u64,
 }
 

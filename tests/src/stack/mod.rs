@@ -12,7 +12,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use everturn_proto::words::{DEFAULT_TENANT, failure};
+use everturn_proto::words::{DEFAULT_TENANT, FailureCode};
 use everturn_store::{Access, Store, StoreOptions, TurnFailure};
 use sqlx::{Row, sqlite::SqliteConnectOptions, sqlite::SqlitePool};
 use tempfile::TempDir;
@@ -325,7 +325,7 @@ impl Stack {
         let tenant = Access::tenant(DEFAULT_TENANT);
         let found = store.conversations.conversation(&tenant, conversation_id);
         let failure = TurnFailure {
-            code: failure::TURN_LOST,
+            code: FailureCode::TurnLost,
             message: "It was ended by a test.",
         };
         let found = found.await.unwrap().unwrap();

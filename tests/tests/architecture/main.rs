@@ -8,7 +8,7 @@
 //! - `documents`: what the documents must not leave out
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
-//! - `rooms`: which module of a crate may name which; `paths`: what a source file names
+//! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
 
 #![allow(clippy::unwrap_used)]

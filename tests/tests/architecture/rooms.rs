@@ -1,7 +1,8 @@
-//! The arrows between the modules of a crate: which room may name which, and that no files name one another in a circle.
+//! The dependencies between the modules of a crate: which module may name which, and that no files name one another in a
+//! circle.
 //!
-//! A room is a file or a folder of the listed one, with everything in it. To hold another folder to its arrows, add a
-//! table to [`ROOMS`]; to keep circles out of another one, add it to [`WITHOUT_CIRCLES`].
+//! A module is here a file or a folder of the listed folder, with everything in it. To check the modules of another folder,
+//! add a table to [`ROOMS`]; to keep circles out of another one, add it to [`WITHOUT_CIRCLES`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +14,7 @@ use crate::{
     repository::{files, root},
 };
 
-/// The rooms of a folder, each with the rooms of that folder that it may name. The folder's own `lib.rs` or `mod.rs`
+/// The modules of a folder, each with the modules of that folder that it may name. The folder's own `lib.rs` or `mod.rs`
 /// may name all of them, and none may name it.
 type Rooms = &'static [(&'static str, &'static [&'static str])];
 

@@ -1,5 +1,5 @@
-//! An agent that is for some tenants does not exist for the others, whoever asks for it: a client, another agent, or somebody with
-//! the CLI of Temporal.
+//! An agent that is for some tenants does not exist for the others, whoever asks for it: a client, another agent, or
+//! somebody with the CLI of Temporal.
 
 use everturn_client::GatewayClient;
 use everturn_proto::ConversationName;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 const ANSWER: &str = "The first half of the answer, and then the second half of it.";
-/// As far as a held response comes.
+/// The part of the answer that a held response has.
 const HALF: &str = "The first half of the answer, ";
 const THOUGHTS: &str = "I think about halves.";
 const WHOLE_TURN: &str = "user_message thought assistant_message complete";
@@ -319,7 +319,7 @@ async fn a_response_that_fails_because_the_context_is_too_long_is_followed_by_a_
     assert_eq!(in_background, [true, true, false, true]);
 }
 
-/// With a provider that knows no background, the call is made again, and its text replaces the one that was cut.
+/// The call is made again when a provider knows no background, and its text replaces the one that was cut.
 #[tokio::test]
 async fn a_plain_call_that_was_killed_begins_anew_on_every_screen() {
     let stack = Stack::new(Model::start(super::crash::half_at_first).await).await;

@@ -1,5 +1,5 @@
-//! A response that runs on in the background keeps what its call has reserved of a budget, whatever happens to its worker: other
-//! calls of the turn cannot take it, and it is neither given back nor taken twice.
+//! A response that runs on in the background keeps what its call has reserved of a budget, whatever happens to its
+//! worker: other calls of the turn cannot take it, and it is neither given back nor taken twice.
 
 use std::{future::ready, ops::RangeInclusive};
 
@@ -20,9 +20,10 @@ const EACH: CallUsage = CallUsage {
     reasoning_tokens: 0,
 };
 
-/// The response in the background reserves some 8,100 tokens, and a call of the busy agent 1,200 to 3,100. The first call of the turn
-/// takes 2,500, and the one that is cut what it had reserved. Of the rest, the busy agent makes two or three calls. If the
-/// response kept nothing, it would be five or more; if it reserved a second time, there would not be enough left for it.
+/// The response in the background reserves some 8,100 tokens, and a call of the busy agent 1,200 to 3,100. The first
+/// call of the turn takes 2,500, and the one that is cut what it had reserved. Of the rest, the busy agent makes two or
+/// three calls. If the response kept nothing, it would be five or more; if it reserved a second time, there would not
+/// be enough left for it.
 const LIMIT: &str = "tokens = 19_000";
 const CALLS_OF_BUSY: RangeInclusive<u64> = 2..=3;
 

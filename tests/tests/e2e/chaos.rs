@@ -21,7 +21,7 @@ const TURNS: usize = 200;
 /// The calls that a turn needs: one that asks for a tool, and one that answers.
 const STEPS: usize = 2;
 const SEED: u64 = 14;
-/// Of a hundred calls, so many fail in each of the four ways.
+/// Number of calls of a hundred that fail in each of the four ways.
 const SHARE: usize = 5;
 /// Messages that are sent at the same time.
 const SENDING: usize = 16;

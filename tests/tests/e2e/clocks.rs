@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_tests::{
     events::types,
     model::{Model, Reply, Request},
@@ -78,7 +78,7 @@ async fn a_model_that_does_not_end_is_paid_twice_whatever_the_clock_says() {
         let (conversation, _) = stack.ask("hello").await;
         let events = stack.ended(&conversation, 1).await;
         let code = &events.last().unwrap()["event_data"]["code"];
-        assert_eq!(code, failure::LLM_TIMEOUT, "{seconds}");
+        assert_eq!(code, FailureCode::LlmTimeout.as_str(), "{seconds}");
         assert_eq!(stack.model.requests().len(), 2, "{seconds}");
     }
 }

@@ -270,7 +270,7 @@ async fn a_context_that_the_provider_refuses_is_compacted() {
     assert_eq!(data(&events, "error")[0]["code"], "llm_context_too_long");
 }
 
-/// Without summaries older messages are left out, and the model is told so.
+/// Older messages are left out when there are no summaries, and the model is told so.
 #[tokio::test]
 async fn older_messages_may_be_left_out_without_a_summary() {
     let keys = format!("{}on_full_context = \"drop\"\n", agent(10_000));

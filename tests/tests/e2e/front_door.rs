@@ -1,4 +1,4 @@
-//! Attacks by those who have no credential: on a gateway that asks for none, and on the room of one that does.
+//! Attacks by those who have no credential: on a gateway that asks for none, and on the connections of one that does.
 
 use std::io::ErrorKind;
 

@@ -1,5 +1,5 @@
-//! A tenant that attacks a gateway in every way at once: the gateway stays within its memory, nothing ends, and the other tenant
-//! loses nothing. How long the other one waits is measured by `make bench CASE=hostile`.
+//! A tenant that attacks a gateway in every way at once: the gateway stays within its memory, nothing ends, and the
+//! other tenant loses nothing. How long the other one waits is measured by `make bench CASE=hostile`.
 
 use everturn_client::{Frame, GatewayClient};
 use everturn_tests::{

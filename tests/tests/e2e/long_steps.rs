@@ -15,7 +15,7 @@ use crate::approvals::{answer, pending};
 
 /// The most calls that a step has.
 const CALLS: usize = 64;
-/// So many lines of the statement are a MB, nearly as large as a result may be.
+/// Number of lines of the statement that are a MB together, nearly as large as a result may be.
 const LARGE: usize = 49_000;
 
 /// A model that books one transfer, then makes as many calls as a step can have. Each fourth result is large: as many as

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_store::SeenLease;
 use everturn_tests::{
     backends,
@@ -19,13 +19,18 @@ use super::crash::half_at_first;
 const WHOLE_TURN: &str = "user_message thought act observe assistant_message complete";
 
 /// Why the last attempts of the activities of a turn were not their first: the types of the failures before them.
-async fn failures(stack: &Stack, conversation: &str) -> Vec<String> {
+async fn failures(stack: &Stack, conversation: &str) -> Vec<FailureCode> {
     let failure_of = |event: &Value| {
         let failure = &event["activityTaskStartedEventAttributes"]["lastFailure"];
         let words = &failure["applicationFailureInfo"]["type"];
         match failure {
             Value::Null => None,
-            failure => Some(words.as_str().map_or(failure.to_string(), str::to_owned)),
+            failure => Some(
+                words
+                    .as_str()
+                    .map_or(failure.to_string(), str::to_owned)
+                    .into(),
+            ),
         }
     };
     let history = stack.history(conversation).await;
@@ -62,7 +67,7 @@ async fn a_model_call_of_a_killed_worker_begins_again() {
     assert_eq!(types(&events), "user_message assistant_message complete");
     assert_eq!(stack.model.requests().len(), 2);
     let failures = failures(&stack, &conversation).await;
-    assert_eq!(failures, [failure::WORKER_LOST]);
+    assert_eq!(failures, [FailureCode::WorkerLost]);
 }
 
 #[tokio::test]
@@ -92,7 +97,7 @@ async fn tools_of_a_killed_worker_begin_again_as_their_effects_allow() {
         "only the idempotent one ran again"
     );
     let failures = failures(&stack, &conversation).await;
-    assert_eq!(failures, [failure::WORKER_LOST; 2]);
+    assert_eq!(failures, [FailureCode::WorkerLost, FailureCode::WorkerLost]);
 }
 
 fn one_effect(request: &Request) -> Reply {
@@ -122,7 +127,7 @@ async fn what_was_not_claimed_and_what_was_not_reported_goes_on() {
         assert_eq!(stack.effects().len(), 1, "{failpoint}");
         assert_eq!(stack.model.requests().len(), 2, "{failpoint}");
         let failures = failures(&stack, &conversation).await;
-        assert_eq!(failures, [failure::WORKER_LOST], "{failpoint}");
+        assert_eq!(failures, [FailureCode::WorkerLost], "{failpoint}");
     }
 }
 
@@ -134,7 +139,7 @@ async fn ended_without(stack: &Stack, stopped: &Process, conversation: &str) -> 
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(
         failures(stack, conversation).await,
-        [failure::WORKER_LOST],
+        [FailureCode::WorkerLost],
         "no heartbeat was waited for"
     );
     next
@@ -240,5 +245,5 @@ async fn a_database_that_stands_still_kills_nobody() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
     assert_eq!(stack.model.requests().len(), 1);
-    assert_eq!(failures(&stack, &conversation).await, [""; 0]);
+    assert_eq!(failures(&stack, &conversation).await, []);
 }

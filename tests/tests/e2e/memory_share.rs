@@ -172,7 +172,7 @@ async fn slow_readers_of_one_tenant_hold_no_more_than_its_share() {
     .await;
     turn(&quiet).await;
 
-    // Nothing is lost: when there is room again, the attacker's own readers get everything.
+    // Nothing is lost: when there is memory again, the attacker's own readers get everything.
     drop(connections);
     wait::until("the attacker's page is answered", || async {
         (attacker.page().await.0 == StatusCode::OK).then_some(())

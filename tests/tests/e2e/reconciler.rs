@@ -1,6 +1,6 @@
 //! What was accepted and has stalled goes on without anyone asking.
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_tests::{
     events::{contents, count, types},
     model::{Model, Reply, Request},
@@ -107,7 +107,11 @@ async fn a_terminated_turn_ends_when_it_is_not_to_be_resumed() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(
         story(&events),
-        ["user_message", "assistant_message", failure::TURN_LOST]
+        [
+            "user_message",
+            "assistant_message",
+            FailureCode::TurnLost.as_str()
+        ]
     );
 }
 

@@ -27,7 +27,7 @@ use super::health::Probes;
 const ROUNDS: usize = 10;
 /// Conversations that are always in a turn, each with a reader.
 const BUSY: usize = 4;
-/// So many turns end in each round.
+/// Number of turns that end in each round.
 const TURNS: usize = 3;
 /// How long an answer takes, so that calls of the model are in flight at each moment.
 const ANSWER: Duration = Duration::from_millis(400);

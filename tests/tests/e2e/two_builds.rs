@@ -17,7 +17,7 @@ use serde_json::json;
 
 /// Conversations that are always in a turn.
 const BUSY: usize = 3;
-/// So many turns end in each phase of the rollout.
+/// Number of turns that end in each phase of the rollout.
 const TURNS: usize = 4;
 
 const EACH_TURN: &str =

@@ -103,3 +103,6 @@ fn code_of(outcome: EndKind) -> u8 {
         EndKind::Cancelled => CANCELLED,
     }
 }
+
+#[cfg(test)]
+mod tests;

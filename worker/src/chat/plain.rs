@@ -5,7 +5,7 @@ use std::{
     io::{self, IsTerminal},
 };
 
-use everturn_client::{Frame, state::EndKind};
+use everturn_client::{Frame, OnBusy, state::EndKind};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio_util::sync::CancellationToken;
 
@@ -109,7 +109,7 @@ impl Plain {
 
     /// One message and its answer.
     async fn turn(&mut self, message: String) -> anyhow::Result<EndKind> {
-        self.session.send(message, "queue");
+        self.session.send(message, OnBusy::Queue);
         let mut message_id = None;
         loop {
             if let Some(ended) = message_id

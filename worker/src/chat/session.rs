@@ -3,7 +3,7 @@
 use std::{collections::HashSet, pin::Pin, time::Duration};
 
 use everturn_client::{
-    Claim, ClientError, Frame, GatewayClient, Update,
+    Claim, ClientError, EndReason, Frame, GatewayClient, OnBusy, Update,
     state::{CallState, Conversation, Item, ItemKind, Status, ToolCall},
 };
 use futures::{Stream, StreamExt};
@@ -185,12 +185,12 @@ impl Session {
                 let was_connected = std::mem::replace(&mut self.is_connected, false);
                 was_connected.then_some(Happened::Lost)
             }
-            Some(Update::Ended(reason)) => Some(Happened::Over(match reason.as_str() {
-                "conversation_deleted" => "the conversation was deleted".to_owned(),
-                "token_expired" => {
+            Some(Update::Ended(reason)) => Some(Happened::Over(match reason {
+                EndReason::ConversationDeleted => "the conversation was deleted".to_owned(),
+                EndReason::TokenExpired => {
                     "the key or token is not valid any more: come back with a new one".to_owned()
                 }
-                _ => format!("the gateway ended the stream: {reason}"),
+                EndReason::Unknown(reason) => format!("the gateway ended the stream: {reason}"),
             })),
             Some(Update::Refused(status)) => Some(Happened::Over(format!(
                 "the gateway refuses the stream of events with {status}: the conversation is not there, or the key or \
@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// Sends a message, again and again until the gateway has it.
-    pub(super) fn send(&mut self, content: String, on_busy: &'static str) {
+    pub(super) fn send(&mut self, content: String, on_busy: OnBusy) {
         let key = Uuid::now_v7().to_string();
         self.unsent.push(Unsent {
             key: key.clone(),
@@ -256,7 +256,7 @@ impl Session {
         });
         let (client, conversation) = self.of_request();
         self.requests.spawn(async move {
-            let send = || client.send(&conversation, &content, &key, on_busy);
+            let send = || client.send(&conversation, &content, &key, &on_busy);
             let answer = until_reached(send).await;
             Done::Sent { key, answer }
         });
@@ -294,8 +294,7 @@ impl Session {
     fn question(&self, call: &ToolCall, sequence_number: u64) -> Option<Question> {
         let execution_id = call.execution_id.clone()?;
         let approval = call.approval.as_ref();
-        let is_pending = approval.is_some_and(|approval| approval.state == "pending");
-        let wants = match (call.state, is_pending, &call.client_tool) {
+        let wants = match (call.state, call.has_pending_approval(), &call.client_tool) {
             (CallState::Running, true, _) => Wants::Approval,
             (CallState::Running, false, Some(_)) if self.offers(&call.tool_name) => {
                 let is_old = sequence_number <= self.old_until;

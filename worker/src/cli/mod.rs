@@ -95,7 +95,8 @@ pub struct Common {
         hide_env_values = true
     )]
     pub database: Option<String>,
-    /// Redis for texts that are still being written, rediss://host:port; without it they reach only gateways in the worker's process.
+    /// Redis for texts that are still being written, rediss://host:port; without it they reach only gateways in the
+    /// worker's process.
     #[arg(
         long,
         global = true,
@@ -104,7 +105,8 @@ pub struct Common {
         hide_env_values = true
     )]
     pub redis: Option<String>,
-    /// Connections to other machines that may go without TLS, or without a check of the server's certificate: database, redis, temporal.
+    /// Connections to other machines that may go without TLS, or without a check of the server's certificate: database,
+    /// redis, temporal.
     #[arg(
         long,
         global = true,

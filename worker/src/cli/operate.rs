@@ -93,8 +93,8 @@ pub struct CreateKey {
     /// Only this owner's conversations; without it, every owner's of the tenant.
     #[arg(long, value_name = "OWNER", value_parser = parse_owner)]
     pub owner: Option<String>,
-    /// What the key may do: read, write, approve; codec, to read what Temporal holds; admin, to look after the tenant; admin:all, to
-    /// look after every tenant.
+    /// What the key may do: read, write, approve; codec, to read what Temporal holds; admin, to look after the tenant;
+    /// admin:all, to look after every tenant.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
     pub scope: Vec<Scope>,
     /// How long it is valid, e.g. 90d, or `never`: until it is revoked. By default as `key_lifetime` of [auth] says, else
@@ -109,9 +109,9 @@ pub struct CreateKey {
 /// How long a key is valid.
 #[derive(Debug, Clone, Copy)]
 pub enum Expiry {
-    /// For so long from now.
+    /// It is valid for so long from now.
     After(Duration),
-    /// Until it is revoked.
+    /// It is valid until it is revoked.
     Never,
 }
 

@@ -127,7 +127,7 @@ pub struct VersionOptions {
     /// Build id of this worker; by default a checksum of the binary.
     #[arg(long, env = "TEMPORAL_WORKER_BUILD_ID", value_name = "ID")]
     pub build_id: Option<String>,
-    /// With a deployment: whether a turn ends on the version that it began on, or moves to the newest one at its next step.
+    /// Whether a turn of a deployment ends on the version that it began on, or moves to the newest one at its next step.
     #[arg(
         long,
         env = "EVERTURN_TURN_VERSION",

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::checker::Checker;
 
-/// From a day, so that nothing is gone before somebody can look, to a century.
+/// The days that can be set: at least one, so that nothing is gone before somebody can look, and at most a century.
 const KEEP_DAYS: RangeInclusive<u32> = 1..=36_500;
 
 #[derive(Debug, Default, Deserialize)]

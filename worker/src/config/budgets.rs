@@ -17,7 +17,7 @@ use super::checker::{Checker, HOUR, SECOND, milliseconds};
 const MAX_STEPS: u32 = 1_000_000;
 /// Whole numbers of TOML are signed, and so are the columns of the store.
 const MAX_TOKENS: u64 = 1_000_000_000_000_000;
-/// In USD. In nano-USD it fits a signed number of 64 bits.
+/// The largest amount, in USD. In nano-USD it fits a signed number of 64 bits.
 const MAX_USD: f64 = 1e9;
 const MIN_USD: f64 = 1e-9;
 

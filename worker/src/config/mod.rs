@@ -73,7 +73,7 @@ impl Config {
         )
     }
 
-    /// Reads the same for a gateway.
+    /// Reads the configuration for a gateway.
     pub fn load_for_gateway(path: Option<&Path>) -> Result<Self, ConfigError> {
         Self::load_by(path, ReadBy::Gateway)
     }

@@ -12,7 +12,7 @@ use super::checker::Checker;
 const MAX_CONNECTIONS: u32 = 10_000;
 /// Short enough for tests.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// With `statement_timeout` after it, this is the time after which a call gives up.
+/// The longest wait for a connection. A call gives up after this time and `statement_timeout` together.
 const LONGEST: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default, Deserialize)]

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::checker::{Checker, HOUR, SECOND};
 
-/// At least 2: the engine's pollers need one slot for the sticky queue and one for the other.
+/// The fewest slots. There are at least 2, because the engine's pollers need one for the sticky queue and one for the other.
 const MIN_SLOTS: usize = 2;
 const MAX_SLOTS: usize = 100_000;
 /// A worker that is replaced more often would mostly begin. With the most, what the SDK keeps is 4.5 GB.
@@ -38,8 +38,8 @@ pub struct WorkerLimits {
     /// How long a model of a chain that has failed is left alone, before one call tries it again. Default 60 s: most outages
     /// of a provider take minutes.
     pub circuit: Duration,
-    /// After how many activities, saves included, the SDK's worker is replaced by a fresh one. Default 10,000: the SDK keeps
-    /// some 450 bytes of each until then, 4.5 MB.
+    /// Number of activities, saves included, after which the SDK's worker is replaced by a fresh one. Default 10,000: the SDK
+    /// keeps some 450 bytes of each until then, 4.5 MB.
     pub renew_after_activities: usize,
 }
 

@@ -123,8 +123,8 @@ fn exposure(options: &ListenOptions, config: &Config) -> Option<String> {
     is_behind_proxies.then(|| "be behind proxies (`trusted_proxies` in [gateway])".to_owned())
 }
 
-/// Without a credential, a gateway that is not on loopback is asked by whoever something in front of it lets through
-/// ([`check_exposure`]). Which names lead there is known only when the configuration names some.
+/// Lets a gateway be asked by any name when the configuration names no host. Without a credential, a gateway that is not on
+/// loopback is asked by whoever something in front of it lets through ([`check_exposure`]), by names that are not known.
 fn any_host_unless_named(auth: &mut AuthConfig) {
     if auth.allowed_hosts.as_ref().is_some_and(Vec::is_empty) {
         auth.allowed_hosts = None;

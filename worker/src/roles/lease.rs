@@ -15,10 +15,10 @@ use tokio::{
 
 use crate::config::MAX_LEASE;
 
-/// So often is a lease renewed in its duration. Three renewals may fail or come late.
+/// The number of times that a lease is renewed in its duration. Three renewals may fail or come late.
 const RENEWALS: u32 = 4;
 
-/// After so long without a late renewal, a lease that was made longer has its configured duration again.
+/// The time without a late renewal after which a lease that was made longer has its configured duration again.
 const STEADY: Duration = Duration::from_mins(10);
 
 /// The lease, which a task renews until it is ended.

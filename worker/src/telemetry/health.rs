@@ -25,7 +25,7 @@ type Check = Box<dyn Fn() -> BoxFuture<'static, Result<(), NotReady>> + Send + S
 pub struct NotReady(String);
 
 impl NotReady {
-    /// Because of this.
+    /// Says that the process is not ready for this reason.
     pub fn because(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }

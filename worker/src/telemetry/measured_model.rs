@@ -1,6 +1,6 @@
 //! The client of models, with metrics of its calls.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use everturn_activities::model::{
@@ -25,12 +25,12 @@ impl MeasuredModel {
 struct Call {
     model: Model,
     begun: Instant,
-    result: &'static str,
+    result: Cow<'static, str>,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.model.called(self.result, self.begun.elapsed());
+        self.model.called(&self.result, self.begun.elapsed());
     }
 }
 
@@ -81,7 +81,7 @@ impl ModelClient for MeasuredModel {
         let mut call = Call {
             model,
             begun: Instant::now(),
-            result: "dropped",
+            result: "dropped".into(),
         };
         let mut timed = Timed {
             listener,
@@ -91,11 +91,11 @@ impl ModelClient for MeasuredModel {
         let reply = self.client.complete(request, &mut timed).await;
         match &reply {
             Ok(reply) => {
-                call.result = "ok";
+                call.result = "ok".into();
                 call.model
                     .tokens(reply.usage.input_tokens, reply.usage.output_tokens);
             }
-            Err(error) => call.result = error.code,
+            Err(error) => call.result = String::from(&error.code).into(),
         }
         reply
     }

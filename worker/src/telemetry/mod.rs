@@ -119,7 +119,7 @@ impl Telemetry {
         }
     }
 
-    /// As [`Telemetry::runs`], for a worker: it is ready while it asks for tasks.
+    /// Does what [`Telemetry::runs`] does, for a worker: it is ready while it asks for tasks.
     pub fn worker_runs(&self, shutdown: &CancellationToken) {
         if let Some(served) = &self.served {
             let pollers = served.engine.pollers();

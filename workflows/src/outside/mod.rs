@@ -14,7 +14,7 @@ use std::{
 
 use everturn_proto::{
     turn::{PlannedCall, ResolveApproval, WaitingApproval},
-    words::{AnswersFrom, ToolKind, refusal},
+    words::{AnswersFrom, ApprovalRefusal, ToolKind},
 };
 
 /// The most answers to unknown calls that are kept. It is more than the calls that a step can have.
@@ -40,9 +40,9 @@ pub(crate) struct Outside {
 /// How an answer came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Through {
-    /// As an update, which is how gateways send it.
+    /// It came as an update, which is how gateways send it.
     Update,
-    /// As a signal, by hand.
+    /// It came as a signal, by hand.
     Signal,
 }
 
@@ -91,37 +91,39 @@ pub(crate) enum Refusal {
 const NOT_THROUGH_GATEWAY: &str =
     "answers are taken through a gateway only (`[approvals] allow_signal`)";
 
-/// Returns the code and the sentence of a refusal of the store.
-fn refused_by_store(word: &str) -> String {
-    let sentence = match word {
-        refusal::NEEDS_OTHER => {
+/// Returns the message of a refusal of the store.
+fn refused_by_store(refusal: &ApprovalRefusal) -> String {
+    refusal.message(match refusal {
+        ApprovalRefusal::NeedsOther => {
             "somebody has to approve who is known and has sent no message of the turn"
         }
-        refusal::NOT_THROUGH_GATEWAY => NOT_THROUGH_GATEWAY,
+        ApprovalRefusal::NotThroughGateway => NOT_THROUGH_GATEWAY,
         _ => "the answer was not stored",
-    };
-    format!("{word}: {sentence}")
+    })
 }
 
 impl fmt::Display for Refusal {
-    /// Writes a code for the gateway, and a sentence for people.
+    /// Writes a word for the gateway, and a sentence for people.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, sentence) = match self {
-            Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
-            Self::Answered => (refusal::ANSWERED, "the call has been answered"),
-            Self::BeingStored => (refusal::BEING_STORED, "an answer is being stored"),
+            Self::Unknown => (
+                ApprovalRefusal::NotWaiting,
+                "no such call waits for an approval now",
+            ),
+            Self::Answered => (ApprovalRefusal::Answered, "the call has been answered"),
+            Self::BeingStored => (ApprovalRefusal::BeingStored, "an answer is being stored"),
             Self::OtherInput => (
-                refusal::MISMATCH,
+                ApprovalRefusal::Mismatch,
                 "the approval is for another input than the call's",
             ),
             Self::NoHash => (
-                refusal::MISMATCH,
+                ApprovalRefusal::Mismatch,
                 "an answer names the `input_hash` of the request that it is for",
             ),
-            Self::BySignal => (refusal::NOT_THROUGH_GATEWAY, NOT_THROUGH_GATEWAY),
-            Self::Invalid(flaw) => (refusal::INVALID, *flaw),
+            Self::BySignal => (ApprovalRefusal::NotThroughGateway, NOT_THROUGH_GATEWAY),
+            Self::Invalid(flaw) => (ApprovalRefusal::Invalid, *flaw),
         };
-        write!(formatter, "{word}: {sentence}")
+        formatter.write_str(&word.message(sentence))
     }
 }
 
@@ -218,13 +220,13 @@ impl Outside {
     }
 
     /// Notes that the store has refused the answer to a call, which waits on.
-    pub(crate) fn refuse(&mut self, execution_id: &str, word: &str) {
+    pub(crate) fn refuse(&mut self, execution_id: &str, refusal: &ApprovalRefusal) {
         let Some(known) = self.approvals.get_mut(execution_id) else {
             return;
         };
         let number = known.number;
         if let Some(answer) = known.answer.take() {
-            self.note_refused(number, &answer, refused_by_store(word));
+            self.note_refused(number, &answer, refused_by_store(refusal));
         }
     }
 

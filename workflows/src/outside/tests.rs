@@ -178,7 +178,7 @@ fn a_call_whose_answer_the_store_refuses_waits_on() {
     outside.begin_step(&[bound("a", &AnswersFrom::Engine)]);
     let first = answer("a", "approve", Some("hash"));
     let number = outside.resolve(first.clone(), Through::Update).unwrap();
-    outside.refuse("a", refusal::NEEDS_OTHER);
+    outside.refuse("a", &ApprovalRefusal::NeedsOther);
     assert_eq!(outside.waiting(), ["a"]);
     let why = outside.refusal_of(number).unwrap();
     assert!(why.starts_with("approval_needs_other: "), "{why}");

@@ -1,4 +1,4 @@
-//! From our context to genai's messages.
+//! Makes genai's messages from our context.
 //!
 //! The context is what really happened. Providers refuse some of it: every call needs its result, arguments must be
 //! objects, names and ids fit a pattern, texts are not empty. What does not fit is changed here, because a message that

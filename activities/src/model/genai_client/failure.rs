@@ -1,8 +1,8 @@
-//! From an error of genai to the error of a model call. What it means is said in `model/failure.rs`.
+//! Makes the error of a model call from an error of genai. What it means is said in `model/failure.rs`.
 
 use std::error::Error as StdError;
 
-use everturn_proto::words::failure as code;
+use everturn_proto::words::FailureCode;
 use genai::{Error, webc};
 
 use crate::model::{
@@ -47,7 +47,7 @@ pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelErr
             let message = format!(
                 "The request to provider `{provider}` could not be made; the worker's log says why."
             );
-            ModelError::new(code::LLM_BAD_REQUEST, message)
+            ModelError::new(FailureCode::LlmBadRequest, message)
         }
     }
 }

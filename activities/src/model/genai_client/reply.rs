@@ -1,4 +1,4 @@
-//! From genai's events to a reply, within the limits (invariant 10, nothing grows without a bound).
+//! Makes a reply from genai's events, within the limits (invariant 10, nothing grows without a bound).
 
 use std::collections::BTreeMap;
 

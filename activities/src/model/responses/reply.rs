@@ -1,8 +1,8 @@
-//! From the events of a response, and from the response itself, to a reply.
+//! Makes a reply from the events of a response, and from the response itself.
 
 use std::collections::BTreeMap;
 
-use everturn_proto::{Json, words::failure as code};
+use everturn_proto::{Json, words::FailureCode};
 use everturn_stream::Part;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::model::{
     limits::{check_calls, check_size, invalid},
 };
 
-/// Between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
+/// The text between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
 const BREAK: &str = "\n\n";
 /// The most items that are kept of a response whose end does not repeat them.
 const MAX_ITEMS: usize = 256;
@@ -180,7 +180,7 @@ pub(super) fn reply(call: Call<'_>, response: &Value) -> Result<ModelReply, Mode
             &json!({"error": response["error"]}),
         )),
         Some("cancelled") => Err(ModelError::new(
-            code::LLM_UNAVAILABLE,
+            FailureCode::LlmUnavailable,
             format!(
                 "The response was cancelled at provider `{}`.",
                 call.provider

@@ -1,4 +1,4 @@
-//! From our context to the body of a request. What of the context a provider would refuse is changed in
+//! Makes the body of a request from our context. What of the context a provider would refuse is changed in
 //! `genai_client/chat.rs`, for all wires alike.
 
 use genai::chat::{ChatMessage, ChatRole, ContentPart, JsonSchemaDialect, sanitize_json_schema};

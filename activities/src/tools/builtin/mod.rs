@@ -6,7 +6,9 @@
 //! - [`work_plan`]: a plan the agent makes and follows, shown to the user as events
 //! - [`test_tool`], `hostile_tool`, `program_tool`: tools whose behaviour a test commands; registered only when asked for
 //!
-//! Each is a [`TypedTool`](super::TypedTool), as one of a user's own is. To add one: a file here, and a line in [`all`].
+//! Each but `test_tool` is a [`TypedTool`](super::TypedTool), as one of a user's own is. [`TestTool`] is a
+//! [`Tool`](super::Tool), because one type has several names and effects. To add a tool: a file here, and a line in
+//! [`all`].
 
 pub mod calculate;
 pub mod current_time;

@@ -66,7 +66,7 @@ impl TestTool {
         }
     }
 
-    /// The same tool, run inline.
+    /// Has the tool run inline.
     #[must_use]
     pub fn inline(mut self) -> Self {
         self.spec.is_inline = true;

@@ -5,7 +5,7 @@
 
 use everturn_proto::{
     event::{PlanStepEnd, PlanStepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
-    words::EventType,
+    words::{EventType, PlanStepStatus},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,11 +56,11 @@ enum EndStatus {
     Failed,
 }
 
-impl EndStatus {
-    fn as_str(&self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
+impl From<EndStatus> for PlanStepStatus {
+    fn from(status: EndStatus) -> Self {
+        match status {
+            EndStatus::Completed => Self::Completed,
+            EndStatus::Failed => Self::Failed,
         }
     }
 }
@@ -107,7 +107,7 @@ fn create(context: &ToolContext, input: Input) -> Result<WorkPlanEvent, ToolErro
     let step = |(number, description): (u32, String)| WorkPlanStep {
         step_number: number,
         description,
-        status: "pending".into(),
+        status: PlanStepStatus::Pending.into(),
     };
     let plan = WorkPlanEvent {
         plan_id: format!("plan_{}", context.execution_id.trim_start_matches("exec_")),
@@ -129,16 +129,17 @@ fn start_step(events: &ToolEvents, input: Input) -> Result<PlanStepEnd, ToolErro
     Ok(PlanStepEnd {
         plan_id,
         step_number,
-        status: "running".into(),
+        status: PlanStepStatus::Running.into(),
     })
 }
 
 fn end_step(events: &ToolEvents, input: Input) -> Result<PlanStepEnd, ToolError> {
     let (plan_id, step_number) = step_of(&input)?;
+    let status = PlanStepStatus::from(input.status.unwrap_or_default());
     let end = PlanStepEnd {
         plan_id,
         step_number,
-        status: input.status.unwrap_or_default().as_str().to_owned(),
+        status: status.into(),
     };
     events.emit(EventType::PlanStepEnd, &end)?;
     Ok(end)

@@ -35,7 +35,7 @@ pub struct HttpToolDefinition {
     pub method: Method,
     /// Where it goes.
     pub url: UrlTemplate,
-    /// Sent as they are.
+    /// Headers that are sent as they are.
     pub headers: HeaderMap,
     /// Headers whose values must not be seen: marked as sensitive, and cut out of answers that repeat them.
     pub secrets: HeaderMap,
@@ -44,7 +44,7 @@ pub struct HttpToolDefinition {
     pub signing: Option<SigningKey>,
     /// Header of the idempotency key; sent unless the effect is `read`.
     pub idempotency_header: HeaderName,
-    /// For one call, redirects included.
+    /// The time for one call, redirects included.
     pub timeout: Duration,
     /// What is read of an answer; a longer one is an error.
     pub max_response_bytes: usize,

@@ -19,7 +19,7 @@ pub struct UrlTemplate {
 /// Part of a segment or of a value.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
-    /// As it is in the template, which may hold percent escapes.
+    /// A text as it is in the template, which may hold percent escapes.
     Fixed(String),
     /// The input of this name.
     Input(String),

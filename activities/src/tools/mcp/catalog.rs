@@ -1,4 +1,4 @@
-//! From what a server lists to tools that agents can be offered. What cannot be offered is left out and logged.
+//! Makes tools that agents can be offered from what a server lists. What cannot be offered is left out and logged.
 
 use std::sync::Arc;
 

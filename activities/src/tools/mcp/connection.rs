@@ -232,8 +232,8 @@ const IDS: [&str; 3] = [
     "everturn/execution_id",
 ];
 
-/// Says for whom the tool runs, unless the server is not to know it, the ids of the call, for servers that know idempotency keys, and in which trace (W3C Trace Context, in the keys
-/// that MCP reserves for it).
+/// Says for whom the tool runs, unless the server is not to know it, the ids of the call, for servers that know
+/// idempotency keys, and in which trace (W3C Trace Context, in the keys that MCP reserves for it).
 fn meta(context: &ToolContext, tell_caller: bool) -> RequestMetaObject {
     let of_call = [
         ("everturn/tool_call_id", &context.call_id),

@@ -38,8 +38,8 @@ const TENANT_VARIABLE: &str = "EVERTURN_TENANT_ID";
 /// rmcp's service of a connection, which runs until the connection ends.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
-/// Starts or reaches the server and agrees with it on the protocol. `access` gives tokens for it. `stop` ends the connection; `ending` is told why,
-/// when our side ends it.
+/// Starts or reaches the server and agrees with it on the protocol. `access` gives tokens for it. `stop` ends the
+/// connection; `ending` is told why, when our side ends it.
 pub(super) async fn shake_hands(
     options: &ServerOptions,
     access: Option<&Arc<Access>>,

@@ -19,14 +19,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{http_client::HttpClient, options::ServerOptions, told::Told};
 
-/// To reach the server at all; a call may then take as long as the tool's time-out.
+/// The time to reach the server at all; a call may then take as long as the tool's time-out.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Tries to resume a stream of events that broke. A server that keeps its events answers the call on a resumed one.
 const RESUMES: usize = 3;
 const FIRST_RESUME: Duration = Duration::from_millis(200);
 
-/// The transport; nothing is sent yet. Its requests have the token of `told`, and its answers are read without the secrets. `connection` is cancelled when the server turns out to be gone. The error names
-/// what is wrong with the options.
+/// The transport; nothing is sent yet. Its requests have the token of `told`, and its answers are read without the
+/// secrets. `connection` is cancelled when the server turns out to be gone. The error names what is wrong with the
+/// options.
 pub(super) fn transport(
     options: &ServerOptions,
     url: &str,

@@ -115,7 +115,7 @@ pub enum ServerLocation {
     Url {
         /// http or https.
         url: String,
-        /// Sent with every request.
+        /// Headers that are sent with every request.
         headers: Vec<(String, String)>,
         /// Headers whose values are in files.
         header_files: Vec<(String, SecretFile)>,

@@ -1,7 +1,7 @@
 //! The links of a worker to one server: one for all, or one for each tenant where the server keeps state.
 //!
-//! Links of tenants are bounded in number. One that nobody uses is closed after a while, and gives way to that of another tenant;
-//! one that is in use never does, so that no tenant loses a call to another one.
+//! Links of tenants are bounded in number. One that nobody uses is closed after a while, and gives way to that of
+//! another tenant; one that is in use never does, so that no tenant loses a call to another one.
 
 use std::{
     collections::BTreeMap,

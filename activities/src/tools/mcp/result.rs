@@ -1,4 +1,4 @@
-//! From a server's answer to a tool's output.
+//! Makes a tool's output from a server's answer.
 
 use everturn_proto::Json;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};

@@ -1,4 +1,4 @@
-//! What a server is sent and must not repeat: everything that it says is read without it.
+//! The secrets that a server is sent. They are cut out of everything that the server says.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub(super) type HttpError = StreamableHttpError<reqwest::Error>;
 /// The secrets that a server is sent.
 #[derive(Clone, Default)]
 pub(super) struct Told {
-    /// Those of its headers.
+    /// The secrets in the headers of requests to the server.
     pub(super) headers: Secrets,
-    /// Its tokens, which change.
+    /// Gives the tokens, which change.
     pub(super) access: Option<Arc<Access>>,
 }
 

@@ -22,7 +22,7 @@ const MAX_SEEN: usize = 1000;
 /// The deepest folder within the skill's.
 const MAX_DEPTH: usize = 4;
 
-/// A skill.
+/// A skill, as its file `SKILL.md` and its folder say what it is.
 #[derive(Debug)]
 pub(super) struct Skill {
     pub(super) name: String,
@@ -32,7 +32,7 @@ pub(super) struct Skill {
     pub(super) instructions: String,
     /// Files that can be read, by their path in the folder, sorted.
     pub(super) files: Vec<String>,
-    /// Without symbolic links.
+    /// The path of the folder, without symbolic links.
     root: PathBuf,
 }
 
@@ -129,7 +129,7 @@ fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io:
     Ok(())
 }
 
-/// As many files as are listed, and how many more there are.
+/// Returns as many files as are listed, and how many more there are.
 fn bounded(mut files: Vec<String>) -> (Vec<String>, usize) {
     let sizes = files.iter().take(MAX_FILES).scan(0, |total, name| {
         *total += name.len() + "\"\",".len();

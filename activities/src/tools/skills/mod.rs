@@ -28,7 +28,7 @@ use tool::SkillTool;
 
 /// The source of the tools that are skills.
 pub const SOURCE: &str = "skill";
-/// In an agent's list: all skills.
+/// The word for all skills in an agent's list.
 pub const ALL: &str = "*";
 
 /// The most skills. Each is a tool in every model call of its agents, and OpenAI takes 128 tools at most.

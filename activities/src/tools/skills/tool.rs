@@ -47,7 +47,7 @@ struct Output<'a> {
     compatibility: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     allowed_tools: &'a str,
-    /// That can be read.
+    /// The files that can be read.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     files: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ use crate::world::measured_stack;
 pub(super) struct Workers {
     pub(super) stack: Stack,
     pub(super) client: GatewayClient,
-    /// By the API key of each.
+    /// The workers, each with its API key.
     running: Vec<(String, Process)>,
     /// Number of workers so far.
     started: usize,

@@ -15,7 +15,7 @@ class ApprovalAnswer(TypedDict):
     decision: Literal['approve', 'deny']
     input_hash: str
     """
-    Of the pending call: the answer is for what it shows.
+    The `input_hash` of the pending call. The answer is for what that call shows.
     """
     reason: NotRequired[str]
     """
@@ -88,7 +88,7 @@ class CodecPayload(TypedDict):
 
     data: NotRequired[str]
     """
-    In Base64.
+    The data of the payload, in Base64.
     """
     metadata: NotRequired[dict[str, str]]
     """
@@ -130,7 +130,7 @@ class FirstMessage(TypedDict):
     """
     title: NotRequired[str | None]
     """
-    At most 512 bytes. While it is empty, the beginning of the message takes its place.
+    The title, at most 512 bytes. While it is empty, the beginning of the message takes its place.
     """
 
 
@@ -183,17 +183,17 @@ class ItemUsage(TypedDict):
 
     cacheWriteTokens: int
     """
-    Of the input: those that the provider wrote to its cache.
+    Input tokens that the provider wrote to its cache. They are part of `inputTokens`.
     """
     cachedTokens: int
     """
-    Of the input: those that the provider read from its cache.
+    Input tokens that the provider read from its cache. They are part of `inputTokens`.
     """
     inputTokens: int
     outputTokens: int
     reasoningTokens: int
     """
-    Of the output: those of the reasoning.
+    Output tokens of the reasoning. They are part of `outputTokens`.
     """
 
 
@@ -210,7 +210,7 @@ class Key(TypedDict):
     id: Id
     last_used_at: str | None
     """
-    To a minute or so.
+    When the key was last used, exact to about a minute.
     """
     name: str
     """
@@ -236,7 +236,7 @@ class KeyPage(TypedDict):
 
     keys: list[Key]
     """
-    By id.
+    The keys, ordered by id.
     """
     next_after: str | None
     """
@@ -257,7 +257,7 @@ class NewAttachment(TypedDict):
 
     blob_id: Id
     """
-    As the upload answered it.
+    The id of the file, as the upload answered it.
     """
 
 
@@ -273,7 +273,7 @@ class NewConversation(TypedDict):
     id: NotRequired[Id | None]
     title: NotRequired[str | None]
     """
-    At most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    The title, at most 512 bytes. While it is empty, the beginning of the first message takes its place.
     """
 
 
@@ -346,7 +346,7 @@ class Problem(TypedDict):
     """
     request_id: str
     """
-    As in the header `x-request-id`, and in the gateway's log.
+    The id of the request, as in the header `x-request-id` and in the gateway's log.
     """
     status: int
     """
@@ -400,7 +400,7 @@ class Rename(TypedDict):
 
     title: str
     """
-    At most 512 bytes. An empty one is replaced by the beginning of the next message.
+    The new title, at most 512 bytes. An empty one is replaced by the beginning of the next message.
     """
 
 
@@ -488,7 +488,7 @@ class TenantPage(TypedDict):
     """
     tenants: list[Tenant]
     """
-    By id.
+    The tenants, ordered by id.
     """
 
 
@@ -521,19 +521,19 @@ class TimelineItem(TypedDict):
 
     agentExecutionId: NotRequired[str | None]
     """
-    Of a sub-agent's item: its agent execution.
+    The id of the sub-agent's agent execution, in an item of a sub-agent.
     """
     attachments: NotRequired[list[Any]]
     """
-    Of a user's message that names files: `blob_id`, `media_type`, `file_name` and `bytes` of each.
+    The files that a user's message names: `blob_id`, `media_type`, `file_name` and `bytes` of each.
     """
     callId: NotRequired[str]
     """
-    Of a tool call or result, and of what is said of the call: the model's id of the call.
+    The model's id of the tool call. The tool call, its result and the other items about the call have the same one.
     """
     code: NotRequired[str]
     """
-    Of an `error`: the code, which is stable.
+    The code of an `error`, which is stable.
     """
     content: NotRequired[str]
     """
@@ -545,19 +545,19 @@ class TimelineItem(TypedDict):
     """
     data: NotRequired[Any]
     """
-    Of an item whose type is its event's, but `error` and `cancelled`: the event's data.
+    The event's data. An item has it when its type is its event's, but for `error` and `cancelled`.
     """
     durationMs: NotRequired[int]
     """
-    Of a tool result: how long the tool took, in milliseconds.
+    How long the tool of a tool result took, in milliseconds.
     """
     executionId: NotRequired[str]
     """
-    Of a tool call or result, and of what is said of the call: what pairs them.
+    The id of the tool execution. The tool call, its result and the other items about the call have the same one.
     """
     finish: NotRequired[str]
     """
-    Of an answer: why its text ends where it does.
+    Why the text of an answer ends where it does.
     """
     id: str
     """
@@ -565,7 +565,7 @@ class TimelineItem(TypedDict):
     """
     isError: NotRequired[bool]
     """
-    Of a tool result.
+    Whether a tool result is an error.
     """
     outcomeUnknown: NotRequired[bool]
     """
@@ -573,7 +573,7 @@ class TimelineItem(TypedDict):
     """
     parentToolCallId: NotRequired[str | None]
     """
-    Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs.
+    The `callId` of the tool call that started the sub-agent, in an item of a sub-agent. The item belongs under that call.
     """
     partial: NotRequired[bool]
     """
@@ -593,20 +593,20 @@ class TimelineItem(TypedDict):
     """
     toolInput: NotRequired[Any]
     """
-    Of a tool call, to the letter.
+    The input of a tool call, exactly as the event has it.
     """
     toolName: NotRequired[str]
     """
-    Of a tool call or result.
+    The name of the tool, in a tool call or result.
     """
     toolOutput: NotRequired[Any]
     """
-    Of a tool result, to the letter.
+    The output of a tool result, exactly as the event has it.
     """
     type: Literal['user_message', 'thought', 'tool_call', 'tool_result', 'assistant_message', 'error', 'cancelled', 'work_plan', 'step_start', 'step_end', 'approval_requested', 'approval_resolved', 'client_tool_requested', 'sub_agent_start', 'context_compacted', 'model_fallback']
     usage: NotRequired[ItemUsage]
     """
-    Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took.
+    What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it.
     """
 
 
@@ -680,11 +680,11 @@ class Usage(TypedDict):
 
     cache_write_tokens: int
     """
-    Of the tokens read: those that the provider wrote to its cache.
+    Tokens that the provider wrote to its cache. They are part of `input_tokens`.
     """
     cached_tokens: int
     """
-    Of the tokens read: those that the provider read from its cache.
+    Tokens that the provider read from its cache. They are part of `input_tokens`.
     """
     input_tokens: int
     """
@@ -696,7 +696,7 @@ class Usage(TypedDict):
     """
     reasoning_tokens: int
     """
-    Of the tokens written: those of the reasoning.
+    Tokens of the reasoning. They are part of `output_tokens`.
     """
 
 
@@ -727,7 +727,7 @@ class UsageDay(TypedDict):
     """
     day: str
     """
-    In UTC.
+    The day, in UTC.
     """
     model: str
     """
@@ -747,7 +747,7 @@ class UsagePage(TypedDict):
     """
     usage: list[UsageDay]
     """
-    By day and model.
+    The rows, ordered by day and model.
     """
 
 
@@ -770,7 +770,7 @@ class WaitingCall(TypedDict):
     requested_at: str
     tool_input: Any
     """
-    As the model wrote it, commonly an object.
+    The input as the model wrote it, commonly an object.
     """
     tool_name: str
 
@@ -858,7 +858,7 @@ class AgentExecutions(TypedDict):
 
     executions: list[AgentExecution]
     """
-    In the order of their beginnings.
+    The agent executions, in the order in which they began.
     """
     next_after: str | None
     """
@@ -895,7 +895,7 @@ class AuditEntry(TypedDict):
     at: str
     details: dict[str, Any]
     """
-    By action: see `docs/operate/audit.md`.
+    The details, which depend on the action: see `docs/operate/audit.md`.
     """
     id: int
     """
@@ -907,7 +907,7 @@ class AuditEntry(TypedDict):
     """
     request_id: str | None
     """
-    As in the header `x-request-id`, and in the log.
+    The id of the request, as in the header `x-request-id` and in the log.
     """
     target: AuditTarget
     tenant: str | None
@@ -923,7 +923,7 @@ class AuditPage(TypedDict):
 
     entries: list[AuditEntry]
     """
-    In their order, the oldest first.
+    The entries in their order, the oldest first.
     """
     next_after: int | None
     """
@@ -943,15 +943,15 @@ class Blob(TypedDict):
     bytes: int
     file_name: str
     """
-    Without a path; may be empty.
+    The name of the file, without a path; may be empty.
     """
     media_type: str
     """
-    Without parameters.
+    The media type, without parameters.
     """
     sha256: str
     """
-    In hexadecimal digits.
+    The SHA-256 hash of the bytes, in hexadecimal digits.
     """
 
 
@@ -970,7 +970,7 @@ class Chat(TypedDict):
 
     agent: NotRequired[str | None]
     """
-    Of a new conversation.
+    The agent of a new conversation.
     """
     attachments: NotRequired[list[NewAttachment]]
     """
@@ -979,7 +979,7 @@ class Chat(TypedDict):
     conversation_id: NotRequired[Id | None]
     message: MessageText
     """
-    With `attachments` it may be left out, or empty.
+    The text of the message. When there are `attachments`, it may be left out, or empty.
     """
     message_id: NotRequired[Id | None]
 
@@ -1006,7 +1006,7 @@ class Checkpoint(TypedDict):
     """
     step: int
     """
-    From 0.
+    The number of the step, from 0.
     """
     stored_at: str
     type: Literal['llm_complete', 'tool_start', 'llm_partial']
@@ -1023,7 +1023,7 @@ class ClaimOfClientTool(TypedDict):
     """
     lease_ms: NotRequired[int]
     """
-    For how long no other client gets the claim.
+    How long no other client gets the claim, in milliseconds.
     """
 
 
@@ -1036,7 +1036,7 @@ class ClaimedClientTool(TypedDict):
     execution_id: Id
     expires_at: str
     """
-    Until then no other client gets the claim.
+    When the claim ends. Until then no other client gets it.
     """
     is_repeated: bool
     """
@@ -1115,7 +1115,7 @@ class Event(TypedDict):
     created_at: str
     event_data: Any
     """
-    By type: see the API's documentation.
+    The data of the event, which depends on its type: see the API's documentation.
     """
     event_type: str
     id: str
@@ -1197,7 +1197,7 @@ class NewMessage(TypedDict):
     """
     content: MessageText
     """
-    With `attachments` it may be left out, or empty.
+    The text of the message. When there are `attachments`, it may be left out, or empty.
     """
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
@@ -1211,7 +1211,7 @@ class PendingApproval(WaitingCall):
 
     input_hash: str
     """
-    To be sent back with the answer: binds it to this tool, this input and the definition that the tool has.
+    The hash to send back with the answer. It binds the answer to this tool, this input and the tool's definition.
     """
 
 
@@ -1276,7 +1276,7 @@ class StepUsage(TypedDict):
     """
     step: int
     """
-    From 0.
+    The number of the step, from 0.
     """
     stored_at: str
     """
@@ -1304,7 +1304,7 @@ class TenantUsagePage(TypedDict):
     """
     usage: list[TenantUsageDay]
     """
-    By tenant, day and model.
+    The rows, ordered by tenant, day and model.
     """
 
 

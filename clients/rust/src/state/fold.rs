@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::DateTime;
 
 use super::{
+    calls::{CallState, ClientTool, ToolCall},
     fields::Fields,
-    items::{CallState, ClientTool, EndKind, Item, ItemKind, ToolCall, WorkPlan},
+    items::{EndKind, Item, ItemKind, WorkPlan},
     read,
 };
+use crate::words::PlanStepStatus;
 
 /// The items of the events so far.
 #[derive(Debug, Default)]
@@ -37,10 +39,7 @@ impl Fold {
     /// True when a call waits for a person or a client.
     pub(super) fn is_waiting(&self) -> bool {
         let mut calls = self.running.iter().filter_map(|at| self.call(*at));
-        calls.any(|call| {
-            let approval = call.approval.as_ref();
-            call.client_tool.is_some() || approval.is_some_and(|it| it.state == "pending")
-        })
+        calls.any(ToolCall::is_waiting)
     }
 
     /// The id of the call that started a sub-agent; `None` for an agent that is no known sub-agent.
@@ -125,7 +124,7 @@ impl Fold {
                 let Some(call) = self.call_of(data) else {
                     return;
                 };
-                let before = call.approval.take().unwrap_or_default();
+                let before = call.approval.take();
                 call.approval = Some(read::resolved(data, before));
                 let input = data.get("tool_input");
                 if let Some(input) = input.filter(|_| data.flag("edited") == Some(true)) {
@@ -141,8 +140,8 @@ impl Fold {
             }
             "sub_agent_start" => self.start_agent(data),
             "work_plan" => self.plan(data, sequence_number, timestamp),
-            "step_start" => self.set_plan_step(data, Some("running")),
-            "step_end" => self.set_plan_step(data, data.id("status")),
+            "step_start" => self.set_plan_step(data, Some(PlanStepStatus::Running)),
+            "step_end" => self.set_plan_step(data, data.id("status").map(PlanStepStatus::from)),
             _ => {}
         }
     }
@@ -207,7 +206,7 @@ impl Fold {
         }
     }
 
-    fn set_plan_step(&mut self, data: Fields<'_>, status: Option<&str>) {
+    fn set_plan_step(&mut self, data: Fields<'_>, status: Option<PlanStepStatus>) {
         let at = self.plans.get(data.text("plan_id")).copied();
         let plan = at.and_then(|at| self.plan_mut(at));
         let (Some(plan), Some(status)) = (plan, status) else {
@@ -216,7 +215,7 @@ impl Fold {
         let number = data.count("step_number");
         let steps = plan.steps.iter_mut();
         for step in steps.filter(|step| Some(step.step_number) == number) {
-            status.clone_into(&mut step.status);
+            step.status.clone_from(&status);
         }
     }
 
@@ -230,7 +229,7 @@ impl Fold {
         }
         let sub_agent = call_at.and_then(|at| self.call_mut(at)?.sub_agent.as_mut());
         if let Some(sub_agent) = sub_agent {
-            end.as_str().clone_into(&mut sub_agent.state);
+            sub_agent.state = end.into();
         }
         let ended = |item: &Item| !is_sub_agent || item.agent_execution_id.as_deref() == agent;
         let running = self.running.iter().copied();

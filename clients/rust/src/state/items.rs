@@ -3,6 +3,12 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::calls::{ToolCall, ToolResult};
+use crate::words::{FinishReason, NoteEvent, PlanStepStatus};
+
+/// The codes of errors of LLM calls begin so, also those that are newer than this version.
+const LLM_ERRORS: &str = "llm_";
+
 /// One thing that a person is shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,162 +68,21 @@ pub enum ItemKind {
         /// True for the text so far of a cancelled turn.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
-        /// `stop`, `length`, `cancelled`, `invalid_output`, `step_limit`, or a word that is newer.
+        /// Why it ends where it does.
         #[serde(skip_serializing_if = "Option::is_none")]
-        finish: Option<String>,
+        finish: Option<FinishReason>,
     },
     /// A plan that the agent made. It stays in its place while its steps go on.
     WorkPlan(WorkPlan),
     /// Something worth a quiet line: a fallback to another model, a compaction, a skill.
     Note {
         /// The type of the event.
-        event: String,
+        event: NoteEvent,
         /// The event's own fields, as on the wire (`docs/api/events.md`).
         data: Map<String, Value>,
     },
     /// How a turn ended, or the part of a sub-agent.
     End(Box<End>),
-}
-
-/// A tool call, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolCall {
-    /// The tool.
-    pub tool_name: String,
-    /// What the tool runs with: a person may have edited it.
-    pub tool_input: Value,
-    /// The tool execution. Calls of the first releases have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_id: Option<String>,
-    /// The model's id of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-    /// The hook that called the tool, like `before_turn`; `None` when a model asked for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hook: Option<String>,
-    /// Where it stands.
-    pub state: CallState,
-    /// How it ended.
-    #[serde(flatten)]
-    pub result: Option<CallResult>,
-    /// The approval that it needs, or needed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Approval>,
-    /// The call is run by a client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_tool: Option<ClientTool>,
-    /// The sub-agent that it started.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sub_agent: Option<SubAgent>,
-}
-
-/// Where a tool call stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallState {
-    /// It has no result yet.
-    Running,
-    /// It has a result.
-    Done,
-    /// It has failed.
-    Failed,
-    /// The tool was cut off, and may or may not have had its effect, which its result says; or the turn ended without a
-    /// result.
-    Unknown,
-}
-
-/// How a tool call ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CallResult {
-    /// What the tool gave.
-    pub tool_output: Value,
-    /// True when the tool failed.
-    pub is_error: bool,
-    /// How long it ran.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// The place of the event with the result.
-    pub result_sequence_number: u64,
-    /// When that was, as the timestamp of an item.
-    pub result_timestamp: i64,
-}
-
-/// The approval that a call needs, or needed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Approval {
-    /// `pending`, then the decision: `approved`, `denied`, `expired`, `cancelled`, or a word that is newer.
-    pub state: String,
-    /// To be sent back with the answer: it binds the answer to this tool and this input.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_hash: Option<String>,
-    /// Until when somebody may answer (RFC 3339).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
-    /// It was approved with another input than the model's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub edited: Option<bool>,
-    /// This tool never asks again in this conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remember: Option<bool>,
-    /// Why it was decided so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Who decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolved_by: Option<String>,
-}
-
-/// A call that a client is to run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ClientTool {
-    /// Until when its result is taken (RFC 3339).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
-}
-
-/// An agent that a call gave a task to. Its items have the same `agent_execution_id`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SubAgent {
-    /// Its agent execution.
-    pub agent_execution_id: String,
-    /// Its name.
-    pub agent: String,
-    /// What it is to do.
-    pub task: String,
-    /// 1: under the turn's own agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u64>,
-    /// `running`, then the type of the event that ended it.
-    pub state: String,
-}
-
-/// How a tool ended whose call is not known.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolResult {
-    /// The tool.
-    pub tool_name: String,
-    /// What it gave.
-    pub tool_output: Value,
-    /// True when it failed.
-    pub is_error: bool,
-    /// True when the tool was cut off, and may or may not have had its effect.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub outcome_unknown: bool,
-    /// The tool execution.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_id: Option<String>,
-    /// The model's id of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-    /// How long it ran.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
 }
 
 /// A plan that the agent made.
@@ -241,8 +106,8 @@ pub struct PlanStep {
     pub step_number: u64,
     /// What is to be done.
     pub description: String,
-    /// `pending`, `running`, `completed`, `failed`, or a word that is newer.
-    pub status: String,
+    /// How it stands.
+    pub status: PlanStepStatus,
 }
 
 /// How a turn ended, or the part of a sub-agent.
@@ -262,7 +127,7 @@ pub struct End {
     pub reason: Option<String>,
     /// As that of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub finish: Option<String>,
+    pub finish: Option<FinishReason>,
     /// LLM calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
@@ -275,6 +140,14 @@ pub struct End {
     /// The value of the answer, when the agent has an output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
+}
+
+impl End {
+    /// Returns true when an LLM call has failed, and the turn or the sub-agent with it.
+    pub fn is_llm_error(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
+        self.outcome == EndKind::Error && code.starts_with(LLM_ERRORS)
+    }
 }
 
 /// The events that end a turn, or the part of a sub-agent.

@@ -2,12 +2,13 @@
 //! has seen. No I/O. The rules are those of `clients/transcripts/README.md`.
 //!
 //! - `fields`: an event's fields, read without trust
-//! - `items`, `read`: what is shown, and what an event makes of it at first
+//! - `items`, `calls`, `read`: what is shown, and what an event makes of it at first
 //! - `fold`: what later events change
 //! - `select`: what came of a message, and what waits for a person
 //! - `texts`: what models are writing now
 //! - `waterfall`: where the time of a turn went
 
+mod calls;
 mod fields;
 mod fold;
 mod items;
@@ -19,15 +20,17 @@ mod waterfall;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
 
-use self::{fields::Fields, fold::Fold, texts::Texts};
 pub use self::{
-    items::{
-        Approval, CallResult, CallState, ClientTool, End, EndKind, Item, ItemKind, PlanStep,
-        SubAgent, ToolCall, ToolResult, WorkPlan,
+    calls::{
+        Approval, CallResult, CallState, ClientTool, SubAgent, SubAgentState, ToolCall, ToolResult,
     },
+    items::{End, EndKind, Item, ItemKind, PlanStep, WorkPlan},
     texts::OpenText,
     waterfall::{Row, RowKind, TurnRows, WaitsFor, turn_rows},
 };
+use self::{fields::Fields, fold::Fold, texts::Texts};
+use crate::words::EndReason;
+pub use crate::words::{ApprovalState, FinishReason, NoteEvent, PlanStepStatus};
 
 /// The most events that a conversation keeps. Past it, the oldest tenth is forgotten.
 const MAX_EVENTS: usize = 50_000;
@@ -52,7 +55,7 @@ pub struct Conversation {
     events: Vec<KnownEvent>,
     fold: Fold,
     texts: Texts,
-    ended: Option<String>,
+    ended: Option<EndReason>,
 }
 
 /// An event, as it came.
@@ -109,9 +112,9 @@ impl Conversation {
         self.fold.turn.as_deref()
     }
 
-    /// Why the gateway said not to come back: `conversation_deleted`, `token_expired`, or a reason that is newer.
-    pub fn ended(&self) -> Option<&str> {
-        self.ended.as_deref()
+    /// Why the gateway said not to come back.
+    pub fn ended(&self) -> Option<&EndReason> {
+        self.ended.as_ref()
     }
 
     /// What a person is shown, in order.
@@ -152,7 +155,7 @@ impl Conversation {
             }
             Some("reset") => self.reset(fields.count("from_sequence").unwrap_or(1)),
             Some("end") => {
-                self.ended = Some(fields.text("reason").to_owned());
+                self.ended = Some(fields.text("reason").into());
                 true
             }
             _ => false,

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::{
+    calls::{Approval, CallResult, CallState, SubAgent, SubAgentState, ToolCall, ToolResult},
     fields::Fields,
-    items::{
-        Approval, CallResult, CallState, End, EndKind, ItemKind, PlanStep, SubAgent, ToolCall,
-        ToolResult, WorkPlan,
-    },
+    items::{End, EndKind, ItemKind, PlanStep, WorkPlan},
 };
+use crate::words::{ApprovalState, FinishReason, NoteEvent};
 
 /// Fields of every event, which a note does not repeat.
 const ENVELOPE: [&str; 5] = [
@@ -40,24 +39,29 @@ pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
         "assistant_message" => Some(ItemKind::AssistantMessage {
             content: data.text("content").to_owned(),
             partial: data.flag("partial").unwrap_or_default(),
-            finish: data.owned_id("finish"),
+            finish: data.id("finish").map(FinishReason::from),
         }),
-        "context_compacted"
-        | "model_fallback"
-        | "pattern_match"
-        | "skill_matched"
-        | "skill_execution_start"
-        | "skill_execution_complete" => {
+        _ => note(NoteEvent::from(event_type), data),
+    }
+}
+
+fn note(event: NoteEvent, data: Fields<'_>) -> Option<ItemKind> {
+    match event {
+        NoteEvent::ContextCompacted
+        | NoteEvent::ModelFallback
+        | NoteEvent::PatternMatch
+        | NoteEvent::SkillMatched
+        | NoteEvent::SkillExecutionStart
+        | NoteEvent::SkillExecutionComplete => {
             let own = data.0.iter();
             let own = own.filter(|(name, _)| !ENVELOPE.contains(&name.as_str()));
+            let data = own.map(|(name, value)| (name.clone(), value.clone()));
             Some(ItemKind::Note {
-                event: event_type.to_owned(),
-                data: own
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect(),
+                event,
+                data: data.collect(),
             })
         }
-        _ => None,
+        NoteEvent::Unknown(_) => None,
     }
 }
 
@@ -82,7 +86,7 @@ fn end(outcome: EndKind, data: Fields<'_>) -> End {
         code: data.owned_id("code"),
         message: data.owned_id("message"),
         reason: data.owned_id("reason"),
-        finish: data.owned_id("finish"),
+        finish: data.id("finish").map(FinishReason::from),
         steps: data.count("steps"),
         usage: data.value("usage"),
         cost_usd: data.owned_id("cost_usd"),
@@ -139,17 +143,18 @@ fn output(data: Fields<'_>) -> Value {
 /// The approval that an `approval_requested` asks for.
 pub(super) fn requested(data: Fields<'_>) -> Approval {
     Approval {
-        state: "pending".to_owned(),
         input_hash: data.owned_id("input_hash"),
         expires_at: data.owned_id("expires_at"),
-        ..Approval::default()
+        ..Approval::in_state(ApprovalState::Pending)
     }
 }
 
-/// The approval after an `approval_resolved`.
-pub(super) fn resolved(data: Fields<'_>, before: Approval) -> Approval {
+/// The approval after an `approval_resolved`. The events may begin after its request.
+pub(super) fn resolved(data: Fields<'_>, before: Option<Approval>) -> Approval {
+    let state = ApprovalState::from(data.text("decision"));
+    let before = before.unwrap_or_else(|| Approval::in_state(state.clone()));
     Approval {
-        state: data.text("decision").to_owned(),
+        state,
         edited: data.flag("edited").or(before.edited),
         remember: data.flag("remember").or(before.remember),
         reason: data.owned_id("reason").or(before.reason),
@@ -165,7 +170,7 @@ pub(super) fn sub_agent(data: Fields<'_>) -> SubAgent {
         agent: data.text("agent").to_owned(),
         task: data.text("task").to_owned(),
         depth: data.count("depth"),
-        state: "running".to_owned(),
+        state: SubAgentState::Running,
     }
 }
 
@@ -177,7 +182,7 @@ pub(super) fn work_plan(data: Fields<'_>) -> WorkPlan {
         Some(PlanStep {
             step_number: step.count("step_number")?,
             description: step.text("description").to_owned(),
-            status: step.text("status").to_owned(),
+            status: step.text("status").into(),
         })
     };
     WorkPlan {

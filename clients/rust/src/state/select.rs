@@ -2,8 +2,10 @@
 
 use super::{
     Conversation,
-    items::{CallState, End, EndKind, Item, ItemKind, ToolCall},
+    calls::{CallState, ToolCall},
+    items::{End, EndKind, Item, ItemKind},
 };
+use crate::words::FinishReason;
 
 impl Conversation {
     /// The end of the turn that took a message; `None` while it has not ended, or is not known. A message that joined a
@@ -29,7 +31,7 @@ impl Conversation {
             else {
                 continue;
             };
-            if !parts.is_empty() && finish.as_deref() != Some("length") {
+            if !parts.is_empty() && finish.as_ref() != Some(&FinishReason::Length) {
                 break;
             }
             parts.push(content);
@@ -66,6 +68,5 @@ impl Conversation {
 }
 
 fn is_pending(call: &ToolCall) -> bool {
-    let approval = call.approval.as_ref();
-    call.state == CallState::Running && approval.is_some_and(|it| it.state == "pending")
+    call.state == CallState::Running && call.has_pending_approval()
 }

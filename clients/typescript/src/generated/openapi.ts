@@ -562,8 +562,8 @@ export interface paths {
         };
         /**
          * Reads the whole result of a tool execution, a slice at a time.
-         * @description What is over 16 KiB is cut in events and timelines, and for the model. An execution that has not ended has no result
-         *     yet, and is not found.
+         * @description What is over 16 KiB is cut in events and timelines, and for the model. A tool execution that has not ended has no
+         *     result yet, and is not found.
          */
         get: operations["read_tool_result"];
         put?: never;
@@ -824,7 +824,7 @@ export interface components {
         };
         /** @description A page of agent executions. */
         AgentExecutions: {
-            /** @description In the order of their beginnings. */
+            /** @description The agent executions, in the order in which they began. */
             executions: components["schemas"]["AgentExecution"][];
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
@@ -844,7 +844,7 @@ export interface components {
             /** @enum {string} */
             decision: "approve" | "deny";
             /**
-             * @description Of the pending call: the answer is for what it shows.
+             * @description The `input_hash` of the pending call. The answer is for what that call shows.
              * @example 0123456789abcdef
              */
             input_hash: string;
@@ -877,7 +877,7 @@ export interface components {
             address: string | null;
             /** Format: date-time */
             at: string;
-            /** @description By action: see `docs/operate/audit.md`. */
+            /** @description The details, which depend on the action: see `docs/operate/audit.md`. */
             details: {
                 [key: string]: unknown;
             };
@@ -891,7 +891,7 @@ export interface components {
              * @example done
              */
             outcome: string;
-            /** @description As in the header `x-request-id`, and in the log. */
+            /** @description The id of the request, as in the header `x-request-id` and in the log. */
             request_id: string | null;
             target: components["schemas"]["AuditTarget"];
             /** @description Null: no tenant is known. Only admins of all tenants see these. */
@@ -899,7 +899,7 @@ export interface components {
         };
         /** @description A page of the audit trail. */
         AuditPage: {
-            /** @description In their order, the oldest first. */
+            /** @description The entries in their order, the oldest first. */
             entries: components["schemas"]["AuditEntry"][];
             /**
              * Format: int64
@@ -919,14 +919,14 @@ export interface components {
             blob_id: components["schemas"]["Id"];
             /** Format: int32 */
             bytes: number;
-            /** @description Without a path; may be empty. */
+            /** @description The name of the file, without a path; may be empty. */
             file_name: string;
             /**
-             * @description Without parameters.
+             * @description The media type, without parameters.
              * @example image/png
              */
             media_type: string;
-            /** @description In hexadecimal digits. */
+            /** @description The SHA-256 hash of the bytes, in hexadecimal digits. */
             sha256: string;
         };
         /** @description What to cancel. */
@@ -941,14 +941,14 @@ export interface components {
         /** @description A message, and where it goes. */
         Chat: {
             /**
-             * @description Of a new conversation.
+             * @description The agent of a new conversation.
              * @example default
              */
             agent?: string | null;
             /** @description Files that were uploaded before, in the order in which the model is given them. */
             attachments?: components["schemas"]["NewAttachment"][];
             conversation_id?: components["schemas"]["Id"] | null;
-            /** @description With `attachments` it may be left out, or empty. */
+            /** @description The text of the message. When there are `attachments`, it may be left out, or empty. */
             message: components["schemas"]["MessageText"];
             message_id?: components["schemas"]["Id"] | null;
         };
@@ -968,7 +968,7 @@ export interface components {
             generation: number;
             /**
              * Format: int32
-             * @description From 0.
+             * @description The number of the step, from 0.
              */
             step: number;
             stored_at: string;
@@ -981,7 +981,7 @@ export interface components {
             claimant: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description For how long no other client gets the claim.
+             * @description How long no other client gets the claim, in milliseconds.
              * @default 30000
              */
             lease_ms?: number;
@@ -990,7 +990,7 @@ export interface components {
         ClaimedClientTool: {
             claimant: components["schemas"]["Id"];
             execution_id: components["schemas"]["Id"];
-            /** @description Until then no other client gets the claim. */
+            /** @description When the claim ends. Until then no other client gets it. */
             expires_at: string;
             /**
              * @description True when another client had claimed the call, and its claim ended without a result: the tool may have had its
@@ -1009,7 +1009,7 @@ export interface components {
         Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, as JSON of Protocol Buffers has it. */
         CodecPayload: {
-            /** @description In Base64. */
+            /** @description The data of the payload, in Base64. */
             data?: string;
             /** @description How `data` is written, and more; each value in Base64. */
             metadata?: {
@@ -1097,7 +1097,7 @@ export interface components {
             conversation_id: components["schemas"]["Id"];
             /** Format: date-time */
             created_at: string;
-            /** @description By type: see the API's documentation. */
+            /** @description The data of the event, which depends on its type: see the API's documentation. */
             event_data: unknown;
             event_type: string;
             id: string;
@@ -1142,7 +1142,7 @@ export interface components {
              */
             agent?: string | null;
             /**
-             * @description At most 512 bytes. While it is empty, the beginning of the message takes its place.
+             * @description The title, at most 512 bytes. While it is empty, the beginning of the message takes its place.
              * @example Sums
              */
             title?: string | null;
@@ -1183,12 +1183,12 @@ export interface components {
         ItemUsage: {
             /**
              * Format: int32
-             * @description Of the input: those that the provider wrote to its cache.
+             * @description Input tokens that the provider wrote to its cache. They are part of `inputTokens`.
              */
             cacheWriteTokens: number;
             /**
              * Format: int32
-             * @description Of the input: those that the provider read from its cache.
+             * @description Input tokens that the provider read from its cache. They are part of `inputTokens`.
              */
             cachedTokens: number;
             /** Format: int32 */
@@ -1197,7 +1197,7 @@ export interface components {
             outputTokens: number;
             /**
              * Format: int32
-             * @description Of the output: those of the reasoning.
+             * @description Output tokens of the reasoning. They are part of `outputTokens`.
              */
             reasoningTokens: number;
         };
@@ -1213,7 +1213,7 @@ export interface components {
             id: components["schemas"]["Id"];
             /**
              * Format: date-time
-             * @description To a minute or so.
+             * @description When the key was last used, exact to about a minute.
              */
             last_used_at: string | null;
             /** @description What it is for. */
@@ -1230,7 +1230,7 @@ export interface components {
         };
         /** @description A page of keys. */
         KeyPage: {
-            /** @description By id. */
+            /** @description The keys, ordered by id. */
             keys: components["schemas"]["Key"][];
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
@@ -1266,7 +1266,7 @@ export interface components {
         MessageText: string;
         /** @description A file that a message names. */
         NewAttachment: {
-            /** @description As the upload answered it. */
+            /** @description The id of the file, as the upload answered it. */
             blob_id: components["schemas"]["Id"];
         };
         /** @description A conversation to be. */
@@ -1278,7 +1278,7 @@ export interface components {
             agent?: string | null;
             id?: components["schemas"]["Id"] | null;
             /**
-             * @description At most 512 bytes. While it is empty, the beginning of the first message takes its place.
+             * @description The title, at most 512 bytes. While it is empty, the beginning of the first message takes its place.
              * @example Sums
              */
             title?: string | null;
@@ -1305,7 +1305,7 @@ export interface components {
         NewMessage: {
             /** @description Files that were uploaded before, in the order in which the model is given them. */
             attachments?: components["schemas"]["NewAttachment"][];
-            /** @description With `attachments` it may be left out, or empty. */
+            /** @description The text of the message. When there are `attachments`, it may be left out, or empty. */
             content: components["schemas"]["MessageText"];
             create?: components["schemas"]["FirstMessage"] | null;
             message_id?: components["schemas"]["Id"] | null;
@@ -1332,7 +1332,7 @@ export interface components {
         };
         /** @description A call that waits for an approval. */
         PendingApproval: components["schemas"]["WaitingCall"] & {
-            /** @description To be sent back with the answer: binds it to this tool, this input and the definition that the tool has. */
+            /** @description The hash to send back with the answer. It binds the answer to this tool, this input and the tool's definition. */
             input_hash: string;
         };
         /** @description The calls that wait for a person. */
@@ -1351,7 +1351,7 @@ export interface components {
              * @example /api/v1/agent/conversations/none
              */
             instance: string;
-            /** @description As in the header `x-request-id`, and in the gateway's log. */
+            /** @description The id of the request, as in the header `x-request-id` and in the gateway's log. */
             request_id: string;
             /**
              * Format: int32
@@ -1389,7 +1389,7 @@ export interface components {
         /** @description What to change. */
         Rename: {
             /**
-             * @description At most 512 bytes. An empty one is replaced by the beginning of the next message.
+             * @description The new title, at most 512 bytes. An empty one is replaced by the beginning of the next message.
              * @example Products
              */
             title: string;
@@ -1463,7 +1463,7 @@ export interface components {
             model: string;
             /**
              * Format: int32
-             * @description From 0.
+             * @description The number of the step, from 0.
              */
             step: number;
             /** @description When the answer was stored. */
@@ -1507,7 +1507,7 @@ export interface components {
         TenantPage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description By id. */
+            /** @description The tenants, ordered by id. */
             tenants: components["schemas"]["Tenant"][];
         };
         /** @description What a tenant took of one model on one day. */
@@ -1519,7 +1519,7 @@ export interface components {
         TenantUsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description By tenant, day and model. */
+            /** @description The rows, ordered by tenant, day and model. */
             usage: components["schemas"]["TenantUsageDay"][];
         };
         /** @description `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`. */
@@ -1553,14 +1553,14 @@ export interface components {
         };
         /** @description One item of a timeline. */
         TimelineItem: {
-            /** @description Of a sub-agent's item: its agent execution. */
+            /** @description The id of the sub-agent's agent execution, in an item of a sub-agent. */
             agentExecutionId?: string | null;
-            /** @description Of a user's message that names files: `blob_id`, `media_type`, `file_name` and `bytes` of each. */
+            /** @description The files that a user's message names: `blob_id`, `media_type`, `file_name` and `bytes` of each. */
             attachments?: unknown[];
-            /** @description Of a tool call or result, and of what is said of the call: the model's id of the call. */
+            /** @description The model's id of the tool call. The tool call, its result and the other items about the call have the same one. */
             callId?: string;
             /**
-             * @description Of an `error`: the code, which is stable.
+             * @description The code of an `error`, which is stable.
              * @example step_limit
              */
             code?: string;
@@ -1571,27 +1571,27 @@ export interface components {
              * @example 0.0421
              */
             costUsd?: string;
-            /** @description Of an item whose type is its event's, but `error` and `cancelled`: the event's data. */
+            /** @description The event's data. An item has it when its type is its event's, but for `error` and `cancelled`. */
             data?: unknown;
             /**
              * Format: int32
-             * @description Of a tool result: how long the tool took, in milliseconds.
+             * @description How long the tool of a tool result took, in milliseconds.
              */
             durationMs?: number;
-            /** @description Of a tool call or result, and of what is said of the call: what pairs them. */
+            /** @description The id of the tool execution. The tool call, its result and the other items about the call have the same one. */
             executionId?: string;
             /**
-             * @description Of an answer: why its text ends where it does.
+             * @description Why the text of an answer ends where it does.
              * @example stop
              */
             finish?: string;
             /** @description The message's id, else `<event type>-<sequence number>`. */
             id: string;
-            /** @description Of a tool result. */
+            /** @description Whether a tool result is an error. */
             isError?: boolean;
             /** @description True of a tool result whose tool was cut off: it may or may not have had its effect. */
             outcomeUnknown?: boolean;
-            /** @description Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs. */
+            /** @description The `callId` of the tool call that started the sub-agent, in an item of a sub-agent. The item belongs under that call. */
             parentToolCallId?: string | null;
             /** @description True of an answer that is only the text so far, because the turn was cut short. */
             partial?: boolean;
@@ -1607,15 +1607,15 @@ export interface components {
              * @description Milliseconds since 1970.
              */
             timestamp: number;
-            /** @description Of a tool call, to the letter. */
+            /** @description The input of a tool call, exactly as the event has it. */
             toolInput?: unknown;
-            /** @description Of a tool call or result. */
+            /** @description The name of the tool, in a tool call or result. */
             toolName?: string;
-            /** @description Of a tool result, to the letter. */
+            /** @description The output of a tool result, exactly as the event has it. */
             toolOutput?: unknown;
             /** @enum {string} */
             type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message" | "error" | "cancelled" | "work_plan" | "step_start" | "step_end" | "approval_requested" | "approval_resolved" | "client_tool_requested" | "sub_agent_start" | "context_compacted" | "model_fallback";
-            /** @description Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took. */
+            /** @description What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it. */
             usage?: components["schemas"]["ItemUsage"];
         };
         /** @description A tool call being carried out. Its input and its result are in the events. */
@@ -1681,12 +1681,12 @@ export interface components {
         Usage: {
             /**
              * Format: int64
-             * @description Of the tokens read: those that the provider wrote to its cache.
+             * @description Tokens that the provider wrote to its cache. They are part of `input_tokens`.
              */
             cache_write_tokens: number;
             /**
              * Format: int64
-             * @description Of the tokens read: those that the provider read from its cache.
+             * @description Tokens that the provider read from its cache. They are part of `input_tokens`.
              */
             cached_tokens: number;
             /**
@@ -1701,7 +1701,7 @@ export interface components {
             output_tokens: number;
             /**
              * Format: int64
-             * @description Of the tokens written: those of the reasoning.
+             * @description Tokens of the reasoning. They are part of `output_tokens`.
              */
             reasoning_tokens: number;
         };
@@ -1733,7 +1733,7 @@ export interface components {
              */
             cut_tokens: number;
             /**
-             * @description In UTC.
+             * @description The day, in UTC.
              * @example 2026-11-30
              */
             day: string;
@@ -1748,7 +1748,7 @@ export interface components {
         UsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description By day and model. */
+            /** @description The rows, ordered by day and model. */
             usage: components["schemas"]["UsageDay"][];
         };
         /** @description A tool call as someone outside sees it. */
@@ -1761,7 +1761,7 @@ export interface components {
             expires_at?: string;
             message_id: components["schemas"]["Id"];
             requested_at: string;
-            /** @description As the model wrote it, commonly an object. */
+            /** @description The input as the model wrote it, commonly an object. */
             tool_input: unknown;
             tool_name: string;
         };
@@ -5466,7 +5466,7 @@ export interface operations {
     list_executions: {
         parameters: {
             query?: {
-                /** @description Executions of the page. */
+                /** @description The most agent executions of the page. */
                 limit?: number;
                 /**
                  * @description `next_after` of the page before. Do not take it apart: its form may change.
@@ -5634,7 +5634,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The execution */
+            /** @description The agent execution */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

@@ -113,8 +113,8 @@ impl Refusals {
         })
     }
 
-    /// Notes that a credential was refused, and why. `ended` is the key that was valid, when its secret was right, and `claimed`
-    /// the id of the one that was named.
+    /// Notes that a credential was refused, and why. `ended` is the key that was valid, when its secret was right, and
+    /// `claimed` the id of the one that was named.
     pub(crate) fn of_credential(
         &self,
         reason: &str,

@@ -11,7 +11,7 @@ use crate::http::problem::REQUEST_ID;
 pub struct Source {
     /// The address, as far as it can be believed; `None` where the router is served by something else.
     pub(crate) address: Option<IpAddr>,
-    /// As in the header `x-request-id`, and in the log.
+    /// The id of the request, as in the header `x-request-id` and in the log.
     pub(crate) request_id: String,
 }
 

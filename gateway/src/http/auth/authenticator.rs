@@ -32,7 +32,8 @@ use crate::{
     listed::time,
 };
 
-/// The most sessions that are removed when one is opened, because they have ended or are too many. It is more than one, so that they never pile up.
+/// The most sessions that are removed when one is opened, because they have ended or are too many. It is more than one,
+/// so that they never pile up.
 const REMOVED_AT_ONCE: u32 = 100;
 
 /// Tells who is asking.

@@ -37,11 +37,11 @@ pub struct Caller {
 pub enum Credential {
     /// They did not: this gateway asks for no credential.
     Anonymous,
-    /// By the key with this id.
+    /// They used the key with this id.
     Key(String),
-    /// By the browser session with this id.
+    /// They used the browser session with this id.
     Session(String),
-    /// By a token of the identity provider.
+    /// They used a token of the identity provider.
     Token,
 }
 

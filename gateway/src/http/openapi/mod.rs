@@ -93,7 +93,7 @@ const SESSION: &str = "session";
 struct Common;
 
 /// Declares a type for the `responses` of an annotation: the problems that the endpoint answers with, by their codes.
-/// Those of every endpoint of the agent are added, unless the codes are the `only` ones.
+/// The problems of every endpoint of the agent are added, unless the codes are the `only` ones.
 macro_rules! problems {
     ($name:ident: $($code:ident),+) => {
         $crate::http::openapi::problems!(@ $name, $crate::http::openapi::with_common(&[$($crate::http::problem::Code::$code),+]));

@@ -110,7 +110,7 @@ pub(crate) struct LoggedEvent {
     /// The user message whose turn this event belongs to.
     message_id: String,
     event_type: String,
-    /// By type: see the API's documentation.
+    /// The data of the event, which depends on its type: see the API's documentation.
     #[schema(required = true)]
     event_data: serde_json::Value,
     #[schema(value_type = Sequence)]

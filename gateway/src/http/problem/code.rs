@@ -62,7 +62,7 @@ codes! {
     ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Somebody else has to approve";
     /// A page of another origin used what its browser sends by itself.
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
-    /// Without a credential, and by a name that is not known to be the gateway's.
+    /// A request without a credential came by a name that is not known to be the gateway's.
     HostNotAllowed = "host_not_allowed", FORBIDDEN, "This gateway is not known by this name";
     /// No such endpoint.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";

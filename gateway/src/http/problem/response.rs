@@ -136,7 +136,7 @@ pub(crate) struct ProblemBody<'a> {
     /// The path that was asked for.
     #[schema(format = "uri-reference", example = "/api/v1/agent/conversations/none")]
     instance: &'a str,
-    /// As in the header `x-request-id`, and in the gateway's log.
+    /// The id of the request, as in the header `x-request-id` and in the gateway's log.
     request_id: &'a str,
 }
 

@@ -6,7 +6,7 @@ use chrono::Utc;
 use everturn_proto::{
     Json as RawJson, ids,
     turn::ResolveApproval,
-    words::{ApprovalState, AuditAction, AuditOutcome, AuditTargetKind, Decision, refusal},
+    words::{ApprovalRefusal, ApprovalState, AuditAction, AuditOutcome, AuditTargetKind, Decision},
 };
 use everturn_store::{Conversation, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub(super) struct PendingApprovalsBody {
 pub(super) struct PendingApprovalBody {
     #[serde(flatten)]
     call: WaitingCallBody,
-    /// To be sent back with the answer: binds it to this tool, this input and the definition that the tool has.
+    /// The hash to send back with the answer. It binds the answer to this tool, this input and the tool's definition.
     input_hash: String,
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn list(
 pub(super) struct ApprovalAnswerBody {
     #[schema(schema_with = decisions)]
     decision: String,
-    /// Of the pending call: the answer is for what it shows.
+    /// The `input_hash` of the pending call. The answer is for what that call shows.
     #[schema(example = "0123456789abcdef")]
     input_hash: String,
     /// approve: the tool runs with this instead. At most 64 KiB.
@@ -284,12 +284,12 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
             Code::TurnNotRunning,
             "Resume the conversation; the call then waits for your answer again.",
         ),
-        ApprovalOutcome::Refused(word) if word == refusal::ANSWERED => {
+        ApprovalOutcome::Refused(ApprovalRefusal::Answered) => {
             Problem::new(Code::ApprovalAnswered, "Another answer was first.")
         }
-        ApprovalOutcome::Refused(word) if word == refusal::MISMATCH => mismatch(),
-        ApprovalOutcome::Refused(word) if word == refusal::NEEDS_OTHER => needs_other(),
-        ApprovalOutcome::Refused(word) if word == refusal::INVALID => {
+        ApprovalOutcome::Refused(ApprovalRefusal::Mismatch) => mismatch(),
+        ApprovalOutcome::Refused(ApprovalRefusal::NeedsOther) => needs_other(),
+        ApprovalOutcome::Refused(ApprovalRefusal::Invalid) => {
             Problem::new(Code::InvalidBody, "The turn cannot read the answer.")
         }
         // The call does not wait yet: its turn is coming back from a restart or a reset. Or an answer is not stored yet.

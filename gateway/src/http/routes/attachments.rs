@@ -17,7 +17,7 @@ use crate::{
 /// A file that a message names.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct NewAttachment {
-    /// As the upload answered it.
+    /// The id of the file, as the upload answered it.
     #[schema(value_type = Id)]
     blob_id: String,
 }

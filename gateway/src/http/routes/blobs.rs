@@ -68,13 +68,13 @@ pub(super) struct BlobBody {
     /// What messages name it by.
     #[schema(value_type = Id)]
     blob_id: String,
-    /// Without parameters.
+    /// The media type, without parameters.
     #[schema(example = "image/png")]
     media_type: String,
-    /// Without a path; may be empty.
+    /// The name of the file, without a path; may be empty.
     file_name: String,
     bytes: u32,
-    /// In hexadecimal digits.
+    /// The SHA-256 hash of the bytes, in hexadecimal digits.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     sha256: String,
 }

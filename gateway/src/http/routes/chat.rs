@@ -33,7 +33,7 @@ const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id")
 #[derive(Deserialize, ToSchema)]
 #[schema(as = Chat)]
 pub(super) struct ChatBody {
-    /// With `attachments` it may be left out, or empty.
+    /// The text of the message. When there are `attachments`, it may be left out, or empty.
     #[serde(default)]
     #[schema(value_type = MessageText, required = true)]
     message: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct ChatBody {
     /// The conversation is created when there is none; left out, with a new id.
     #[schema(value_type = Option<Id>)]
     conversation_id: Option<String>,
-    /// Of a new conversation.
+    /// The agent of a new conversation.
     #[schema(example = "default")]
     agent: Option<String>,
     /// The client's own id: the same one twice is one message.

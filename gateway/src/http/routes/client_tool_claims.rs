@@ -30,7 +30,7 @@ pub(super) struct ClaimBody {
     /// The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim.
     #[schema(value_type = Id)]
     claimant: String,
-    /// For how long no other client gets the claim.
+    /// How long no other client gets the claim, in milliseconds.
     #[serde(default = "lease_ms", deserialize_with = "whole_number")]
     #[schema(default = 30_000, minimum = 1000, maximum = 600_000)]
     lease_ms: u32,
@@ -48,7 +48,7 @@ pub(super) struct ClaimedBody {
     execution_id: String,
     #[schema(value_type = Id)]
     claimant: String,
-    /// Until then no other client gets the claim.
+    /// When the claim ends. Until then no other client gets it.
     expires_at: String,
     /// True when another client had claimed the call, and its claim ended without a result: the tool may have had its
     /// effect.

@@ -54,7 +54,7 @@ struct PayloadBody {
     /// How `data` is written, and more; each value in Base64.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
-    /// In Base64.
+    /// The data of the payload, in Base64.
     #[serde(default)]
     data: String,
 }

@@ -34,10 +34,10 @@ const DELETED: &str = "the conversation was deleted";
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewConversation)]
 pub(super) struct NewConversationBody {
-    /// Left out: a UUID.
+    /// The id of the conversation. When it is left out, it is a UUID.
     #[schema(value_type = Option<Id>)]
     id: Option<String>,
-    /// At most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    /// The title, at most 512 bytes. While it is empty, the beginning of the first message takes its place.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
     title: Option<String>,
     /// A name of the gateway's configuration.
@@ -196,7 +196,7 @@ pub(super) async fn show(
 #[derive(Deserialize, ToSchema)]
 #[schema(as = Rename)]
 pub(super) struct RenameBody {
-    /// At most 512 bytes. An empty one is replaced by the beginning of the next message.
+    /// The new title, at most 512 bytes. An empty one is replaced by the beginning of the next message.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
     title: String,
 }

@@ -16,7 +16,7 @@ use crate::schema::{Id, one_of};
 #[derive(Serialize, ToSchema)]
 #[schema(as = StepUsage)]
 pub(super) struct StepUsageBody {
-    /// From 0.
+    /// The number of the step, from 0.
     step: u32,
     /// Which try of the agent execution's LLM calls answered, from 1. Numbers that are left out failed or were cut.
     generation: u32,
@@ -50,7 +50,7 @@ pub(super) struct CheckpointBody {
     #[serde(rename = "type")]
     #[schema(schema_with = checkpoint_types)]
     checkpoint_type: String,
-    /// From 0.
+    /// The number of the step, from 0.
     step: u32,
     /// The tool that began; null for a reply of a model.
     #[schema(required = true, value_type = Option<Id>)]

@@ -148,7 +148,7 @@ impl AgentExecutionBody {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
-    /// Executions of the page.
+    /// The most agent executions of the page.
     #[param(minimum = 1, maximum = 200, default = 100)]
     limit: Option<u32>,
     /// `next_after` of the page before. Do not take it apart: its form may change.
@@ -163,7 +163,7 @@ pub(super) struct ListQuery {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentExecutions)]
 pub(super) struct AgentExecutionPageBody {
-    /// In the order of their beginnings.
+    /// The agent executions, in the order in which they began.
     executions: Vec<AgentExecutionBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
@@ -220,7 +220,8 @@ problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
 /// Shows one agent execution: what each of its LLM calls took, its checkpoints and its tool calls.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions/{execution_id}", tag = "executions", operation_id = "show_execution",
-    params(ExecutionPath), responses((status = 200, body = AgentExecutionDetailBody, description = "The execution"), Refusals)
+    params(ExecutionPath),
+    responses((status = 200, body = AgentExecutionDetailBody, description = "The agent execution"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewMessage)]
 pub(super) struct NewMessageBody {
-    /// With `attachments` it may be left out, or empty.
+    /// The text of the message. When there are `attachments`, it may be left out, or empty.
     #[serde(default)]
     #[schema(value_type = MessageText, required = true)]
     content: Option<String>,
@@ -55,7 +55,7 @@ pub(super) struct NewMessageBody {
 #[derive(Deserialize, ToSchema)]
 #[schema(as = FirstMessage)]
 pub(super) struct FirstMessageBody {
-    /// At most 512 bytes. While it is empty, the beginning of the message takes its place.
+    /// The title, at most 512 bytes. While it is empty, the beginning of the message takes its place.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
     title: Option<String>,
     /// A name of the gateway's configuration.

@@ -183,8 +183,8 @@ async fn within_limits(
     Ok(state.counted(&caller, response))
 }
 
-/// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint counts as none, and a method that no
-/// endpoint has as another one, because anybody can make up any number of them.
+/// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint
+/// counts as none, and a method that no endpoint has as another one, because anybody can make up any number of them.
 async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
     let mut answered = Answered {
         begun: Instant::now(),

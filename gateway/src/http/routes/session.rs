@@ -122,7 +122,7 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
     private(response)
 }
 
-/// For this caller only.
+/// Marks a response that is for this caller only, so that no cache keeps it.
 fn private(mut response: Response) -> Response {
     response
         .headers_mut()

@@ -54,8 +54,8 @@ problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound, Execution
 
 /// Reads the whole result of a tool execution, a slice at a time.
 ///
-/// What is over 16 KiB is cut in events and timelines, and for the model. An execution that has not ended has no result
-/// yet, and is not found.
+/// What is over 16 KiB is cut in events and timelines, and for the model. A tool execution that has not ended has no
+/// result yet, and is not found.
 #[utoipa::path(
     get, path = "/conversations/{id}/tool-executions/{execution_id}/result", tag = "tools",
     operation_id = "read_tool_result", params(ExecutionPath, SliceQuery),

@@ -31,11 +31,11 @@ pub(super) struct UsageBody {
     input_tokens: u64,
     /// Tokens written, with those of the reasoning.
     output_tokens: u64,
-    /// Of the tokens read: those that the provider read from its cache.
+    /// Tokens that the provider read from its cache. They are part of `input_tokens`.
     cached_tokens: u64,
-    /// Of the tokens read: those that the provider wrote to its cache.
+    /// Tokens that the provider wrote to its cache. They are part of `input_tokens`.
     cache_write_tokens: u64,
-    /// Of the tokens written: those of the reasoning.
+    /// Tokens of the reasoning. They are part of `output_tokens`.
     reasoning_tokens: u64,
 }
 
@@ -55,7 +55,7 @@ impl From<Usage> for UsageBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsageDay)]
 pub(super) struct UsageDayBody {
-    /// In UTC.
+    /// The day, in UTC.
     #[schema(example = "2026-11-30")]
     day: String,
     /// `provider/model`.
@@ -118,7 +118,7 @@ pub(super) struct UsageParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsagePage)]
 pub(super) struct UsagePageBody {
-    /// By day and model.
+    /// The rows, ordered by day and model.
     usage: Vec<UsageDayBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]

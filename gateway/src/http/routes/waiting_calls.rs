@@ -43,7 +43,7 @@ pub(super) struct WaitingCallBody {
     #[schema(value_type = Id)]
     execution_id: String,
     tool_name: String,
-    /// As the model wrote it, commonly an object.
+    /// The input as the model wrote it, commonly an object.
     #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
     /// The model's.

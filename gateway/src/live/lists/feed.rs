@@ -85,7 +85,7 @@ impl ListFeed {
     }
 }
 
-/// Waits for the next frames, and for room for them. Cancel safe.
+/// Waits for the next frames, and for memory for them. Cancel safe.
 async fn next(reader: &mut ListReader, account: &Arc<Account>) -> Option<Bytes> {
     reader.changed().await?;
     account.has_room().await;

@@ -34,23 +34,23 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub content: Option<String>,
-    /// Of a user's message that names files: `blob_id`, `media_type`, `file_name` and `bytes` of each.
+    /// The files that a user's message names: `blob_id`, `media_type`, `file_name` and `bytes` of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
     pub attachments: Option<Json>,
-    /// Of a tool call or result.
+    /// The name of the tool, in a tool call or result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub tool_name: Option<String>,
-    /// Of a tool call, to the letter.
+    /// The input of a tool call, exactly as the event has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub tool_input: Option<Json>,
-    /// Of a tool result, to the letter.
+    /// The output of a tool result, exactly as the event has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub tool_output: Option<Json>,
-    /// Of a tool result.
+    /// Whether a tool result is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub is_error: Option<bool>,
@@ -58,15 +58,15 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub outcome_unknown: Option<bool>,
-    /// Of a tool result: how long the tool took, in milliseconds.
+    /// How long the tool of a tool result took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub duration_ms: Option<u32>,
-    /// Of a tool call or result, and of what is said of the call: what pairs them.
+    /// The id of the tool execution. The tool call, its result and the other items about the call have the same one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub execution_id: Option<String>,
-    /// Of a tool call or result, and of what is said of the call: the model's id of the call.
+    /// The model's id of the tool call. The tool call, its result and the other items about the call have the same one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub call_id: Option<String>,
@@ -78,15 +78,15 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub partial: Option<bool>,
-    /// Of an answer: why its text ends where it does.
+    /// Why the text of an answer ends where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "stop")]
     pub finish: Option<String>,
-    /// Of an `error`: the code, which is stable.
+    /// The code of an `error`, which is stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "step_limit")]
     pub code: Option<String>,
-    /// Of the last item of a turn, or of a sub-agent's part: what the agent and all sub-agents below it took.
+    /// What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub usage: Option<ItemUsage>,
@@ -94,14 +94,14 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "0.0421")]
     pub cost_usd: Option<String>,
-    /// Of an item whose type is its event's, but `error` and `cancelled`: the event's data.
+    /// The event's data. An item has it when its type is its event's, but for `error` and `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>, nullable = false)]
     pub data: Option<Json>,
-    /// Of a sub-agent's item: its agent execution.
+    /// The id of the sub-agent's agent execution, in an item of a sub-agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_execution_id: Option<String>,
-    /// Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs.
+    /// The `callId` of the tool call that started the sub-agent, in an item of a sub-agent. The item belongs under that call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<String>,
 }
@@ -114,11 +114,11 @@ pub struct TimelineItem {
 pub struct ItemUsage {
     input_tokens: u32,
     output_tokens: u32,
-    /// Of the input: those that the provider read from its cache.
+    /// Input tokens that the provider read from its cache. They are part of `inputTokens`.
     cached_tokens: u32,
-    /// Of the input: those that the provider wrote to its cache.
+    /// Input tokens that the provider wrote to its cache. They are part of `inputTokens`.
     cache_write_tokens: u32,
-    /// Of the output: those of the reasoning.
+    /// Output tokens of the reasoning. They are part of `outputTokens`.
     reasoning_tokens: u32,
 }
 

@@ -37,7 +37,7 @@ pub struct Tables {
     pub outside: Vec<(String, OutsideTool)>,
     /// Claims of client tools: the call, who has claimed it last, how many have, and until when.
     pub claims: Vec<(String, String, u32, DateTime<Utc>)>,
-    /// Results of tools, each with its conversation and its execution.
+    /// Results of tools, each with its conversation and its tool execution.
     pub results: Vec<(String, String, ResultSlice)>,
     /// Entries of the audit trail, of what this store changes.
     pub audit: Vec<NewAuditEntry>,

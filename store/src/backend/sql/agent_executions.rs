@@ -189,7 +189,7 @@ macro_rules! agent_executions {
 pub(crate) const AGENT_EXECUTIONS: SqlText =
     agent_executions!("(e.started_at, e.id) > ($4, $5) ORDER BY e.started_at, e.id LIMIT $6");
 
-/// The same parameters, and `$7` message.
+/// `$1` to `$6` are as in [`AGENT_EXECUTIONS`], and `$7` is the message.
 pub(crate) const AGENT_EXECUTIONS_OF_TURN: SqlText = agent_executions!(
     "(e.started_at, e.id) > ($4, $5) AND e.message_id = $7 ORDER BY e.started_at, e.id LIMIT $6"
 );

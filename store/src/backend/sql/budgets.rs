@@ -124,7 +124,8 @@ pub(crate) const BEGIN_BUDGET: &str = "INSERT INTO conversation_budgets \
      max_day_nano = excluded.max_day_nano, turn_steps = 0, turn_tokens = 0, turn_nano = 0, reserved_tokens = 0, \
      reserved_nano = 0";
 
-/// The parameters of `reserve!`. PostgreSQL does all of it at once, with `$8` model or NULL; SQLite needs [`NOTE_RESERVED`] after it.
+/// The parameters of `reserve!`. PostgreSQL does all of it at once, with `$8` model or NULL; SQLite needs
+/// [`NOTE_RESERVED`] after it.
 pub(crate) const RESERVE: SqlText = SqlText {
     sqlite: reserve!(""),
     postgres: concat!(

@@ -9,10 +9,11 @@ use super::{SqlText, Statement};
 use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
-/// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
-/// (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an earlier step is not saved
-/// with all of its tools, the log that it is saved in, its tenant, whether the turn has a budget, and whether an earlier call of the agent
-/// execution was cut that had reserved a part of it, the response that was noted last, and the place in the chain of models.
+/// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is
+/// never given twice (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an
+/// earlier step is not saved with all of its tools, the log that it is saved in, its tenant, whether the turn has a
+/// budget, and whether an earlier call of the agent execution was cut that had reserved a part of it, the response that
+/// was noted last, and the place in the chain of models.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
      step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
@@ -93,12 +94,12 @@ const INSERT_CHECKPOINT: &str = insert_checkpoint!(
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
 );
 
-/// As [`INSERT_CHECKPOINT`], with `$13` cached, `$14` cache write and `$15` reasoning tokens and `$16` nano-USD, unless the
-/// conversation has one of the call ids in the list `$17`.
+/// Inserts what [`INSERT_CHECKPOINT`] does, with `$13` cached, `$14` cache write and `$15` reasoning tokens and `$16`
+/// nano-USD, unless the conversation has one of the call ids in the list `$17`.
 ///
 /// PostgreSQL also counts the call in the same statement, with `$18` day, `$19` model, `$20` slot, and settles what it had
-/// reserved, with `$21` tokens and `$22` nano-USD that it took. A step of hooks has generation 0 (`$8`), and counts as no call. It returns the number of rows that were inserted. The day comes
-/// last, in the order of locks.
+/// reserved, with `$21` tokens and `$22` nano-USD that it took. A step of hooks has generation 0 (`$8`), and counts as no
+/// call. It returns the number of rows that were inserted. The day comes last, in the order of locks.
 pub(crate) const INSERT_REPLY: SqlText = SqlText {
     sqlite: insert_reply!(
         "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 WHERE NOT EXISTS \

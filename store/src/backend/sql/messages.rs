@@ -57,8 +57,9 @@ macro_rules! turns_of_owner {
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
 /// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject.
-/// `$11` owner, `$12` attachments, `$13` like `$8` for the conversation's owner, `$14` who sends it or NULL. It inserts nothing when the caller may not see the conversation, when the message is there already or
-/// when a limit is reached. The row says whether something else has not ended.
+/// `$11` owner, `$12` attachments, `$13` like `$8` for the conversation's owner, `$14` who sends it or NULL. It inserts
+/// nothing when the caller may not see the conversation, when the message is there already or when a limit is reached.
+/// The row says whether something else has not ended.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments, sent_by) \
@@ -114,8 +115,8 @@ fn most(limit: Option<NonZeroU32>) -> i64 {
 /// `$1` conversation, `$2` tenant.
 pub(crate) const COUNT_TURNS_OF_OWNER: &str = concat!("SELECT ", turns_of_owner!("$1", "$2"));
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. When both ids match, the row with the
-/// client's id is returned. It also says whose turn took the message, and the status of that turn.
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. When both ids match,
+/// the row with the client's id is returned. It also says whose turn took the message, and the status of that turn.
 pub(crate) const QUEUED_MESSAGE: &str = concat!(
     "SELECT found.id, found.content = $4 AND found.attachments = $6 AS has_this_content, \
      e.message_id AS turn_message_id, e.status AS turn_status, ",

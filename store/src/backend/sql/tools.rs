@@ -37,8 +37,8 @@ macro_rules! start_tool {
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
 /// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running, `$10`
-/// epoch of the run. Returns the record, and for whom the tool runs, when it may run. A claimant that asks again did not hear the answer, so
-/// nothing ran: it is still the same attempt.
+/// epoch of the run. Returns the record, and for whom the tool runs, when it may run. A claimant that asks again did
+/// not hear the answer, so nothing ran: it is still the same attempt.
 ///
 /// PostgreSQL writes the checkpoint `tool_start` in the same statement: `$11` its id, `$12` message, `$13` step, `$14` type.
 /// Whoever writes it has the record's lock, so it can name one of the table's two keys. The state is a `ToolStartState`.
@@ -178,8 +178,8 @@ pub(crate) const RECORDED: SqlText = among!(
     ""
 );
 
-/// `$1` conversation, `$2` step of the hooks after turns, `$3` after this time, `$4` but not of this agent execution, `$5` list of
-/// the statuses that are open. Counts the hooks that have not ended.
+/// `$1` conversation, `$2` step of the hooks after turns, `$3` after this time, `$4` but not of this agent execution,
+/// `$5` list of the statuses that are open. Counts the hooks that have not ended.
 pub(crate) const OPEN_HOOKS: SqlText = among!(
     "SELECT COUNT(*) FROM tool_execution_records WHERE conversation_id = $1 AND step = $2 AND created_at > $3 \
      AND agent_execution_id <> $4 AND status",

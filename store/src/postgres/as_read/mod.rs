@@ -42,7 +42,7 @@ const ADVANCE_AS_READ: &str = advance_conversation!(
     " = $7 AND run_epoch <= $8 RETURNING id"
 );
 
-/// As [`ADVANCE_AS_READ`], with the epoch as read in `$8`: meanwhile no run was given another one.
+/// Does what [`ADVANCE_AS_READ`] does, with the epoch as read in `$8`: meanwhile no run was given another one.
 const ADVANCE_UNCLAIMED: &str = advance_conversation!(
     " AND last_sequence = $6 AND ",
     log_id!(),

@@ -35,7 +35,8 @@ macro_rules! of_step {
     };
 }
 
-/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums, and demands that no tool is open and nothing is reserved.
+/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums, and demands that no tool is
+/// open and nothing is reserved.
 pub(crate) const REPLY: &str = of_step!(
     columns: "k.execution_state, t.*, FALSE AS has_reserved",
     from: concat!(

@@ -1,6 +1,6 @@
 //! Sub-agents that end with their parent, or whose workflow is gone.
 
-use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
+use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
 use everturn_store::{
     AgentExecutions, Conversations, EventReader, StoreError, ToolClaim, TurnStore,
 };
@@ -71,13 +71,8 @@ pub async fn an_observe_ends_a_lost_sub_agent(backend: &impl Backend) {
     lost.asks(0, "searching", &[Effect::Read]).await;
     root.observe(0, 0, "it was terminated").await;
     let error = root.data("error").await;
-    assert_eq!(
-        (&error["code"], &error["agent_execution_id"]),
-        (
-            &failure::SUB_AGENT_LOST.into(),
-            &lost.execution.as_str().into()
-        )
-    );
+    assert_eq!(error["code"], FailureCode::SubAgentLost.as_str());
+    assert_eq!(error["agent_execution_id"], lost.execution);
     let observe = data(root.events().await.last().unwrap());
     assert!(
         observe["result"]["error"]
@@ -143,7 +138,10 @@ pub async fn a_lost_turn_ends_with_its_sub_agents(backend: &impl Backend) {
         .iter()
         .map(|error| error["code"].as_str().unwrap())
         .collect();
-    assert_eq!(codes, [failure::SUB_AGENT_LOST, failure::TURN_LOST]);
+    assert_eq!(
+        codes,
+        [FailureCode::SubAgentLost, FailureCode::TurnLost].map(String::from)
+    );
     assert_eq!(errors[0]["agent_execution_id"], sub.execution.as_str());
     let status = root
         .store

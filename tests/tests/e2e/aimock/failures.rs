@@ -1,6 +1,6 @@
 //! Every way in which a provider fails, on each wire: what ends the turn, and what is tried again.
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_tests::{
     aimock::Aimock,
     events::{data, types},
@@ -18,14 +18,13 @@ const ANSWER: &str =
 const RETRY_AFTER_S: u64 = 4;
 
 /// What a failure leads to.
-#[derive(Clone, Copy)]
 enum Leads {
     /// The call is made again, once, and the turn completes.
     On,
-    /// As [`Leads::On`], but not before the provider wants it.
+    /// The same as [`Leads::On`], but the call is not made again before the provider wants it.
     OnAfter(u64),
     /// The turn ends with this code, after so many calls.
-    ToEnd(&'static str, usize),
+    ToEnd(FailureCode, usize),
 }
 
 /// A way to fail: its name, how the mock does it (fields of a fixture, by the kind of the provider), and what it leads to.
@@ -47,42 +46,42 @@ static CLASSES: [Class; 16] = [
     (
         "bad request",
         |_| error(400, "invalid_request_error"),
-        Leads::ToEnd(failure::LLM_BAD_REQUEST, 1),
+        Leads::ToEnd(FailureCode::LlmBadRequest, 1),
     ),
     (
         "no key",
         |_| error(401, "authentication_error"),
-        Leads::ToEnd(failure::LLM_UNAUTHORIZED, 1),
+        Leads::ToEnd(FailureCode::LlmUnauthorized, 1),
     ),
     (
         "no right",
         |_| error(403, "permission_error"),
-        Leads::ToEnd(failure::LLM_UNAUTHORIZED, 1),
+        Leads::ToEnd(FailureCode::LlmUnauthorized, 1),
     ),
     (
         "no model",
         |_| error(404, "not_found_error"),
-        Leads::ToEnd(failure::LLM_NOT_FOUND, 1),
+        Leads::ToEnd(FailureCode::LlmNotFound, 1),
     ),
     (
         "too long",
         too_long,
-        Leads::ToEnd(failure::LLM_CONTEXT_TOO_LONG, 1),
+        Leads::ToEnd(FailureCode::LlmContextTooLong, 1),
     ),
     (
         "no credit",
         no_credit,
-        Leads::ToEnd(failure::LLM_QUOTA_EXCEEDED, 1),
+        Leads::ToEnd(FailureCode::LlmQuotaExceeded, 1),
     ),
     (
         "policy",
         policy,
-        Leads::ToEnd(failure::LLM_CONTENT_POLICY, 1),
+        Leads::ToEnd(FailureCode::LlmContentPolicy, 1),
     ),
     (
         "silent",
         |_| silent(),
-        Leads::ToEnd(failure::LLM_TIMEOUT, 2),
+        Leads::ToEnd(FailureCode::LlmTimeout, 2),
     ),
 ];
 
@@ -211,7 +210,7 @@ async fn each_failure_leads_where_it_should_on_each_wire() {
     for (kind, _) in WIRES {
         for class in &CLASSES {
             let question = question(class.0, kind);
-            let is_silent = matches!(class.2, Leads::ToEnd(failure::LLM_TIMEOUT, _));
+            let is_silent = matches!(class.2, Leads::ToEnd(FailureCode::LlmTimeout, _));
             let agent = format!("{kind}{}", if is_silent { "_hasty" } else { "" });
             let conversation = client.create_conversation(Some(&agent)).await.unwrap();
             client.submit(&conversation, &question, None).await.unwrap();
@@ -234,7 +233,7 @@ async fn each_failure_leads_where_it_should_on_each_wire() {
             }
             Leads::ToEnd(code, calls) => {
                 let error = data(&events, "error");
-                assert_eq!(error[0]["code"], *code, "{question}: {events:#?}");
+                assert_eq!(error[0]["code"], code.as_str(), "{question}: {events:#?}");
                 ("user_message error", *calls)
             }
         };

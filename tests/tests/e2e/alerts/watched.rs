@@ -21,7 +21,7 @@ use crate::health::Probes;
 /// The time after which Temporal answers a poll without a task.
 const POLL: &str = "matching.longPollExpirationInterval=\"200ms\"";
 
-/// So many minutes of a system that is well come before each condition.
+/// Number of minutes of a system that is well before each condition.
 const WELL: usize = 4;
 
 /// It looks for half a second, which a save may take on a machine that does much else.

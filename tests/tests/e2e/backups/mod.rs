@@ -2,7 +2,7 @@
 //! These tests run on the production backends only.
 //!
 //! - `load`: the clients
-//! - `sqlite`: the same of one machine
+//! - `sqlite`: backups of one machine, whose store is a file
 
 mod load;
 mod sqlite;
@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_proto::words::failure;
+use everturn_proto::words::FailureCode;
 use everturn_tests::{
     events::{contents, count, data, types},
     model::{Model, Reply, Request},
@@ -39,7 +39,7 @@ const QUICK: &str = "[reconciler]\nevery = \"500ms\"\ngrace = \"2s\"\nagain = \"
 /// How long processes may take to stop while the database is away, on a busy machine.
 const STOPPED_WITHIN: Duration = Duration::from_mins(1);
 
-/// In a conversation with this word in its name, turns are long: they run at the point, and still when the server is lost.
+/// A conversation with this word in its name has long turns: they run at the point, and still when the server is lost.
 const LONG: &str = "long";
 
 /// Number of steps of a long turn, some 0.8 s each.
@@ -47,7 +47,7 @@ const LONG_STEPS: usize = 16;
 
 const SHORT_STEPS: usize = 2;
 
-/// In each step two tools, of which one must not run twice, and then an answer.
+/// Asks for two tools in each step, of which one must not run twice, and then answers.
 fn busy(request: &Request) -> Reply {
     let (steps, sleep_ms) = if request.last("user").contains(LONG) {
         (LONG_STEPS, 700)
@@ -416,8 +416,8 @@ async fn when_nobody_does_anything_every_turn_ends() {
     let disaster = Disaster::strike(&backup).await;
     let restored = restore(&backup, &disaster).await;
     let ends = all_is_well(&backup, &restored, disaster).await;
-    let said = [failure::STORE_BEHIND, failure::TURN_LOST];
-    let is_said = |end: &String| end == "complete" || said.contains(&end.as_str());
+    let said = [FailureCode::StoreBehind, FailureCode::TurnLost];
+    let is_said = |end: &String| end == "complete" || said.contains(&end.as_str().into());
     assert!(ends.keys().all(is_said), "{ends:?}");
 }
 

@@ -1,5 +1,5 @@
-//! With `[codec]`, nothing that anybody says is in clear in the engine: not in its database, not in Redis after the turn,
-//! not in logs and metrics. Keys change while turns run, workers die, and no turn is lost.
+//! Nothing that anybody says is in clear in the engine when `[codec]` is set: not in its database, not in Redis after the
+//! turn, not in logs and metrics. Keys change while turns run, workers die, and no turn is lost.
 
 mod canaries;
 mod deletion;

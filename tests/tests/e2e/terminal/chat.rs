@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::tmux::Window;
 use crate::approvals::{ASKING, one_call, pending};
 
-/// Waits until the model writes its answer to the last of so many requests. The terminal shows it, unless there is no Redis: then
-/// a gateway has the texts of its own process only.
+/// Waits until the model writes its answer to the last of so many requests. The terminal shows it, unless there is no
+/// Redis: then a gateway has the texts of its own process only.
 async fn writes(window: &Window, stack: &Stack, requests: usize, text: &str) {
     stack.asked(requests).await;
     if stack.has_redis() {

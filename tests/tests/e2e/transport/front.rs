@@ -18,7 +18,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// In front of a port of this machine.
+    /// Starts a front before a port of this machine.
     pub(super) async fn of(port: u16, config: Arc<ServerConfig>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let front = Self {

@@ -21,7 +21,7 @@ pub(super) const HOST: &str = "localhost";
 /// The servers of a stack, as its processes reach them.
 pub(super) struct Servers {
     pub(super) temporal: Front,
-    /// With the production back ends.
+    /// The port of Redis, which only the production back ends have.
     pub(super) redis_port: Option<u16>,
 }
 
@@ -48,7 +48,7 @@ impl Servers {
         servers
     }
 
-    /// The same for Temporal alone, of any stack.
+    /// Has Temporal alone speak TLS. Other tests may use the stack.
     pub(super) async fn only_temporal(stack: &Stack, authority: &Authority) -> Self {
         let port = stack.temporal.address().rsplit(':').next().unwrap().parse();
         let config = authority.sign(HOST).server(Some(authority));

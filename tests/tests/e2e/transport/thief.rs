@@ -30,7 +30,7 @@ pub(super) struct Thief {
 }
 
 impl Thief {
-    /// With a certificate it speaks TLS.
+    /// Starts the listener. It speaks TLS when it is given a certificate.
     pub(super) async fn start(plays: Plays, certificate: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let thief = Self {
@@ -54,7 +54,7 @@ impl Thief {
         format!("0.0.0.0:{}", self.port)
     }
 
-    /// The same as Redis takes it.
+    /// The same address in the form that Redis takes.
     pub(super) fn mapped_address(&self) -> String {
         format!("[::ffff:127.0.0.1]:{}", self.port)
     }

@@ -1,10 +1,12 @@
 //! What a line of the user says. No I/O.
 
+use everturn_client::OnBusy;
+
 /// What the user wants.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// A message, and what happens with it while a turn runs.
-    Send(String, &'static str),
+    Send(String, OnBusy),
     Stop,
     Help,
     Quit,
@@ -28,10 +30,10 @@ pub(super) const HELP: [&str; 9] = [
 /// Reads a line that is not blank.
 pub(super) fn read(line: &str) -> Command {
     let Some(command) = line.strip_prefix('/') else {
-        return Command::Send(line.to_owned(), "queue");
+        return Command::Send(line.to_owned(), OnBusy::Queue);
     };
     if command.starts_with('/') {
-        return Command::Send(command.to_owned(), "queue");
+        return Command::Send(command.to_owned(), OnBusy::Queue);
     }
     let (name, text) = match command.split_once(char::is_whitespace) {
         Some((name, text)) => (name, text.trim()),
@@ -41,8 +43,8 @@ pub(super) fn read(line: &str) -> Command {
         ("steer" | "interrupt", "") => Command::Wrong(format!(
             "/{name} needs a text, as in `/{name} look at the tests, too`"
         )),
-        ("steer", text) => Command::Send(text.to_owned(), "steer"),
-        ("interrupt", text) => Command::Send(text.to_owned(), "interrupt"),
+        ("steer", text) => Command::Send(text.to_owned(), OnBusy::Steer),
+        ("interrupt", text) => Command::Send(text.to_owned(), OnBusy::Interrupt),
         ("stop", "") => Command::Stop,
         ("help", "") => Command::Help,
         ("quit", "") => Command::Quit,
@@ -59,10 +61,13 @@ mod tests {
     #[test]
     fn a_line_is_a_message_or_a_command() {
         let send = |text: &str, on_busy| Command::Send(text.to_owned(), on_busy);
-        assert_eq!(read("hello /steer"), send("hello /steer", "queue"));
-        assert_eq!(read("//etc/passwd"), send("/etc/passwd", "queue"));
-        assert_eq!(read("/steer to the left"), send("to the left", "steer"));
-        assert_eq!(read("/interrupt\nnow"), send("now", "interrupt"));
+        assert_eq!(read("hello /steer"), send("hello /steer", OnBusy::Queue));
+        assert_eq!(read("//etc/passwd"), send("/etc/passwd", OnBusy::Queue));
+        assert_eq!(
+            read("/steer to the left"),
+            send("to the left", OnBusy::Steer)
+        );
+        assert_eq!(read("/interrupt\nnow"), send("now", OnBusy::Interrupt));
         assert_eq!(read("/stop"), Command::Stop);
         assert_eq!(read("/quit"), Command::Quit);
         for wrong in ["/steer ", "/etc/passwd", "/stop it", "/"] {

@@ -17,6 +17,7 @@ use std::{
 };
 
 use crossterm::event::{Event, EventStream, KeyEventKind};
+use everturn_client::OnBusy;
 use futures::StreamExt;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -163,7 +164,7 @@ pub(super) async fn run(session: Session, setup: Setup, history: PathBuf) -> any
 impl Talk {
     fn begin(&mut self) {
         if let Some(message) = self.setup.message.take() {
-            self.session.send(message, "queue");
+            self.session.send(message, OnBusy::Queue);
             return;
         }
         let greeting = format!("conversation {}", self.session.conversation_id);

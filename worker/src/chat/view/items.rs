@@ -1,7 +1,8 @@
 //! The items of a conversation as rows. No I/O.
 
 use everturn_client::state::{
-    CallState, End, EndKind, Item, ItemKind, PlanStep, ToolCall, ToolResult, WorkPlan,
+    ApprovalState, CallState, End, EndKind, FinishReason, Item, ItemKind, PlanStep, PlanStepStatus,
+    ToolCall, ToolResult, WorkPlan,
 };
 use everturn_proto::words::EventType;
 use serde_json::Value;
@@ -61,8 +62,7 @@ pub(super) fn rows(
             finish,
         } => {
             let mut rows = answer(content, &inner);
-            let finish = finish.as_deref().filter(|it| !matches!(*it, "stop"));
-            match finish {
+            match finish.as_ref().filter(|it| **it != FinishReason::Stop) {
                 _ if *partial => rows.push(Line::of("(the answer so far)", Style::Dim)),
                 Some(finish) => {
                     rows.push(Line::of(&format!("(it ends with: {finish})"), Style::Dim));
@@ -75,7 +75,7 @@ pub(super) fn rows(
         ItemKind::Note { event, data } => {
             let event_type = EventType::from(event.as_str());
             let about = show::about(&event_type, &Value::Object(data.clone()));
-            let words = event.replace('_', " ");
+            let words = event.as_str().replace('_', " ");
             note(&format!("{words} · {about}"), &inner)
         }
         ItemKind::End(end) if depth > 0 => sub_agent_end(end, &inner),
@@ -152,9 +152,7 @@ fn thought(content: &str, look: &Look) -> Vec<Line> {
 }
 
 fn tool_call(call: &ToolCall, begun: i64, look: &Look, now: Now) -> Vec<Line> {
-    let approval = call.approval.as_ref();
-    let waits = call.state == CallState::Running
-        && (approval.is_some_and(|it| it.state == "pending") || call.client_tool.is_some());
+    let waits = call.is_waiting();
     let (mark, style) = match call.state {
         CallState::Running if waits => ("◆", Style::Warn),
         CallState::Running if look.is_live => (now.spinner(), Style::Heading),
@@ -198,8 +196,8 @@ fn what_about_it(call: &ToolCall, waits: bool) -> String {
         about.push(format!("hook {hook}"));
     }
     let approval = call.approval.as_ref();
-    if let Some(approval) = approval.filter(|it| it.state != "pending") {
-        let mut how = vec![approval.state.clone()];
+    if let Some(approval) = approval.filter(|it| it.state != ApprovalState::Pending) {
+        let mut how = vec![approval.state.to_string()];
         if approval.edited == Some(true) {
             how.push("with another input".to_owned());
         }
@@ -258,11 +256,11 @@ fn work_plan(plan: &WorkPlan, look: &Look) -> Vec<Line> {
 }
 
 fn plan_step(step: &PlanStep) -> Line {
-    let (mark, style, text_style) = match step.status.as_str() {
-        "completed" => ("☑", Style::Good, Style::Dim),
-        "running" => ("▶", Style::Heading, Style::Bold),
-        "failed" => ("☒", Style::Bad, Style::Plain),
-        _ => ("☐", Style::Plain, Style::Plain),
+    let (mark, style, text_style) = match step.status {
+        PlanStepStatus::Completed => ("☑", Style::Good, Style::Dim),
+        PlanStepStatus::Running => ("▶", Style::Heading, Style::Bold),
+        PlanStepStatus::Failed => ("☒", Style::Bad, Style::Plain),
+        PlanStepStatus::Pending | PlanStepStatus::Unknown(_) => ("☐", Style::Plain, Style::Plain),
     };
     Line::of(&format!("  {mark} "), style).and(&step.description, text_style)
 }

@@ -251,9 +251,8 @@ fn is_settled(item: &Item, state: &Conversation) -> bool {
     match &item.kind {
         ItemKind::ToolCall(call) => call.state != CallState::Running,
         ItemKind::WorkPlan(plan) => {
-            let is_over = |status: &str| matches!(status, "completed" | "failed");
-            item.turn.as_deref() != state.turn()
-                || plan.steps.iter().all(|step| is_over(&step.status))
+            let is_over = plan.steps.iter().all(|step| step.status.is_over());
+            item.turn.as_deref() != state.turn() || is_over
         }
         ItemKind::UserMessage { .. }
         | ItemKind::Thought { .. }

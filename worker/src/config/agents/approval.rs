@@ -7,7 +7,7 @@ use toml::Value;
 
 /// How long an approval is waited for when the policy has no time-out: a weekend, and a day more.
 const DEFAULT_TIMEOUT: Duration = Duration::from_hours(72);
-/// Up to a month: a turn that waits costs nothing but a timer.
+/// The longest wait is a month: a turn that waits costs nothing but a timer.
 const MAX_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 
 const FORMS: &str = r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h", by = "other" }"#;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ops::RangeInclusive};
 use everturn_activities::model::{ProviderKind, Providers, signer};
 use everturn_proto::{
     turn::{Fallback, FallbackModel},
-    words::failure,
+    words::FailureCode,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -18,12 +18,12 @@ const MAX_MODELS: usize = 5;
 const AFTER: RangeInclusive<u32> = 1..=5;
 const DEFAULT_AFTER: u32 = 2;
 /// Failures that another model may not have, and that no waiting mends.
-const AT_ONCE_ON: [&str; 5] = [
-    failure::LLM_CONTEXT_TOO_LONG,
-    failure::LLM_CONTENT_POLICY,
-    failure::LLM_QUOTA_EXCEEDED,
-    failure::LLM_UNAUTHORIZED,
-    failure::LLM_NOT_FOUND,
+const AT_ONCE_ON: [FailureCode; 5] = [
+    FailureCode::LlmContextTooLong,
+    FailureCode::LlmContentPolicy,
+    FailureCode::LlmQuotaExceeded,
+    FailureCode::LlmUnauthorized,
+    FailureCode::LlmNotFound,
 ];
 
 /// The chain of an agent's models.
@@ -89,17 +89,14 @@ impl FallbackTable {
     /// The codes after which a model is given up at once.
     fn at_once_on(&self, check: &mut Checker<'_>) -> Vec<String> {
         let Some(written) = &self.at_once_on else {
-            return AT_ONCE_ON.map(str::to_owned).into();
+            return AT_ONCE_ON.map(String::from).into();
         };
         let mut codes = Vec::new();
         for code in written {
-            if !failure::OF_MODELS.contains(&code.get_ref().as_str()) {
-                check.unknown(
-                    code,
-                    "failure of models",
-                    code.get_ref(),
-                    failure::OF_MODELS,
-                );
+            if !FailureCode::from(code.get_ref().as_str()).is_of_a_model() {
+                let known = FailureCode::ALL.iter().filter(|code| code.is_of_a_model());
+                let known = known.map(FailureCode::as_str);
+                check.unknown(code, "failure of models", code.get_ref(), known);
             } else if codes.contains(code.get_ref()) {
                 check.named_twice(code, "failure", code.get_ref());
             } else {

@@ -1,4 +1,4 @@
-//! In whose span an activity runs. What it does finds that span as the current one.
+//! Puts each activity into a span. What the activity does finds that span as the current one.
 
 use std::{
     sync::Arc,

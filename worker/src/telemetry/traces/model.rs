@@ -146,7 +146,7 @@ impl ModelClient for TracedModel {
             Ok(reply) => self.answered(&call.context, reply),
             Err(error) => {
                 let span = call.context.span();
-                span.set_attribute(KeyValue::new("error.type", error.code));
+                span.set_attribute(KeyValue::new("error.type", String::from(&error.code)));
                 span.set_status(failed(error.to_string()));
             }
         }

@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     limits,
-    words::{MessageRole, failure as code},
+    words::{FailureCode, MessageRole},
 };
 use serde_json::{Value, json};
 
@@ -228,12 +228,12 @@ async fn a_context_that_begins_with_the_assistant_gets_a_user_before_it() {
 #[tokio::test]
 async fn an_error_event_is_the_error() {
     for (kind, expected) in [
-        ("overloaded_error", code::LLM_OVERLOADED),
-        ("rate_limit_error", code::LLM_RATE_LIMITED),
-        ("api_error", code::LLM_UNAVAILABLE),
-        ("invalid_request_error", code::LLM_BAD_REQUEST),
-        ("authentication_error", code::LLM_UNAUTHORIZED),
-        ("new_error", code::LLM_UNAVAILABLE),
+        ("overloaded_error", FailureCode::LlmOverloaded),
+        ("rate_limit_error", FailureCode::LlmRateLimited),
+        ("api_error", FailureCode::LlmUnavailable),
+        ("invalid_request_error", FailureCode::LlmBadRequest),
+        ("authentication_error", FailureCode::LlmUnauthorized),
+        ("new_error", FailureCode::LlmUnavailable),
     ] {
         let error = json!({"type": "error", "error": {"type": kind, "message": "Something."}});
         let events = [start()]
@@ -253,7 +253,7 @@ async fn statuses_of_anthropic() {
         (
             529,
             body("overloaded_error", "Overloaded"),
-            code::LLM_OVERLOADED,
+            FailureCode::LlmOverloaded,
         ),
         (
             400,
@@ -261,14 +261,18 @@ async fn statuses_of_anthropic() {
                 "invalid_request_error",
                 "prompt is too long: 209000 tokens > 200000",
             ),
-            code::LLM_CONTEXT_TOO_LONG,
+            FailureCode::LlmContextTooLong,
         ),
         (
             413,
             body("request_too_large", "Too large."),
-            code::LLM_BAD_REQUEST,
+            FailureCode::LlmBadRequest,
         ),
-        (403, body("permission_error", "No."), code::LLM_UNAUTHORIZED),
+        (
+            403,
+            body("permission_error", "No."),
+            FailureCode::LlmUnauthorized,
+        ),
     ] {
         let (server, (_, reply)) = ask(ProviderKind::Anthropic, Script::status(status, body)).await;
         assert_eq!(reply.unwrap_err().code, expected, "{status}");
@@ -280,7 +284,7 @@ async fn statuses_of_anthropic() {
 async fn a_stream_without_message_stop_was_cut() {
     let events = [start()].into_iter().chain(text(0, &["All of it."]));
     let (_, (_, reply)) = ask(ProviderKind::Anthropic, Script::named(events)).await;
-    assert_eq!(reply.unwrap_err().code, code::LLM_STREAM_CUT);
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmStreamCut);
 }
 
 #[tokio::test]
@@ -302,7 +306,7 @@ async fn too_long_arguments_end_the_call() {
         script([tool(0, "t", &[&piece, &piece, &piece])], "tool_use"),
     )
     .await;
-    assert_eq!(reply.unwrap_err().code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmInvalidResponse);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use everturn_proto::words::failure as code;
+use everturn_proto::words::FailureCode;
 use serde_json::{Value, json};
 
 use super::{KEY, Script, ask};
@@ -33,7 +33,7 @@ fn body(kind: ProviderKind, word: &str, message: &str) -> Value {
 }
 
 /// A kind of provider, its status, the word and the message of its error, and the class.
-type Case = (ProviderKind, u16, &'static str, &'static str, &'static str);
+type Case = (ProviderKind, u16, &'static str, &'static str, FailureCode);
 
 const CASES: &[Case] = &[
     (
@@ -41,201 +41,201 @@ const CASES: &[Case] = &[
         429,
         "insufficient_quota",
         "You exceeded your current quota.",
-        code::LLM_QUOTA_EXCEEDED,
+        FailureCode::LlmQuotaExceeded,
     ),
     (
         ProviderKind::Azure,
         429,
         "insufficient_quota",
         "You exceeded your current quota.",
-        code::LLM_QUOTA_EXCEEDED,
+        FailureCode::LlmQuotaExceeded,
     ),
     (
         ProviderKind::Anthropic,
         400,
         "invalid_request_error",
         "Your credit balance is too low to access the API.",
-        code::LLM_QUOTA_EXCEEDED,
+        FailureCode::LlmQuotaExceeded,
     ),
     (
         ProviderKind::OpenAi,
         429,
         "rate_limit_exceeded",
         "Rate limit reached.",
-        code::LLM_RATE_LIMITED,
+        FailureCode::LlmRateLimited,
     ),
     (
         ProviderKind::Azure,
         429,
         "rate_limit_exceeded",
         "Rate limit reached.",
-        code::LLM_RATE_LIMITED,
+        FailureCode::LlmRateLimited,
     ),
     (
         ProviderKind::Anthropic,
         429,
         "rate_limit_error",
         "This would exceed your rate limit.",
-        code::LLM_RATE_LIMITED,
+        FailureCode::LlmRateLimited,
     ),
     (
         ProviderKind::OpenAi,
         400,
         "context_length_exceeded",
         "Too long.",
-        code::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
     ),
     (
         ProviderKind::Azure,
         400,
         "context_length_exceeded",
         "This model's maximum context length is 8 tokens.",
-        code::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
     ),
     (
         ProviderKind::Anthropic,
         400,
         "invalid_request_error",
         "prompt is too long: 209000 tokens > 200000 maximum",
-        code::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
     ),
     (
         ProviderKind::Anthropic,
         400,
         "invalid_request_error",
         "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
-        code::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
     ),
     (
         ProviderKind::Gemini,
         400,
         "INVALID_ARGUMENT",
         "The input token count (9) exceeds the maximum number of tokens allowed (8).",
-        code::LLM_CONTEXT_TOO_LONG,
+        FailureCode::LlmContextTooLong,
     ),
     (
         ProviderKind::OpenAi,
         400,
         "content_policy_violation",
         "Your request was rejected.",
-        code::LLM_CONTENT_POLICY,
+        FailureCode::LlmContentPolicy,
     ),
     (
         ProviderKind::Azure,
         400,
         "content_filter",
         "The response was filtered due to the prompt.",
-        code::LLM_CONTENT_POLICY,
+        FailureCode::LlmContentPolicy,
     ),
     (
         ProviderKind::Anthropic,
         400,
         "invalid_request_error",
         "Output blocked by content filtering policy",
-        code::LLM_CONTENT_POLICY,
+        FailureCode::LlmContentPolicy,
     ),
     (
         ProviderKind::OpenAi,
         503,
         "server_overloaded",
         "Slow down.",
-        code::LLM_OVERLOADED,
+        FailureCode::LlmOverloaded,
     ),
     (
         ProviderKind::Azure,
         529,
         "",
         "Slow down.",
-        code::LLM_OVERLOADED,
+        FailureCode::LlmOverloaded,
     ),
     (
         ProviderKind::Anthropic,
         529,
         "overloaded_error",
         "Overloaded",
-        code::LLM_OVERLOADED,
+        FailureCode::LlmOverloaded,
     ),
     (
         ProviderKind::Gemini,
         503,
         "UNAVAILABLE",
         "The model is overloaded. Please try again later.",
-        code::LLM_OVERLOADED,
+        FailureCode::LlmOverloaded,
     ),
     (
         ProviderKind::OpenAi,
         401,
         "invalid_api_key",
         "Incorrect key.",
-        code::LLM_UNAUTHORIZED,
+        FailureCode::LlmUnauthorized,
     ),
     (
         ProviderKind::Azure,
         401,
         "",
         "Access denied.",
-        code::LLM_UNAUTHORIZED,
+        FailureCode::LlmUnauthorized,
     ),
     (
         ProviderKind::Anthropic,
         401,
         "authentication_error",
         "invalid x-api-key",
-        code::LLM_UNAUTHORIZED,
+        FailureCode::LlmUnauthorized,
     ),
     (
         ProviderKind::Gemini,
         403,
         "PERMISSION_DENIED",
         "No.",
-        code::LLM_UNAUTHORIZED,
+        FailureCode::LlmUnauthorized,
     ),
     (
         ProviderKind::Gemini,
         404,
         "NOT_FOUND",
         "models/x is not found.",
-        code::LLM_NOT_FOUND,
+        FailureCode::LlmNotFound,
     ),
     (
         ProviderKind::Anthropic,
         404,
         "not_found_error",
         "model: x",
-        code::LLM_NOT_FOUND,
+        FailureCode::LlmNotFound,
     ),
     (
         ProviderKind::Gemini,
         400,
         "INVALID_ARGUMENT",
         "Invalid JSON payload received.",
-        code::LLM_BAD_REQUEST,
+        FailureCode::LlmBadRequest,
     ),
     (
         ProviderKind::Anthropic,
         500,
         "api_error",
         "Internal server error",
-        code::LLM_UNAVAILABLE,
+        FailureCode::LlmUnavailable,
     ),
     (
         ProviderKind::Gemini,
         504,
         "DEADLINE_EXCEEDED",
         "Deadline expired.",
-        code::LLM_UNAVAILABLE,
+        FailureCode::LlmUnavailable,
     ),
 ];
 
 #[tokio::test]
 async fn as_a_status() {
-    for (kind, status, word, message, expected) in CASES.iter().copied() {
+    for (kind, status, word, message, expected) in CASES.iter().cloned() {
         let script = Script::status(status, body(kind, word, message));
         let error = fail(kind, script).await;
         assert_eq!(error.code, expected, "{kind:?} {message}");
         let is_retryable = matches!(
             expected,
-            code::LLM_RATE_LIMITED | code::LLM_OVERLOADED | code::LLM_UNAVAILABLE
+            FailureCode::LlmRateLimited | FailureCode::LlmOverloaded | FailureCode::LlmUnavailable
         );
         assert_eq!(error.is_retryable(), is_retryable, "{message}");
     }
@@ -243,7 +243,7 @@ async fn as_a_status() {
 
 #[tokio::test]
 async fn inside_a_stream() {
-    for (kind, status, word, message, expected) in CASES.iter().copied() {
+    for (kind, status, word, message, expected) in CASES.iter().cloned() {
         let mut body = body(kind, word, message);
         let script = match kind {
             ProviderKind::Anthropic => Script::named([body]),
@@ -277,15 +277,15 @@ async fn a_stop_because_of_the_content_is_the_content_policy() {
     ] {
         let error = fail(kind, script).await;
         assert_eq!(
-            (error.code, error.is_retryable()),
-            (code::LLM_CONTENT_POLICY, false)
+            (error.code.clone(), error.is_retryable()),
+            (FailureCode::LlmContentPolicy, false)
         );
         assert!(error.message.contains(word), "{error}");
     }
     let broken = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "insufficient_system_resource"}]});
     let broken = Script::sse([broken.to_string(), "[DONE]".to_owned()]);
     let error = fail(ProviderKind::OpenAi, broken).await;
-    assert_eq!(error.code, code::LLM_UNAVAILABLE);
+    assert_eq!(error.code, FailureCode::LlmUnavailable);
 }
 
 #[tokio::test]
@@ -302,7 +302,7 @@ async fn geminis_details_say_more_than_its_status() {
         json!([quota("GenerateRequestsPerMinutePerProjectPerModel"), retry]),
     );
     let failed = fail(ProviderKind::Gemini, minute).await;
-    assert_eq!(failed.code, code::LLM_RATE_LIMITED);
+    assert_eq!(failed.code, FailureCode::LlmRateLimited);
     assert_eq!(failed.retry_after, Some(Duration::from_millis(38_500)));
 
     let day = error(
@@ -314,7 +314,7 @@ async fn geminis_details_say_more_than_its_status() {
     );
     assert_eq!(
         fail(ProviderKind::Gemini, day).await.code,
-        code::LLM_QUOTA_EXCEEDED
+        FailureCode::LlmQuotaExceeded
     );
 
     let key = error(
@@ -323,7 +323,7 @@ async fn geminis_details_say_more_than_its_status() {
     );
     assert_eq!(
         fail(ProviderKind::Gemini, key).await.code,
-        code::LLM_UNAUTHORIZED
+        FailureCode::LlmUnauthorized
     );
 
     for nonsense in ["-5s", "soon", "1e300s", "NaNs"] {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use chrono::Utc;
-use everturn_proto::words::failure as code;
+use everturn_proto::words::FailureCode;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -32,20 +32,20 @@ fn body(message: &str, error_code: &str) -> Value {
 #[tokio::test]
 async fn the_status_is_found() {
     for (status, expected, is_retryable) in [
-        (400, code::LLM_BAD_REQUEST, false),
-        (401, code::LLM_UNAUTHORIZED, false),
-        (403, code::LLM_UNAUTHORIZED, false),
-        (404, code::LLM_NOT_FOUND, false),
-        (408, code::LLM_UNAVAILABLE, true),
-        (413, code::LLM_BAD_REQUEST, false),
-        (422, code::LLM_BAD_REQUEST, false),
-        (429, code::LLM_RATE_LIMITED, true),
-        (500, code::LLM_UNAVAILABLE, true),
-        (502, code::LLM_UNAVAILABLE, true),
-        (503, code::LLM_UNAVAILABLE, true),
-        (529, code::LLM_OVERLOADED, true),
-        (402, code::LLM_QUOTA_EXCEEDED, false),
-        (307, code::LLM_BAD_REQUEST, false),
+        (400, FailureCode::LlmBadRequest, false),
+        (401, FailureCode::LlmUnauthorized, false),
+        (403, FailureCode::LlmUnauthorized, false),
+        (404, FailureCode::LlmNotFound, false),
+        (408, FailureCode::LlmUnavailable, true),
+        (413, FailureCode::LlmBadRequest, false),
+        (422, FailureCode::LlmBadRequest, false),
+        (429, FailureCode::LlmRateLimited, true),
+        (500, FailureCode::LlmUnavailable, true),
+        (502, FailureCode::LlmUnavailable, true),
+        (503, FailureCode::LlmUnavailable, true),
+        (529, FailureCode::LlmOverloaded, true),
+        (402, FailureCode::LlmQuotaExceeded, false),
+        (307, FailureCode::LlmBadRequest, false),
     ] {
         for text in [
             body("Why.", "x").to_string(),
@@ -54,8 +54,8 @@ async fn the_status_is_found() {
         ] {
             let error = fail(Script::status(status, text).header("location", "/elsewhere")).await;
             assert_eq!(
-                (error.code, error.is_retryable()),
-                (expected, is_retryable),
+                (error.code.clone(), error.is_retryable()),
+                (expected.clone(), is_retryable),
                 "{status}"
             );
             assert!(error.message.contains('p'), "names the provider");
@@ -151,7 +151,7 @@ async fn a_context_that_is_too_long_is_told_from_other_mistakes() {
         (413, body("Prompt is too long", "")),
     ] {
         let error = fail(Script::status(status, text)).await;
-        assert_eq!(error.code, code::LLM_CONTEXT_TOO_LONG);
+        assert_eq!(error.code, FailureCode::LlmContextTooLong);
         assert!(error.message.contains("context_window"));
     }
     let long = fail(Script::status(400, body(&"é".repeat(2000), "x"))).await;
@@ -180,8 +180,8 @@ async fn a_stream_without_done_was_cut() {
     ] {
         let error = fail(script).await;
         assert_eq!(
-            (error.code, error.is_retryable()),
-            (code::LLM_STREAM_CUT, true),
+            (error.code.clone(), error.is_retryable()),
+            (FailureCode::LlmStreamCut, true),
             "{}",
             error.message
         );
@@ -192,31 +192,37 @@ async fn a_stream_without_done_was_cut() {
 async fn the_first_error_inside_a_stream_is_the_error() {
     let error = |kind: &str, error_code: Value| json!({"error": {"message": "Why.", "type": kind, "code": error_code}});
     for (first, expected) in [
-        (error("server_error", Value::Null), code::LLM_UNAVAILABLE),
+        (
+            error("server_error", Value::Null),
+            FailureCode::LlmUnavailable,
+        ),
         (
             error("rate_limit_error", "rate_limit_exceeded".into()),
-            code::LLM_RATE_LIMITED,
+            FailureCode::LlmRateLimited,
         ),
         (
             error("tokens", "rate_limit_exceeded".into()),
-            code::LLM_RATE_LIMITED,
+            FailureCode::LlmRateLimited,
         ),
         (
             error("invalid_request_error", "context_length_exceeded".into()),
-            code::LLM_CONTEXT_TOO_LONG,
+            FailureCode::LlmContextTooLong,
         ),
         (
             error("invalid_request_error", Value::Null),
-            code::LLM_BAD_REQUEST,
+            FailureCode::LlmBadRequest,
         ),
         (
             error("invalid_request_error", "invalid_api_key".into()),
-            code::LLM_UNAUTHORIZED,
+            FailureCode::LlmUnauthorized,
         ),
-        (error("", json!(429)), code::LLM_RATE_LIMITED),
-        (error("", "502".into()), code::LLM_UNAVAILABLE),
-        (error("", "model_not_found".into()), code::LLM_NOT_FOUND),
-        (json!({"error": "just words"}), code::LLM_UNAVAILABLE),
+        (error("", json!(429)), FailureCode::LlmRateLimited),
+        (error("", "502".into()), FailureCode::LlmUnavailable),
+        (
+            error("", "model_not_found".into()),
+            FailureCode::LlmNotFound,
+        ),
+        (json!({"error": "just words"}), FailureCode::LlmUnavailable),
     ] {
         let second = error("invalid_request_error", "invalid_api_key".into()).to_string();
         let events = [hello(), first.to_string(), second, "[DONE]".to_owned()];
@@ -234,8 +240,8 @@ async fn an_account_without_quota_is_not_asked_again() {
         ] {
             let error = fail(script).await;
             assert_eq!(
-                (error.code, error.is_retryable()),
-                (code::LLM_QUOTA_EXCEEDED, false)
+                (error.code.clone(), error.is_retryable()),
+                (FailureCode::LlmQuotaExceeded, false)
             );
             assert!(
                 error.message.contains("exceeded your current quota"),
@@ -248,7 +254,7 @@ async fn an_account_without_quota_is_not_asked_again() {
 #[tokio::test]
 async fn a_stream_with_an_event_that_is_no_json_was_cut() {
     let error = fail(Script::sse([hello(), "{nonsense}".into()])).await;
-    assert_eq!(error.code, code::LLM_STREAM_CUT);
+    assert_eq!(error.code, FailureCode::LlmStreamCut);
 }
 
 #[tokio::test]
@@ -262,7 +268,7 @@ async fn silence_is_unavailable() {
         let (kind, read) = (ProviderKind::OpenAi, Duration::from_millis(300));
         let client = client_that_waits(kind, server.base_url(), read);
         let (_, reply) = hear(&client, request(vec![user("Hello")])).await;
-        assert_eq!(reply.unwrap_err().code, code::LLM_UNAVAILABLE);
+        assert_eq!(reply.unwrap_err().code, FailureCode::LlmUnavailable);
     }
 }
 
@@ -282,7 +288,7 @@ async fn nobody_there_is_unavailable() {
         .await
         .1
         .unwrap_err();
-        assert_eq!(error.code, code::LLM_UNAVAILABLE, "{}", error.message);
+        assert_eq!(error.code, FailureCode::LlmUnavailable, "{}", error.message);
     }
 }
 
@@ -302,7 +308,7 @@ async fn a_connection_closed_without_an_answer_is_unavailable() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.code, code::LLM_UNAVAILABLE, "{}", error.message);
+    assert_eq!(error.code, FailureCode::LlmUnavailable, "{}", error.message);
     let connections = connections.load(Ordering::SeqCst);
     assert_eq!(connections, 1, "no retries below either");
 }
@@ -316,7 +322,7 @@ async fn an_unknown_provider_is_not_found() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.code, code::LLM_NOT_FOUND);
+    assert_eq!(error.code, FailureCode::LlmNotFound);
     assert!(error.message.contains("[providers.q]"));
     assert!(server.seen().is_empty());
 }

@@ -5,7 +5,7 @@
 
 use everturn_proto::{
     limits,
-    words::{MessageRole, failure as code},
+    words::{FailureCode, MessageRole},
 };
 use serde_json::{Value, json};
 
@@ -206,14 +206,14 @@ async fn an_end_without_a_reason_was_cut() {
         vec![frame(&[function("weather", json!({}))])],
     ] {
         let error = fail(frames).await;
-        assert_eq!(error.code, code::LLM_STREAM_CUT);
+        assert_eq!(error.code, FailureCode::LlmStreamCut);
     }
     let half = Script::sse([frame(&[text("Half")])]).then("data: {\"candid");
     let (_, (_, reply)) = ask(ProviderKind::Gemini, half).await;
-    assert_eq!(reply.unwrap_err().code, code::LLM_STREAM_CUT);
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmStreamCut);
     let broken = Script::sse([frame(&[text("Half")])]).then_abort();
     let (_, (_, reply)) = ask(ProviderKind::Gemini, broken).await;
-    assert_eq!(reply.unwrap_err().code, code::LLM_STREAM_CUT);
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmStreamCut);
 }
 
 #[tokio::test]
@@ -222,13 +222,13 @@ async fn a_refused_prompt_and_a_stopped_reply_are_the_content_policy() {
         json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {}});
     let error = fail([blocked]).await;
     assert_eq!(
-        (error.code, error.is_retryable()),
-        (code::LLM_CONTENT_POLICY, false)
+        (error.code.clone(), error.is_retryable()),
+        (FailureCode::LlmContentPolicy, false)
     );
     assert!(error.message.contains("PROHIBITED_CONTENT"), "{error}");
     for reason in ["SAFETY", "RECITATION", "BLOCKLIST", "SPII"] {
         let error = fail([frame(&[text("Half")]), end(reason)]).await;
-        assert_eq!(error.code, code::LLM_CONTENT_POLICY);
+        assert_eq!(error.code, FailureCode::LlmContentPolicy);
         assert!(error.message.contains(reason), "{error}");
     }
 }
@@ -238,8 +238,8 @@ async fn a_call_that_gemini_could_not_write_is_an_invalid_reply() {
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"] {
         let error = fail([end(reason)]).await;
         assert_eq!(
-            (error.code, error.is_retryable()),
-            (code::LLM_INVALID_RESPONSE, true)
+            (error.code.clone(), error.is_retryable()),
+            (FailureCode::LlmInvalidResponse, true)
         );
         assert!(error.message.contains(reason), "{error}");
     }
@@ -276,10 +276,10 @@ async fn a_frame_without_candidates_ends_nothing() {
 #[tokio::test]
 async fn an_error_inside_the_stream_is_the_error() {
     for (status, word, expected) in [
-        (503, "UNAVAILABLE", code::LLM_UNAVAILABLE),
-        (500, "INTERNAL", code::LLM_UNAVAILABLE),
-        (429, "RESOURCE_EXHAUSTED", code::LLM_RATE_LIMITED),
-        (400, "INVALID_ARGUMENT", code::LLM_BAD_REQUEST),
+        (503, "UNAVAILABLE", FailureCode::LlmUnavailable),
+        (500, "INTERNAL", FailureCode::LlmUnavailable),
+        (429, "RESOURCE_EXHAUSTED", FailureCode::LlmRateLimited),
+        (400, "INVALID_ARGUMENT", FailureCode::LlmBadRequest),
     ] {
         let error = json!({"error": {"code": status, "message": "Why.", "status": word}});
         let error = fail([frame(&[text("Half")]), error, end("STOP")]).await;
@@ -292,12 +292,12 @@ async fn too_much_ends_the_call() {
     let call = function("weather", json!({}));
     let frames = vec![frame(&[call]); limits::MAX_TOOL_CALLS + 1];
     let error = fail(frames.into_iter().chain([end("STOP")])).await;
-    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(error.code, FailureCode::LlmInvalidResponse);
     let long = function(
         "weather",
         json!({"x": "y".repeat(limits::MAX_TEXT_BYTES / 2)}),
     );
     let frames = vec![frame(&[long]); 3];
     let error = fail(frames.into_iter().chain([end("STOP")])).await;
-    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(error.code, FailureCode::LlmInvalidResponse);
 }

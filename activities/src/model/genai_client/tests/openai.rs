@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     limits,
-    words::{MessageRole, failure as code},
+    words::{FailureCode, MessageRole},
 };
 use everturn_store::ContextMessage;
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ async fn calls_without_index_are_an_error_and_not_silence() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(error.code, FailureCode::LlmInvalidResponse);
     assert!(error.is_retryable());
 }
 
@@ -296,7 +296,7 @@ async fn calls_that_share_an_id_keep_their_own_arguments() {
 async fn too_much_text_ends_the_call() {
     let piece = delta(&json!({"content": "x".repeat(100_000)}));
     let (deltas, reply) = listen(vec![piece; limits::MAX_TEXT_BYTES / 100_000 + 2]).await;
-    assert_eq!(reply.unwrap_err().code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmInvalidResponse);
     assert!(deltas.iter().map(|(_, text)| text.len()).sum::<usize>() <= limits::MAX_TEXT_BYTES);
 }
 
@@ -317,7 +317,7 @@ async fn too_many_calls_are_an_error() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(error.code, FailureCode::LlmInvalidResponse);
 }
 
 #[tokio::test]

@@ -161,7 +161,7 @@ impl Server {
         server
     }
 
-    /// Without the `/` at its end, as people write it. genai needs one there.
+    /// The URL of the server without a `/` at its end, as people write it. genai needs one there.
     pub(in crate::model) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }

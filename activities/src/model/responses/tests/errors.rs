@@ -1,6 +1,6 @@
 //! What can go wrong with a call.
 
-use everturn_proto::words::failure as code;
+use everturn_proto::words::FailureCode;
 
 use super::*;
 
@@ -23,12 +23,12 @@ fn failed(error: &Value) -> Script {
 async fn the_status_is_found() {
     let body = json!({"error": {"message": format!("No, {KEY}."), "code": "x"}});
     for (status, expected) in [
-        (400, code::LLM_BAD_REQUEST),
-        (401, code::LLM_UNAUTHORIZED),
-        (404, code::LLM_NOT_FOUND),
-        (429, code::LLM_RATE_LIMITED),
-        (503, code::LLM_UNAVAILABLE),
-        (307, code::LLM_BAD_REQUEST),
+        (400, FailureCode::LlmBadRequest),
+        (401, FailureCode::LlmUnauthorized),
+        (404, FailureCode::LlmNotFound),
+        (429, FailureCode::LlmRateLimited),
+        (503, FailureCode::LlmUnavailable),
+        (307, FailureCode::LlmBadRequest),
     ] {
         for background in [true, false] {
             let script = Script::status(status, &body).header("location", "/elsewhere");
@@ -43,13 +43,13 @@ async fn the_status_is_found() {
 #[tokio::test]
 async fn a_response_says_why_it_failed() {
     for (error, expected) in [
-        ("server_error", code::LLM_UNAVAILABLE),
-        ("rate_limit_exceeded", code::LLM_RATE_LIMITED),
-        ("insufficient_quota", code::LLM_QUOTA_EXCEEDED),
-        ("context_length_exceeded", code::LLM_CONTEXT_TOO_LONG),
-        ("invalid_prompt", code::LLM_BAD_REQUEST),
-        ("content_filter", code::LLM_CONTENT_POLICY),
-        ("server_overloaded", code::LLM_OVERLOADED),
+        ("server_error", FailureCode::LlmUnavailable),
+        ("rate_limit_exceeded", FailureCode::LlmRateLimited),
+        ("insufficient_quota", FailureCode::LlmQuotaExceeded),
+        ("context_length_exceeded", FailureCode::LlmContextTooLong),
+        ("invalid_prompt", FailureCode::LlmBadRequest),
+        ("content_filter", FailureCode::LlmContentPolicy),
+        ("server_overloaded", FailureCode::LlmOverloaded),
     ] {
         let error = json!({"code": error, "message": format!("Why, {KEY}.")});
         let mut event = error.clone();
@@ -74,7 +74,7 @@ async fn a_plain_stream_that_is_cut_is_lost() {
         begun().then("data: {\"type\":\n\n"),
         begun().then("data: <html>\n\n"),
     ] {
-        assert_eq!(fail(false, script).await.code, code::LLM_STREAM_CUT);
+        assert_eq!(fail(false, script).await.code, FailureCode::LlmStreamCut);
     }
 }
 
@@ -82,7 +82,7 @@ async fn a_plain_stream_that_is_cut_is_lost() {
 async fn a_response_that_vanishes_while_it_is_read_is_a_cut_stream() {
     let begun = Script::named([created(), delta("one ")]);
     let asked = ask(true, [begun, Script::status(404, "{}")]).await;
-    assert_eq!(asked.reply.unwrap_err().code, code::LLM_STREAM_CUT);
+    assert_eq!(asked.reply.unwrap_err().code, FailureCode::LlmStreamCut);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_provider_that_stays_away_is_left_to_a_later_attempt() {
     let begun = Script::named([created(), delta("one ")]);
     let asked = ask(true, [begun, busy(), busy(), busy(), busy()]).await;
     let error = asked.reply.unwrap_err();
-    assert_eq!(error.code, code::LLM_UNAVAILABLE);
+    assert_eq!(error.code, FailureCode::LlmUnavailable);
     assert!(error.is_retryable());
     assert_eq!(asked.seen.len(), 5);
 }

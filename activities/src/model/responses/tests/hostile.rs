@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
-    words::failure,
+    words::FailureCode,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,7 @@ proptest! {
         for event in events {
             match hearing.hear(event) {
                 Ok(response) => ended.extend(response),
-                Err(error) => prop_assert!(failure::ALL.contains(&error.code)),
+                Err(error) => prop_assert!(FailureCode::ALL.contains(&error.code)),
             }
         }
         for response in ended {
@@ -108,7 +108,7 @@ proptest! {
                     prop_assert!(reply.text.len() <= MAX_TEXT_BYTES && reply.tool_calls.len() <= MAX_TOOL_CALLS);
                     let _ = hearing.finish(&reply);
                 }
-                Err(error) => prop_assert!(failure::ALL.contains(&error.code)),
+                Err(error) => prop_assert!(FailureCode::ALL.contains(&error.code)),
             }
             let _ = matches!(State::of(response), State::Running);
         }

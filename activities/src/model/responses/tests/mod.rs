@@ -7,6 +7,7 @@ mod hostile;
 mod replies;
 mod wire;
 
+use everturn_proto::words::FailureCode;
 use serde_json::{Value, json};
 
 use super::*;
@@ -38,7 +39,7 @@ impl ReplyListener for Recorder {
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
         self.heard.push(Heard::Accepted(response_id.to_owned()));
         if self.refuses {
-            return Err(ModelError::new("llm_unavailable", "not noted"));
+            return Err(ModelError::new(FailureCode::LlmUnavailable, "not noted"));
         }
         Ok(())
     }

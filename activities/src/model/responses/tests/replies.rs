@@ -1,6 +1,6 @@
 //! What is sent, and what becomes of a reply.
 
-use everturn_proto::limits;
+use everturn_proto::{limits, words::FailureCode};
 
 use super::*;
 use crate::model::genai_client::tests::context;
@@ -192,7 +192,7 @@ async fn a_reply_at_the_limit_of_tokens_is_cut() {
     let reply = ask(true, [Script::named([created(), filtered])])
         .await
         .reply;
-    assert_eq!(reply.unwrap_err().code, "llm_content_policy");
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmContentPolicy);
 }
 
 #[tokio::test]
@@ -218,11 +218,17 @@ async fn what_has_no_end_is_stopped() {
         [Script::named([created(), delta(&long), delta(&long)])],
     )
     .await;
-    assert_eq!(error.reply.unwrap_err().code, "llm_invalid_response");
+    assert_eq!(
+        error.reply.unwrap_err().code,
+        FailureCode::LlmInvalidResponse
+    );
     let calls = vec![
         json!({"type": "function_call", "name": "x", "arguments": "{}"});
         limits::MAX_TOOL_CALLS + 1
     ];
     let error = ask(true, [Script::named([completed(&calls)])]).await;
-    assert_eq!(error.reply.unwrap_err().code, "llm_invalid_response");
+    assert_eq!(
+        error.reply.unwrap_err().code,
+        FailureCode::LlmInvalidResponse
+    );
 }

@@ -3,6 +3,7 @@
 use everturn_proto::{
     Json,
     turn::{AgentDefinition, AgentOutput},
+    words::FailureCode,
 };
 
 use super::*;
@@ -151,6 +152,6 @@ async fn calls_over_the_limits_wait() {
     drop(admission);
     assert!(is_open().await);
     let error = client.complete(hello(), &mut Recorder::default()).await;
-    assert_eq!(error.unwrap_err().code, "llm_rate_limited");
+    assert_eq!(error.unwrap_err().code, FailureCode::LlmRateLimited);
     assert!(!is_open().await, "the provider has said how long to wait");
 }

@@ -40,18 +40,18 @@ pub enum TokenSource {
 /// How a client proves who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
-    /// In the header `Authorization` (`client_secret_basic`).
+    /// The secret is in the header `Authorization` (`client_secret_basic`).
     Basic,
-    /// In the body (`client_secret_post`).
+    /// The secret is in the body (`client_secret_post`).
     Post,
 }
 
 /// Where a secret is. It stays out of logs.
 #[derive(Clone)]
 pub enum SecretSource {
-    /// Here.
+    /// It is this text.
     Value(String),
-    /// In a file, which is read for each token.
+    /// It is in a file, which is read for each token.
     File(SecretFile),
 }
 

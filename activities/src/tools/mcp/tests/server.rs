@@ -27,9 +27,9 @@ pub(super) enum Refusal {
     NotFound,
     /// 400, with an error that has no id: `server-everything`.
     WithoutId,
-    /// The same, with `null` as the id: the examples of the TypeScript SDK.
+    /// 400, with an error that has `null` as its id: the examples of the TypeScript SDK.
     NullId,
-    /// The same, with a word as the id: the Python SDK.
+    /// 400, with an error that has a word as its id: the Python SDK.
     StrangeId,
     /// 400, with an error that has the request's id.
     WithId,

@@ -36,7 +36,6 @@ const EXPORTED_AT_ONCE: u32 = 500;
 /// Bytes of an action and of an actor that can be asked for.
 const MAX_WORD_BYTES: usize = 255;
 
-/// JSON lines.
 const JSON_LINES: &str = "application/x-ndjson";
 
 #[derive(Deserialize, IntoParams)]
@@ -71,7 +70,7 @@ pub(in crate::http::routes) struct AuditParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditPage)]
 pub(in crate::http::routes) struct AuditPageBody {
-    /// In their order, the oldest first.
+    /// The entries in their order, the oldest first.
     entries: Vec<AuditEntryBody>,
     /// `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
     #[schema(required = true)]

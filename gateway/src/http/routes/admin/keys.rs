@@ -56,7 +56,7 @@ pub(in crate::http::routes) struct KeyBody {
     expires_at: Option<String>,
     #[schema(required = true, format = DateTime)]
     revoked_at: Option<String>,
-    /// To a minute or so.
+    /// When the key was last used, exact to about a minute.
     #[schema(required = true, format = DateTime)]
     last_used_at: Option<String>,
 }
@@ -104,7 +104,7 @@ pub(in crate::http::routes) struct KeysParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = KeyPage)]
 pub(in crate::http::routes) struct KeyPageBody {
-    /// By id.
+    /// The keys, ordered by id.
     keys: Vec<KeyBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
@@ -150,7 +150,7 @@ pub(in crate::http::routes) async fn list(
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewKey)]
 pub(in crate::http::routes) struct NewKeyBody {
-    /// Left out: the caller's own. Another one needs the scope `admin:all`.
+    /// The tenant. When it is left out, it is the caller's own. Another one needs the scope `admin:all`.
     #[schema(value_type = Option<Id>)]
     tenant: Option<String>,
     /// Only this owner's conversations. Left out: as the caller's own.

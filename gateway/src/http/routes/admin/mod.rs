@@ -1,5 +1,5 @@
-//! What admins do: they read the audit trail, look after keys, and see tenants and what these took. An admin is one of their own
-//! tenant, unless their scope is `admin:all`.
+//! What admins do: they read the audit trail, look after keys, and see tenants and what these took. An admin is one of
+//! their own tenant, unless their scope is `admin:all`.
 
 pub(super) mod audit;
 pub(super) mod keys;

@@ -50,7 +50,7 @@ pub(in crate::http::routes) struct TenantsParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantPage)]
 pub(in crate::http::routes) struct TenantPageBody {
-    /// By id.
+    /// The tenants, ordered by id.
     tenants: Vec<TenantBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]

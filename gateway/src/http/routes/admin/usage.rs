@@ -55,7 +55,7 @@ pub(in crate::http::routes) struct TenantUsageDayBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsagePage)]
 pub(in crate::http::routes) struct TenantUsagePageBody {
-    /// By tenant, day and model.
+    /// The rows, ordered by tenant, day and model.
     usage: Vec<TenantUsageDayBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]

@@ -1,5 +1,5 @@
-//! An authorization server, and an MCP server that wants its tokens, both in the test's process. Each can be made to say what an
-//! attacker would say.
+//! An authorization server, and an MCP server that wants its tokens, both in the test's process. Each can be made to
+//! say what an attacker would say.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,5 @@
-//! Servers that want a token of OAuth: what an agent's tools get, when tokens end and are taken back, and what an attacker gets.
+//! Servers that want a token of OAuth: what an agent's tools get, when tokens end and are taken back, and what an
+//! attacker gets.
 
 pub(crate) mod authority;
 mod hostile;

@@ -1,162 +1,22 @@
-//! Where the time of a turn went: its LLM calls, its tools and its sub-agents as rows on one time axis, from the items that a
-//! client has of it. Times are in milliseconds since 1970. The rules are those of `clients/transcripts/README.md`.
+//! The rows of an agent execution: its LLM calls, its tool calls and its notes, and the rows of its sub-agents under the
+//! calls that started them.
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
-use super::items::{CallState, End, EndKind, Item, ItemKind, ToolCall};
-
-/// A turn, or what is known of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TurnRows {
-    /// The message id.
-    pub id: String,
-    /// The number of its first event that is known.
-    pub sequence_number: u64,
-    /// What the user said; `None` when it came before the events that are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
-    /// When it began.
-    pub started: i64,
-    /// When it ended; `None` while it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<i64>,
-    /// The item that ended it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<Item>,
-    /// What took time, in order.
-    pub rows: Vec<Row>,
-}
-
-impl TurnRows {
-    /// How it ended.
-    pub fn how_ended(&self) -> Option<&End> {
-        match &self.end.as_ref()?.kind {
-            ItemKind::End(end) => Some(end),
-            _ => None,
-        }
-    }
-}
-
-/// One thing that took time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Row {
-    /// What it is.
-    pub kind: RowKind,
-    /// 0 is the turn's own agent, 1 a sub-agent of it, and so on.
-    pub depth: usize,
-    /// The tool, or the type of a note's event; empty for an LLM call.
-    pub name: String,
-    /// The agent that the tool call started.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// The LLM call of its agent execution, from 0: this one, or the one that asked for the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<u64>,
-    /// Of a sub-agent: its agent execution.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_execution_id: Option<String>,
-    /// Of a tool call: the tool execution.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_id: Option<String>,
-    /// The item that it is, or that an LLM call ended with; `None` for an LLM call that has not ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub item: Option<String>,
-    /// When it was asked for.
-    pub started: i64,
-    /// When it began to run; `None` when it has not, as far as is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ran_from: Option<i64>,
-    /// When it ended; `None` while it runs, and when nobody said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<i64>,
-    /// How it stands. An LLM call that has answered is `done`, as is a note.
-    pub state: CallState,
-    /// What it waited for before it ran, or waits for now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waits_for: Option<WaitsFor>,
-}
-
-/// The kinds of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowKind {
-    /// A call of a model.
-    LlmCall,
-    /// A tool call.
-    Tool,
-    /// Something that happened, and took no time.
-    Note,
-}
-
-/// What a tool call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitsFor {
-    /// A person who allows it.
-    Approval,
-    /// The client that is to run it.
-    Client,
-    /// A worker that is free.
-    Worker,
-}
-
-/// The turns of these items, in order. `running` is the one that runs.
-pub fn turn_rows(items: &[Item], running: Option<&str>) -> Vec<TurnRows> {
-    let mut ids: Vec<&str> = Vec::new();
-    let mut by_turn: HashMap<&str, Vec<&Item>> = HashMap::new();
-    for item in items {
-        let Some(turn) = item.turn.as_deref() else {
-            continue;
-        };
-        let of_turn = by_turn.entry(turn).or_insert_with(|| {
-            ids.push(turn);
-            Vec::new()
-        });
-        of_turn.push(item);
-    }
-    let turn = |id: &&str| {
-        let items = by_turn.get(id)?;
-        Some(turn(id, items, running == Some(*id)))
-    };
-    ids.iter().filter_map(turn).collect()
-}
-
-fn turn(id: &str, items: &[&Item], is_running: bool) -> TurnRows {
-    let said = items.iter().find_map(|item| match &item.kind {
-        ItemKind::UserMessage { content, .. } => Some(content.clone()),
-        _ => None,
-    });
-    let of_turn = |item: &&&Item| item.agent_execution_id.is_none();
-    let is_end = |item: &&&Item| matches!(item.kind, ItemKind::End(_));
-    let end = items.iter().filter(of_turn).find(is_end);
-    let started = items.first().map_or(0, |item| item.timestamp);
-    let mut agents = Agents::of(items);
-    let mut rows = Vec::new();
-    agents.rows(None, is_running, 0, started, &mut rows);
-    TurnRows {
-        id: id.to_owned(),
-        sequence_number: items.first().map_or(0, |item| item.sequence_number),
-        said,
-        started,
-        ended: match &end {
-            Some(item) => Some(item.timestamp),
-            None if is_running => None,
-            None => items.last().map(|item| item.timestamp),
-        },
-        end: end.map(|item| (*item).clone()),
-        rows,
-    }
-}
+use super::{Row, RowKind, WaitsFor};
+use crate::{
+    state::{
+        calls::{CallState, SubAgentState, ToolCall},
+        items::{End, Item, ItemKind},
+    },
+    words::NoteEvent,
+};
 
 /// The items of each agent execution; `None` is the turn's own.
-struct Agents<'a>(HashMap<Option<&'a str>, Vec<&'a Item>>);
+pub(super) struct Agents<'a>(HashMap<Option<&'a str>, Vec<&'a Item>>);
 
 impl<'a> Agents<'a> {
-    fn of(items: &[&'a Item]) -> Self {
+    pub(super) fn of(items: &[&'a Item]) -> Self {
         let mut agents: HashMap<_, Vec<_>> = HashMap::new();
         for item in items {
             let agent = item.agent_execution_id.as_deref();
@@ -166,7 +26,7 @@ impl<'a> Agents<'a> {
     }
 
     /// Adds the rows of an agent execution, and those of its sub-agents under the calls that started them.
-    fn rows(
+    pub(super) fn rows(
         &mut self,
         agent: Option<&'a str>,
         is_running: bool,
@@ -192,11 +52,11 @@ impl<'a> Agents<'a> {
                     rows.push(row);
                     if let Some(sub_agent) = &call.sub_agent {
                         let id = Some(sub_agent.agent_execution_id.as_str());
-                        let runs = is_running && sub_agent.state == "running";
+                        let runs = is_running && sub_agent.state == SubAgentState::Running;
                         self.rows(id, runs, depth + 1, item.timestamp, rows);
                     }
                 }
-                ItemKind::Note { event, .. } => rows.push(note(item, event, depth)),
+                ItemKind::Note { event, .. } => rows.push(note(item, event.as_str(), depth)),
                 _ => {}
             }
         }
@@ -220,7 +80,10 @@ impl LlmCalls<'_> {
     fn ended_with(&mut self, item: &Item) -> Option<Row> {
         let step = match &item.kind {
             // A summary is a step of its own.
-            ItemKind::Note { event, data } if event == "context_compacted" => {
+            ItemKind::Note {
+                event: NoteEvent::ContextCompacted,
+                data,
+            } => {
                 let has_summary = data.get("summary").is_some_and(|summary| summary != "");
                 data.get("step")?.as_u64().filter(|_| has_summary)?
             }
@@ -247,10 +110,8 @@ impl LlmCalls<'_> {
 
     /// The LLM call that an agent execution failed with: the codes of its errors say that a model was called.
     fn failed_with(&self, item: &Item, end: &End) -> Option<Row> {
-        let code = end.code.as_deref().unwrap_or_default();
-        let has_failed = end.outcome == EndKind::Error && code.starts_with("llm_");
         let has_passed = item.timestamp > self.free_from;
-        (has_failed && has_passed).then(|| Row {
+        (end.is_llm_error() && has_passed).then(|| Row {
             ended: Some(item.timestamp),
             state: CallState::Failed,
             ..self.open(Some(item))
@@ -308,13 +169,9 @@ fn tool(item: &Item, call: &ToolCall, depth: usize) -> Row {
     let ended = call.result.as_ref().map(|result| result.result_timestamp);
     let ran = call.result.as_ref().and_then(|result| result.duration_ms);
     let ran = ran.and_then(|ran| i64::try_from(ran).ok());
-    let is_asking = call
-        .approval
-        .as_ref()
-        .is_some_and(|it| it.state == "pending");
     let ran_from = match ended.zip(ran) {
         Some((ended, ran)) => Some(ended.saturating_sub(ran).max(item.timestamp)),
-        None if is_asking || call.client_tool.is_some() => None,
+        None if call.has_pending_approval() || call.client_tool.is_some() => None,
         None => Some(item.timestamp),
     };
     let has_waited = ran_from.is_none_or(|from| from > item.timestamp);
