@@ -59,23 +59,22 @@ struct AuditTargetBody {
 
 impl From<AuditEntry> for AuditEntryBody {
     fn from(entry: AuditEntry) -> Self {
-        let some = |text: String| Some(text).filter(|text| !text.is_empty());
         Self {
             id: entry.id,
             at: time(entry.at),
             tenant: entry.tenant_id,
             actor: AuditActorBody {
                 kind: entry.actor_kind.into(),
-                id: some(entry.actor_id),
+                id: entry.actor_id,
             },
             action: entry.action.into(),
             target: AuditTargetBody {
                 kind: entry.target_kind.into(),
-                id: some(entry.target_id),
+                id: Some(entry.target_id).filter(|id| !id.is_empty()),
             },
             outcome: entry.outcome.into(),
-            address: some(entry.address),
-            request_id: some(entry.request_id),
+            address: entry.address,
+            request_id: entry.request_id,
             details: entry.details.0,
         }
     }

@@ -118,7 +118,7 @@ impl World {
             epoch: None,
         };
         let claim = self.store.claim_step(&step, Some(&lease.worker)).await;
-        assert!(matches!(claim.unwrap(), StepClaim::Call { .. }));
+        assert!(matches!(claim.unwrap(), StepClaim::Call(_)));
         (lease, conversation)
     }
 

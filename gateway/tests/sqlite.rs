@@ -9,8 +9,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, FinishReason},
 };
 use everturn_store::{
-    BeginTurn, BlobFiles, BlobRules, OnUnknownAgent, StepClaim, StepKey, TurnStart, TurnStore,
-    sqlite::SqliteStore,
+    BeginTurn, BlobFiles, BlobRules, ClaimedCall, OnUnknownAgent, StepClaim, StepKey, TurnStart,
+    TurnStore, sqlite::SqliteStore,
 };
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
 use serde_json::{Value, json};
@@ -102,9 +102,9 @@ impl Stack {
             step: 0,
             epoch: begun.epoch,
         };
-        let StepClaim::Call {
+        let StepClaim::Call(ClaimedCall {
             log_id, generation, ..
-        } = self.store.claim_step(&step, None).await.unwrap()
+        }) = self.store.claim_step(&step, None).await.unwrap()
         else {
             panic!("paid before")
         };

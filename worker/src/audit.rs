@@ -46,7 +46,7 @@ fn entry(
         tenant_id,
         actor: AuditActor {
             kind,
-            id: id.to_owned(),
+            id: Some(id.to_owned()),
         },
         action,
         target: AuditTarget {
@@ -54,8 +54,8 @@ fn entry(
             id: target.1.to_owned(),
         },
         outcome: AuditOutcome::Done,
-        address: String::new(),
-        request_id: String::new(),
+        address: None,
+        request_id: None,
         details,
         keep_days,
     }

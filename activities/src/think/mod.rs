@@ -41,7 +41,9 @@ use everturn_proto::{
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
     words::FailureCode,
 };
-use everturn_store::{BackgroundResponse, ChainPlace, ModelContext, StepClaim, StepKey};
+use everturn_store::{
+    BackgroundResponse, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
+};
 use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -79,36 +81,30 @@ pub(crate) async fn think(
         epoch: request.epoch,
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
-    let claimed = claim(activities, attempt, &step).await?;
-    let (log_id, tenant_id, generation, calls, has_budget, background, chain) = match claimed {
+    let claimed = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
-        StepClaim::Call {
-            log_id,
-            tenant_id,
-            generation,
-            calls,
-            is_ahead: _,
-            has_budget,
-            background,
-            chain,
-        } => (
-            log_id, tenant_id, generation, calls, has_budget, background, chain,
-        ),
+        StepClaim::Call(claimed) => claimed,
     };
     let call = ModelCall {
         activities,
         attempt,
         step: &step,
         agent_hash: &request.agent_hash,
-        log_id: &log_id,
-        tenant_id: &tenant_id,
-        generation,
-        has_budget,
+        log_id: &claimed.log_id,
+        tenant_id: &claimed.tenant_id,
+        generation: claimed.generation,
+        has_budget: claimed.has_budget,
         at_step_limit: request.at_step_limit,
     };
     if request.before_turn {
         return call.plan_hooks().await;
     }
+    let ClaimedCall {
+        calls,
+        background,
+        chain,
+        ..
+    } = claimed;
     call.make(request.may_compact, calls, background, chain)
         .await
 }
@@ -124,8 +120,8 @@ async fn claim(
         .insist(|| activities.turns.claim_step(step, worker))
         .await?;
     match claim {
-        StepClaim::Call { is_ahead: true, .. } => Err(fail::store_behind()),
-        StepClaim::Call { calls, .. } if calls > fail::STEP_CALLS => Err(fail::called_too_often()),
+        StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),
+        StepClaim::Call(call) if call.calls > fail::STEP_CALLS => Err(fail::called_too_often()),
         claim => Ok(claim),
     }
 }

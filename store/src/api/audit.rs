@@ -43,10 +43,10 @@ pub struct NewAuditEntry {
     pub target: AuditTarget,
     /// What became of it.
     pub outcome: AuditOutcome,
-    /// The address that the request came from; empty without one.
-    pub address: String,
-    /// The id of the request; empty without one.
-    pub request_id: String,
+    /// The address that the request came from, if it is known.
+    pub address: Option<String>,
+    /// The id of the request, if there was one.
+    pub request_id: Option<String>,
     /// The details, without secrets and without texts of conversations. What is larger than
     /// [`NewAuditEntry::MAX_DETAIL_BYTES`] is left out.
     pub details: Map<String, Value>,
@@ -66,8 +66,8 @@ impl NewAuditEntry {
 pub struct AuditActor {
     /// How they proved who they are.
     pub kind: AuditActorKind,
-    /// The id of the key or session, the subject of the token, the user of the command; empty when nobody is known.
-    pub id: String,
+    /// The id of the key or session, the subject of the token, the user of the command; `None` when nobody is known.
+    pub id: Option<String>,
 }
 
 /// What something was done to.
@@ -126,7 +126,7 @@ pub struct AuditEntry {
     #[sqlx(try_from = "String")]
     pub actor_kind: AuditActorKind,
     /// Who did it.
-    pub actor_id: String,
+    pub actor_id: Option<String>,
     /// What was done.
     #[sqlx(try_from = "String")]
     pub action: AuditAction,
@@ -138,10 +138,10 @@ pub struct AuditEntry {
     /// What became of it.
     #[sqlx(try_from = "String")]
     pub outcome: AuditOutcome,
-    /// Where the request came from; empty without one.
-    pub address: String,
-    /// The id of the request; empty without one.
-    pub request_id: String,
+    /// The address that the request came from, if it is known.
+    pub address: Option<String>,
+    /// The id of the request, if there was one.
+    pub request_id: Option<String>,
     /// The details.
     #[sqlx(try_from = "String")]
     pub details: AuditDetails,

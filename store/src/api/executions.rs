@@ -72,8 +72,8 @@ pub struct Checkpoint {
     /// The step, from 0.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// The tool execution that began; empty for a checkpoint of a model's reply.
-    pub execution_id: String,
+    /// The tool execution that began; `None` for a checkpoint of a model's reply.
+    pub execution_id: Option<String>,
     /// Which try stored it: of the agent execution's LLM calls, or of the tool. 0 where no model was called.
     #[sqlx(try_from = "i64")]
     pub generation: u32,
@@ -130,8 +130,8 @@ pub struct StepUsage {
     /// Which try of the agent execution's LLM calls answered, from 1.
     #[sqlx(try_from = "i64")]
     pub generation: u32,
-    /// The model that answered; empty where an earlier release stored none.
-    pub model: String,
+    /// The model that answered; `None` where an earlier release stored none.
+    pub model: Option<String>,
     /// What it took.
     #[sqlx(flatten)]
     pub spent: Spent,

@@ -86,9 +86,9 @@ pub use self::{
     },
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
-        AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ConversationOwner,
-        ModelContext, OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim, TurnStart,
-        TurnStore,
+        AgentEnd, BeginTurn, BegunTurn, ClaimedCall, CompletedStep, ContextMessage,
+        ConversationOwner, ModelContext, OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim,
+        TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;

@@ -70,8 +70,8 @@ pub trait OutsideTools: Send + Sync {
 pub struct NewAnswer<'a> {
     /// Its id (`ids::answer_id`), which follows from all that it says.
     pub id: &'a str,
-    /// Who gives it, as the gateway has authenticated them; empty when nobody is known.
-    pub answered_by: &'a str,
+    /// Who gives it, as the gateway has authenticated them; `None` when nobody is known.
+    pub answered_by: Option<&'a str>,
     /// True when it lets the call run.
     pub approves: bool,
 }

@@ -110,7 +110,7 @@ pub trait TurnStore: Send + Sync {
     /// again.
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
 
-    /// Reserves a part of the turn's budget for a call that was claimed (`StepClaim::Call::has_budget`), before it is made.
+    /// Reserves a part of the turn's budget for a call that was claimed ([`ClaimedCall::has_budget`]), before it is made.
     /// The same call may ask again. `other_model` is the model that is called (`<provider>/<model>`), when that is not the
     /// agent's own.
     async fn reserve_call(
@@ -288,28 +288,32 @@ pub struct PinnedAgent {
 pub enum StepClaim {
     /// The call was already made and paid.
     Stored(LlmCompleteState),
-    /// Make the call; its deltas carry this generation.
-    Call {
-        /// The log that the step will be saved in: the deltas are published for its readers.
-        log_id: LogId,
-        /// The conversation's tenant.
-        tenant_id: String,
-        /// Larger than any that was given for this agent execution before.
-        generation: u32,
-        /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.
-        calls: u32,
-        /// True when the store lacks a part of the steps before, which were saved: it went back to an earlier point. The
-        /// model would be called without that part.
-        is_ahead: bool,
-        /// True when the turn has a budget, of which the call must reserve a part ([`TurnStore::reserve_call`]).
-        has_budget: bool,
-        /// The response that runs at the provider for an earlier call of this step, when one is known
-        /// ([`TurnStore::note_response`]). It may have ended, or be gone.
-        background: Option<BackgroundResponse>,
-        /// Where the step is in the chain of its agent's models, when a call of it has failed
-        /// ([`TurnStore::note_failed_call`]).
-        chain: Option<ChainPlace>,
-    },
+    /// Make the call.
+    Call(ClaimedCall),
+}
+
+/// A call of a model that a worker has claimed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimedCall {
+    /// The log that the step will be saved in: the deltas are published for its readers.
+    pub log_id: LogId,
+    /// The conversation's tenant.
+    pub tenant_id: String,
+    /// The generation of its deltas: larger than any that was given for this agent execution before.
+    pub generation: u32,
+    /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.
+    pub calls: u32,
+    /// True when the store lacks a part of the steps before, which were saved: it went back to an earlier point. The
+    /// model would be called without that part.
+    pub is_ahead: bool,
+    /// True when the turn has a budget, of which the call must reserve a part ([`TurnStore::reserve_call`]).
+    pub has_budget: bool,
+    /// The response that runs at the provider for an earlier call of this step, when one is known
+    /// ([`TurnStore::note_response`]). It may have ended, or be gone.
+    pub background: Option<BackgroundResponse>,
+    /// Where the step is in the chain of its agent's models, when a call of it has failed
+    /// ([`TurnStore::note_failed_call`]).
+    pub chain: Option<ChainPlace>,
 }
 
 /// Answer to the reply of a step.

@@ -20,13 +20,13 @@ struct Terms {
     may_have_asked: bool,
 }
 
-/// Tells whether somebody may approve a call; nobody is known by the empty name. A call that is not there is approved by
+/// Tells whether somebody may approve a call; `None`: nobody is known. A call that is not there is approved by
 /// nobody, and whoever saves an answer to it is told so.
 pub(super) async fn may_approve(
     connection: &mut Connection,
     conversation_id: &str,
     execution_id: &str,
-    who: &str,
+    who: Option<&str>,
 ) -> Result<bool> {
     let terms = terms(connection, conversation_id, execution_id, who).await?;
     Ok(terms.is_none_or(|terms| terms.lets_approve(who)))
@@ -48,8 +48,8 @@ pub(super) async fn authenticate(
         .bind(&answer_id)
         .fetch_optional(&mut *connection)
         .await?;
-    let who = noted.clone().unwrap_or_default();
-    let terms = terms(connection, conversation_id, &answer.execution_id, &who).await?;
+    let who = noted.as_deref().filter(|who| !who.is_empty());
+    let terms = terms(connection, conversation_id, &answer.execution_id, who).await?;
     let Some(terms) = terms else {
         return Ok(None);
     };
@@ -61,23 +61,23 @@ pub(super) async fn authenticate(
             }
         }
     }
-    if answer.decision() == ApprovalState::Approved && !terms.lets_approve(&who) {
+    if answer.decision() == ApprovalState::Approved && !terms.lets_approve(who) {
         return Ok(Some(ApprovalRefusal::NeedsOther));
     }
     answer.is_through_engine = noted.is_none();
-    answer.resolved_by = match noted {
-        Some(who) => Some(who).filter(|who| !who.is_empty()),
+    answer.resolved_by = match &noted {
+        Some(_) => who.map(str::to_owned),
         None => Some(OPERATOR.to_owned()),
     };
     Ok(None)
 }
 
 impl Terms {
-    fn lets_approve(&self, who: &str) -> bool {
+    fn lets_approve(&self, who: Option<&str>) -> bool {
         match self.approval_rule.by() {
             ApprovalBy::Anyone => true,
             // What only a newer version knows is at least as strict.
-            ApprovalBy::Other | ApprovalBy::Unknown(_) => !who.is_empty() && !self.may_have_asked,
+            ApprovalBy::Other | ApprovalBy::Unknown(_) => who.is_some() && !self.may_have_asked,
         }
     }
 }
@@ -86,11 +86,11 @@ async fn terms(
     connection: &mut Connection,
     conversation_id: &str,
     execution_id: &str,
-    who: &str,
+    who: Option<&str>,
 ) -> Result<Option<Terms>> {
     let query = sqlx::query_as(CALL_RULE)
         .bind(conversation_id)
         .bind(execution_id)
-        .bind(who);
+        .bind(who.unwrap_or_default());
     Ok(query.fetch_optional(connection).await?)
 }

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     api::{
-        BackgroundResponse, ChainPlace, CompletedStep, FailedCall, OfStep, Result, StepClaim,
-        StepKey, WorkerId,
+        BackgroundResponse, ChainPlace, ClaimedCall, CompletedStep, FailedCall, OfStep, Result,
+        StepClaim, StepKey, WorkerId,
     },
     columns::now,
     error::{Missing, StoreError},
@@ -71,7 +71,7 @@ impl ClaimRow {
         let is_cut = row.was_cut && background.is_none();
         Claimed {
             cut_before: is_cut.then_some(row.generation),
-            claim: StepClaim::Call {
+            claim: StepClaim::Call(ClaimedCall {
                 log_id: row.log_id.into(),
                 tenant_id: row.tenant_id,
                 generation: row.generation,
@@ -80,7 +80,7 @@ impl ClaimRow {
                 has_budget: row.has_budget,
                 background,
                 chain,
-            },
+            }),
         }
     }
 }

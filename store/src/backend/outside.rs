@@ -104,7 +104,7 @@ impl OutsideTools for Database {
         let query = sql::for_caller(outside::NOTE_ANSWER, access, conversation_id)
             .bind(execution_id)
             .bind(answer.id)
-            .bind(answer.answered_by)
+            .bind(answer.answered_by.unwrap_or_default())
             .bind(now())
             .bind(MAX_ANSWERS);
         let is_made = Option::is_some;

@@ -55,7 +55,7 @@ fn rule(by: &ApprovalBy, answers_from: &AnswersFrom) -> CallRule {
 async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> NotedAnswer {
     let answer = NewAnswer {
         id,
-        answered_by: by,
+        answered_by: Some(by).filter(|by| !by.is_empty()),
         approves: !id.starts_with("deny"),
     };
     store

@@ -1,7 +1,9 @@
 //! Responses that run on at their provider: who calls a step again goes on with them (invariant 5, paid once).
 
 use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{BackgroundResponse, Conversations, EventReader, StepClaim, TurnStore};
+use everturn_store::{
+    BackgroundResponse, ClaimedCall, Conversations, EventReader, StepClaim, TurnStore,
+};
 
 use super::{Backend, fixture::Turn};
 
@@ -19,11 +21,11 @@ async fn claim(
     step: u32,
 ) -> (u32, Option<BackgroundResponse>) {
     let claim = turn.store.claim_step(&turn.step(step), None).await;
-    let StepClaim::Call {
+    let StepClaim::Call(ClaimedCall {
         generation,
         background,
         ..
-    } = claim.unwrap()
+    }) = claim.unwrap()
     else {
         panic!("nothing is stored")
     };

@@ -7,9 +7,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolKind},
 };
 use everturn_store::{
-    Access, AgentExecutions, BeginTurn, BudgetLimit, Conversations, DayBudget, Estimate,
-    EventReader, Exhausted, OnUnknownAgent, Reservation, Retention, StepClaim, StepKey, StoreError,
-    TenantUsage, TurnStore, UsageDay, UsageQuery,
+    Access, AgentExecutions, BeginTurn, BudgetLimit, ClaimedCall, Conversations, DayBudget,
+    Estimate, EventReader, Exhausted, OnUnknownAgent, Reservation, Retention, StepClaim, StepKey,
+    StoreError, TenantUsage, TurnStore, UsageDay, UsageQuery,
 };
 
 use super::{
@@ -69,11 +69,11 @@ async fn begin<S: EventReader + Conversations + TurnStore>(
 /// Claims a step of a turn with a budget, and returns the generation.
 async fn claim<S: TurnStore>(store: &S, step: &StepKey) -> u32 {
     match store.claim_step(step, None).await.unwrap() {
-        StepClaim::Call {
+        StepClaim::Call(ClaimedCall {
             generation,
             has_budget: true,
             ..
-        } => generation,
+        }) => generation,
         other => panic!("{other:?}"),
     }
 }
@@ -141,7 +141,7 @@ pub async fn a_call_reserves_and_its_answer_settles(backend: &impl Backend) {
     assert_eq!(all, Reservation::Made, "what is left fits whole");
     let plain = Turn::begun(turn.store.clone(), "plain", "m").await;
     let claimed = plain.store.claim_step(&plain.step(0), None).await.unwrap();
-    let StepClaim::Call { has_budget, .. } = claimed else {
+    let StepClaim::Call(ClaimedCall { has_budget, .. }) = claimed else {
         panic!("nothing is stored")
     };
     assert!(!has_budget);
@@ -396,8 +396,8 @@ pub async fn an_end_tells_what_the_tree_took(backend: &impl Backend) {
     let steps = root.store.step_usage(&access, "c", &subs[0].execution, 10);
     let steps = steps.await.unwrap();
     assert_eq!(
-        (steps.len(), steps[0].step, steps[0].model.as_str()),
-        (1, 0, "m1")
+        (steps.len(), steps[0].step, steps[0].model.as_deref()),
+        (1, 0, Some("m1"))
     );
     let others = Access::tenant("other");
     let steps = root.store.step_usage(&others, "c", &subs[0].execution, 10);

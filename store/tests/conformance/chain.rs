@@ -2,8 +2,8 @@
 
 use everturn_proto::{event::ModelFallback, words::AgentExecutionStatus};
 use everturn_store::{
-    ChainPlace, Conversations, DayBudget, Estimate, EventReader, FailedCall, NotedFailure,
-    Reservation, StepClaim, TenantUsage, TurnStore, UsageQuery,
+    ChainPlace, ClaimedCall, Conversations, DayBudget, Estimate, EventReader, FailedCall,
+    NotedFailure, Reservation, StepClaim, TenantUsage, TurnStore, UsageQuery,
 };
 use serde_json::json;
 
@@ -47,12 +47,12 @@ async fn claim(
     step: u32,
 ) -> (u32, u32, Option<ChainPlace>) {
     let claim = turn.store.claim_step(&turn.step(step), None).await;
-    let StepClaim::Call {
+    let StepClaim::Call(ClaimedCall {
         generation,
         calls,
         chain,
         ..
-    } = claim.unwrap()
+    }) = claim.unwrap()
     else {
         panic!("nothing is stored")
     };

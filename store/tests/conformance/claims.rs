@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
 use everturn_store::{
-    Access, CompletedStep, EventReader, PageLimit, StepClaim, StepKey, StoreError, ToolClaim,
-    TurnStore,
+    Access, ClaimedCall, CompletedStep, EventReader, PageLimit, StepClaim, StepKey, StoreError,
+    ToolClaim, TurnStore,
 };
 
 use super::{
@@ -17,15 +17,17 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let claim = async |step| turn.store.claim_step(&turn.step(step), None).await.unwrap();
     let log_id = turn.conversation().await.log_id;
-    let call = |generation, calls, is_ahead| StepClaim::Call {
-        log_id: log_id.clone(),
-        tenant_id: "default".to_owned(),
-        generation,
-        calls,
-        is_ahead,
-        has_budget: false,
-        background: None,
-        chain: None,
+    let call = |generation, calls, is_ahead| {
+        StepClaim::Call(ClaimedCall {
+            log_id: log_id.clone(),
+            tenant_id: "default".to_owned(),
+            generation,
+            calls,
+            is_ahead,
+            has_budget: false,
+            background: None,
+            chain: None,
+        })
     };
     assert_eq!(claim(0).await, call(1, 1, false));
     assert_eq!(claim(0).await, call(2, 2, false));
@@ -85,7 +87,7 @@ pub async fn racing_claims_get_different_generations(backend: &impl Backend) {
         .collect();
     let mut generations = HashSet::new();
     for task in tasks {
-        let StepClaim::Call { generation, .. } = task.await.unwrap() else {
+        let StepClaim::Call(ClaimedCall { generation, .. }) = task.await.unwrap() else {
             panic!("nothing is stored")
         };
         generations.insert(generation);
@@ -134,7 +136,7 @@ pub async fn the_newest_partial_wins(backend: &impl Backend) {
     }
     let claim = turn.store.claim_step(&turn.step(0), None).await.unwrap();
     assert!(
-        matches!(claim, StepClaim::Call { .. }),
+        matches!(claim, StepClaim::Call(_)),
         "a partial text is not a paid call"
     );
     turn.end(0, AgentExecutionStatus::Cancelled).await;

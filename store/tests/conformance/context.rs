@@ -276,7 +276,7 @@ pub async fn only_a_summary_is_saved_as_one(backend: &impl Backend) {
     // Nor is a summary saved as an answer or as a thought.
     let other = Turn::begun(turn.store.clone(), "other", "m").await;
     let claim = other.store.claim_step(&other.step(0), None).await.unwrap();
-    assert!(matches!(claim, StepClaim::Call { .. }));
+    assert!(matches!(claim, StepClaim::Call(_)));
     let state = compacted("Short.", 1, 1, &["m"]);
     other
         .store

@@ -7,8 +7,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolStatus},
 };
 use everturn_store::{
-    BeginTurn, Conversations, Missing, NewConversation, OnUnknownAgent, StepClaim, StoreError,
-    ToolClaim, TurnStart, TurnStore,
+    BeginTurn, ClaimedCall, Conversations, Missing, NewConversation, OnUnknownAgent, StepClaim,
+    StoreError, ToolClaim, TurnStart, TurnStore,
 };
 
 use super::{
@@ -20,9 +20,9 @@ use super::{
 pub async fn a_call_that_was_not_made_does_not_count(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let claim = async || match turn.store.claim_step(&turn.step(0), None).await.unwrap() {
-        StepClaim::Call {
+        StepClaim::Call(ClaimedCall {
             generation, calls, ..
-        } => (generation, calls),
+        }) => (generation, calls),
         StepClaim::Stored(_) => panic!("nothing is stored"),
     };
     let release = async |generation| {

@@ -106,7 +106,7 @@ async fn claim_step<S: EventReader + Conversations + TurnStore>(
 ) {
     let key = turn.step(step);
     let claim = turn.store.claim_step(&key, Some(worker)).await.unwrap();
-    assert!(matches!(claim, StepClaim::Call { .. }), "{claim:?}");
+    assert!(matches!(claim, StepClaim::Call(_)), "{claim:?}");
 }
 
 async fn conversations(

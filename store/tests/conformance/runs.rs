@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use everturn_proto::turn::{SaveEnd, SaveObserve, SaveSteer, SaveThought, save_request::Batch};
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, EventReader, OnUnknownAgent, StepClaim, StoreError, ToolClaim, TurnStart,
-    TurnStore,
+    ClaimedCall, Conversations, EventReader, OnUnknownAgent, StepClaim, StoreError, ToolClaim,
+    TurnStart, TurnStore,
 };
 use tokio::task::JoinSet;
 
@@ -117,7 +117,7 @@ pub async fn a_replaced_run_changes_nothing(backend: &impl Backend) {
     ));
     let claim = store.claim_step(&newer.step(1), None).await.unwrap();
     assert!(
-        matches!(claim, StepClaim::Call { generation: 1, .. }),
+        matches!(claim, StepClaim::Call(ClaimedCall { generation: 1, .. })),
         "{claim:?}"
     );
     let ended = newer.end(1, AgentExecutionStatus::Cancelled).await;

@@ -82,7 +82,7 @@ impl Scene {
         turn.store.finish_tool(&key, end).await.unwrap();
         turn.observe(0, 0, "").await;
         let claimed = turn.store.claim_step(&turn.step(1), None).await.unwrap();
-        assert!(matches!(claimed, StepClaim::Call { .. }), "{claimed:?}");
+        assert!(matches!(claimed, StepClaim::Call(_)), "{claimed:?}");
         turn.complete(1, "answer", &[]).await;
         turn.end(1, AgentExecutionStatus::Completed).await;
         let ended = calls.try_join_next();

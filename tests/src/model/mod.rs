@@ -1,6 +1,10 @@
 //! A scripted model behind a real HTTP server, which speaks the wires of OpenAI, Anthropic and Gemini. It runs in the test's
 //! process, so it still counts requests when workers and gateways are killed.
 
+mod frames;
+mod request;
+mod wires;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -21,10 +25,6 @@ use axum::{
 use futures::{StreamExt, stream};
 use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch};
-
-mod frames;
-mod request;
-mod wires;
 
 use self::frames::frames;
 pub use self::{request::Request, wires::Wire};

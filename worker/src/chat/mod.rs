@@ -13,6 +13,8 @@ mod questions;
 mod screen;
 mod session;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod view;
 
@@ -103,6 +105,3 @@ fn code_of(outcome: EndKind) -> u8 {
         EndKind::Cancelled => CANCELLED,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -99,11 +99,12 @@ fn line(entry: &AuditEntry) -> String {
         entry.outcome.as_str(),
         entry.action.as_str(),
         entry.tenant_id.as_deref().unwrap_or("-"),
-        &named(entry.actor_kind.as_str(), &entry.actor_id),
+        &named(
+            entry.actor_kind.as_str(),
+            entry.actor_id.as_deref().unwrap_or_default(),
+        ),
         &named(entry.target_kind.as_str(), &entry.target_id),
-        Some(entry.address.as_str())
-            .filter(|address| !address.is_empty())
-            .unwrap_or("-"),
+        entry.address.as_deref().unwrap_or("-"),
         &details,
     ])
 }
@@ -132,13 +133,13 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
             tenant_id: Some("acme".to_owned()),
             actor_kind: AuditActorKind::Operator,
-            actor_id: "ann\u{1b}[2J".to_owned(),
+            actor_id: Some("ann\u{1b}[2J".to_owned()),
             action: AuditAction::KeyCreated,
             target_kind: AuditTargetKind::Key,
             target_id: "0011223344556677".to_owned(),
             outcome: AuditOutcome::Done,
-            address: String::new(),
-            request_id: String::new(),
+            address: None,
+            request_id: None,
             details: everturn_store::AuditDetails::default(),
         };
         assert_eq!(

@@ -135,7 +135,7 @@ impl Refusals {
                     tenant_id: Some(key.access.tenant_id.clone()),
                     actor: AuditActor {
                         kind: key.kind.as_str().into(),
-                        id: key.id.clone(),
+                        id: Some(key.id.clone()),
                     },
                     ..entry
                 },
@@ -208,7 +208,7 @@ impl Refusals {
         for (address, left_out) in of_addresses {
             let source = Source {
                 address: (address != UNKNOWN).then_some(address),
-                request_id: String::new(),
+                request_id: None,
             };
             self.send(self.summary(&source, left_out));
         }
@@ -227,7 +227,7 @@ impl Refusals {
             outcome: AuditOutcome::Refused,
             actor: AuditActor {
                 kind: AuditActorKind::Anonymous,
-                id: String::new(),
+                id: None,
             },
             ..entry
         }

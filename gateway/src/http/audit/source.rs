@@ -12,7 +12,7 @@ pub struct Source {
     /// The address, as far as it can be believed; `None` where the router is served by something else.
     pub(crate) address: Option<IpAddr>,
     /// The id of the request, as in the header `x-request-id` and in the log.
-    pub(crate) request_id: String,
+    pub(crate) request_id: Option<String>,
 }
 
 impl Source {
@@ -20,13 +20,11 @@ impl Source {
         let id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         Self {
             address,
-            request_id: id.unwrap_or_default().to_owned(),
+            request_id: id.map(str::to_owned),
         }
     }
 
-    pub(super) fn address_text(&self) -> String {
-        self.address
-            .map(|address| address.to_string())
-            .unwrap_or_default()
+    pub(super) fn address_text(&self) -> Option<String> {
+        self.address.map(|address| address.to_string())
     }
 }

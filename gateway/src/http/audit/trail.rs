@@ -51,7 +51,7 @@ impl Audit {
             tenant_id: None,
             actor: AuditActor {
                 kind: AuditActorKind::Anonymous,
-                id: String::new(),
+                id: None,
             },
             action,
             target: AuditTarget {

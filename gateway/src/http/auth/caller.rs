@@ -98,7 +98,7 @@ impl Doer for Caller {
         };
         AuditActor {
             kind,
-            id: id.cloned().unwrap_or_default(),
+            id: id.cloned(),
         }
     }
 

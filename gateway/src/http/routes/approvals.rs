@@ -216,7 +216,7 @@ async fn note(
 ) -> Result<(), Problem> {
     let new = NewAnswer {
         id: &ids::answer_id(answer),
-        answered_by: answer.resolved_by(),
+        answered_by: answer.resolved_by.as_deref(),
         approves: answer.decision() == Decision::Approve,
     };
     let (conversation_id, execution_id) = (&conversation.id, &answer.execution_id);

@@ -35,7 +35,7 @@ impl From<StepUsage> for StepUsageBody {
         Self {
             step: step.step,
             generation: step.generation,
-            model: step.model,
+            model: step.model.unwrap_or_default(),
             usage: step.spent.usage.into(),
             cost_usd: step.spent.nano_usd.map(money::usd),
             stored_at: time(step.stored_at),
@@ -63,11 +63,10 @@ pub(super) struct CheckpointBody {
 
 impl From<Checkpoint> for CheckpointBody {
     fn from(checkpoint: Checkpoint) -> Self {
-        let execution_id = checkpoint.execution_id;
         Self {
             checkpoint_type: checkpoint.checkpoint_type.into(),
             step: checkpoint.step,
-            execution_id: (!execution_id.is_empty()).then_some(execution_id),
+            execution_id: checkpoint.execution_id,
             generation: checkpoint.generation,
             stored_at: time(checkpoint.stored_at),
         }

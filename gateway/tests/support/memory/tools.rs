@@ -68,7 +68,7 @@ impl AgentExecutions for MemoryStore {
         let step = |row: AgentExecution| StepUsage {
             step: 0,
             generation: 1,
-            model: "m".to_owned(),
+            model: Some("m".to_owned()),
             spent: row.spent,
             stored_at: row.started_at,
         };
@@ -86,7 +86,7 @@ impl AgentExecutions for MemoryStore {
         let checkpoint = |row: AgentExecution| Checkpoint {
             checkpoint_type: CheckpointType::LlmComplete,
             step: 0,
-            execution_id: String::new(),
+            execution_id: None,
             generation: 1,
             stored_at: row.started_at,
         };
@@ -225,7 +225,7 @@ impl OutsideTools for MemoryStore {
         };
         let needs_other = tool.record.call.rule().by() == ApprovalBy::Other;
         // Nobody but `boss` has sent no message.
-        if answer.approves && needs_other && answer.answered_by != "boss" {
+        if answer.approves && needs_other && answer.answered_by != Some("boss") {
             return Ok(NotedAnswer::NeedsOther);
         }
         self.lock().audit.extend(audit.cloned());

@@ -199,7 +199,7 @@ pub(crate) const AGENT_EXECUTION: SqlText = agent_executions!("e.id = $4");
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest replies of models.
 pub(crate) const STEP_USAGE: &str = concat!(
-    "SELECT k.step_number AS step, k.generation, COALESCE(k.execution_state ->> 'model', '') AS model, k.created_at AS stored_at, \
+    "SELECT k.step_number AS step, k.generation, k.execution_state ->> 'model' AS model, k.created_at AS stored_at, \
      k.input_tokens AS spent_input, k.output_tokens AS spent_output, k.cached_tokens AS spent_cached, \
      k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano \
      FROM execution_checkpoints k WHERE k.conversation_id = $1 AND ",
@@ -210,7 +210,7 @@ pub(crate) const STEP_USAGE: &str = concat!(
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest checkpoints.
 pub(crate) const CHECKPOINTS: &str = concat!(
-    "SELECT k.checkpoint_type, k.step_number AS step, k.execution_id, k.generation, k.created_at AS stored_at \
+    "SELECT k.checkpoint_type, k.step_number AS step, NULLIF(k.execution_id, '') AS execution_id, k.generation, k.created_at AS stored_at \
      FROM execution_checkpoints k WHERE k.conversation_id = $1 AND ",
     of_visible_conversation!(),
     " AND k.agent_execution_id = $4 ORDER BY k.step_number DESC, k.created_at DESC, k.id DESC LIMIT $5"

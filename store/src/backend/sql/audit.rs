@@ -12,8 +12,8 @@ pub(crate) const APPEND: &str = "INSERT INTO audit_events (at, keep_until, tenan
 macro_rules! entries {
     ($condition:literal) => {
         concat!(
-            "SELECT id, at, tenant_id, actor_kind, actor_id, action, target_kind, target_id, outcome, address, \
-             request_id, details FROM audit_events WHERE id > $1 AND id > COALESCE(\
+            "SELECT id, at, tenant_id, actor_kind, NULLIF(actor_id, '') AS actor_id, action, target_kind, target_id, outcome, \
+             NULLIF(address, '') AS address, NULLIF(request_id, '') AS request_id, details FROM audit_events WHERE id > $1 AND id > COALESCE(\
              (SELECT f.id FROM audit_events f WHERE f.at < $2 ORDER BY f.at DESC LIMIT 1), 0) \
              AND at >= $3 AND at < $4 AND (CAST($5 AS TEXT) IS NULL OR action = $5) \
              AND (CAST($6 AS TEXT) IS NULL OR actor_id = $6)",

@@ -103,7 +103,7 @@ pub async fn an_agent_execution_has_its_checkpoints_and_tool_calls(backend: &imp
         (&reply.checkpoint_type, reply.step, reply.generation),
         (&CheckpointType::LlmComplete, 0, 1)
     );
-    assert_eq!(reply.execution_id, "");
+    assert_eq!(reply.execution_id, None);
     let tools = store
         .tool_executions(&tenant(), "c", &root.execution, 10)
         .await;

@@ -279,7 +279,7 @@ async fn a_flood_of_made_up_keys_fills_a_bounded_number_of_rows() {
     assert!((1..=4).contains(&summaries.len()), "{summaries:#?}");
     let counted: u64 = summaries.into_iter().filter_map(left_out).sum();
     assert_eq!(counted + told.len() as u64, FLOOD, "each is counted");
-    assert_eq!(told[0].address, "127.0.0.1");
+    assert_eq!(told[0].address.as_deref(), Some("127.0.0.1"));
     assert_eq!(told[0].details.0["claimed"], "0000000000000000");
 }
 
@@ -306,7 +306,7 @@ fn entry(number: usize) -> NewAuditEntry {
         tenant_id: Some("acme".to_owned()),
         actor: AuditActor {
             kind: AuditActorKind::Token,
-            id: "ann".to_owned(),
+            id: Some("ann".to_owned()),
         },
         action: AuditAction::TurnCancelled,
         target: AuditTarget {
@@ -314,8 +314,8 @@ fn entry(number: usize) -> NewAuditEntry {
             id: format!("c{number}"),
         },
         outcome: AuditOutcome::Done,
-        address: String::new(),
-        request_id: String::new(),
+        address: None,
+        request_id: None,
         details: serde_json::Map::new(),
         keep_days: 1,
     }

@@ -13,6 +13,8 @@ mod items;
 mod line;
 mod markdown;
 mod table;
+#[cfg(test)]
+mod tests;
 mod written;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -286,6 +288,3 @@ pub(super) fn outcome(state: &Conversation, turn: &str) -> Option<EndKind> {
         _ => None,
     })
 }
-
-#[cfg(test)]
-mod tests;

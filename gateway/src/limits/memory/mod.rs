@@ -4,6 +4,9 @@
 //! A tenant is over its share when it holds more than one may, or when all together hold more than they may and it holds
 //! more than an equal part. Then it waits, and the others do not. To count takes no lock, because each frame is counted.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
@@ -235,7 +238,3 @@ impl Drop for Waiting<'_> {
         self.0.waiting.fetch_sub(1, Relaxed);
     }
 }
-
-#[cfg(test)]
-#[path = "memory_tests.rs"]
-mod tests;

@@ -1,5 +1,8 @@
 //! A list as it was read, and what a reader is told who has seen an earlier one.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
@@ -115,7 +118,3 @@ impl Row {
         &self.place.id
     }
 }
-
-#[cfg(test)]
-#[path = "snapshot_tests.rs"]
-mod tests;

@@ -1,5 +1,8 @@
 //! What a conversation's readers get, as server-sent events: events and texts.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -221,7 +224,3 @@ impl Serialize for FlatEvent<'_> {
         map.end()
     }
 }
-
-#[cfg(test)]
-#[path = "frames_tests.rs"]
-mod tests;
