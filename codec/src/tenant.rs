@@ -6,10 +6,11 @@
 
 use std::{
     num::NonZeroUsize,
-    sync::{Mutex, PoisonError},
+    sync::{LazyLock, Mutex, PoisonError},
 };
 
 use everturn_proto::ids;
+use lru::LruCache;
 use serde::Deserialize;
 use tokio::task::{self, Id};
 
@@ -21,8 +22,9 @@ tokio::task_local! {
     static SCOPE: String;
 }
 
-/// The labels of tasks, the newest of them.
-static TASKS: Mutex<Option<Remembered>> = Mutex::new(None);
+/// The labels of the tasks that said theirs last.
+static TASKS: LazyLock<Mutex<LruCache<Id, String>>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(REMEMBERED)));
 
 /// The label of a tenant: its id, or a hash of one that is too long. The engine has the same as its fairness key.
 pub fn label(tenant_id: &str) -> String {
@@ -39,7 +41,7 @@ pub async fn within<F: Future>(tenant_id: &str, future: F) -> F::Output {
 pub fn of_this_task(label: &str) {
     let Some(id) = task::try_id() else { return };
     let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
-    tasks.get_or_insert_default().remember(id, label);
+    tasks.put(id, label.to_owned());
 }
 
 /// The label of what is encrypted now; `None` when nobody has said.
@@ -48,27 +50,8 @@ pub(crate) fn current() -> Option<String> {
     scope.or_else(|| {
         let id = task::try_id()?;
         let tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.as_ref()?.labels.get(&id).cloned()
+        tasks.peek(&id).cloned()
     })
-}
-
-#[derive(Default)]
-struct Remembered {
-    labels: std::collections::HashMap<Id, String>,
-    order: std::collections::VecDeque<Id>,
-}
-
-impl Remembered {
-    fn remember(&mut self, id: Id, label: &str) {
-        if self.labels.insert(id, label.to_owned()).is_none() {
-            self.order.push_back(id);
-        }
-        if self.order.len() > REMEMBERED.get()
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.labels.remove(&oldest);
-        }
-    }
 }
 
 /// What a payload of ours says about its tenant: the input of a workflow, the input of a remote tool, and the answer to
@@ -141,22 +124,7 @@ mod tests {
 
     #[test]
     fn only_the_newest_tasks_are_remembered() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .expect("a runtime");
-        let ids = runtime.block_on(async {
-            let mut ids = Vec::new();
-            for _ in 0..=REMEMBERED.get() {
-                let id = tokio::spawn(async { task::try_id() }).await;
-                ids.extend(id.ok().flatten());
-            }
-            ids
-        });
-        let mut remembered = Remembered::default();
-        for id in &ids {
-            remembered.remember(*id, "acme");
-        }
-        assert_eq!(remembered.labels.len(), REMEMBERED.get());
-        assert!(!remembered.labels.contains_key(&ids[0]));
+        let tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(tasks.cap(), REMEMBERED);
     }
 }

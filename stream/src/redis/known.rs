@@ -19,11 +19,12 @@
 //!   fences what is saved by itself (invariant 5, paid once).
 
 use std::{
-    collections::HashMap,
+    num::NonZeroUsize,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use everturn_proto::{LogId, SealedStep};
+use lru::LruCache;
 
 use crate::api::{Item, TextKey};
 
@@ -38,32 +39,22 @@ pub(super) struct Mark {
     pub sealed: Option<u32>,
 }
 
-type Marks = HashMap<(LogId, String), Mark>;
+/// A log, and an agent execution of it.
+type OfLog = (LogId, String);
 
-/// Marks by log and agent execution, the oldest forgotten. Executions in use move from the older half to
-/// the newer.
+/// Marks by log and agent execution. Those that were changed last stay.
 #[derive(Debug)]
-pub(super) struct Known {
-    halves: Mutex<[Marks; 2]>,
-    limit: usize,
-}
+pub(super) struct Known(Mutex<LruCache<OfLog, Mark>>);
 
 impl Known {
-    pub(super) fn new(max_executions: usize) -> Self {
-        Self {
-            halves: Mutex::default(),
-            limit: (max_executions / 2).max(1),
-        }
+    pub(super) fn new(most: usize) -> Self {
+        let most = NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN);
+        Self(Mutex::new(LruCache::new(most)))
     }
 
     pub(super) fn mark(&self, log: &LogId, agent_execution_id: &str) -> Mark {
         let key = (log.clone(), agent_execution_id.to_owned());
-        let halves = self.lock();
-        halves
-            .iter()
-            .find_map(|half| half.get(&key))
-            .copied()
-            .unwrap_or_default()
+        self.lock().peek(&key).copied().unwrap_or_default()
     }
 
     /// Notes a text's generation, which the store gave.
@@ -105,21 +96,11 @@ impl Known {
 
     fn change(&self, log: &LogId, agent_execution_id: &str, change: impl FnOnce(&mut Mark)) {
         let key = (log.clone(), agent_execution_id.to_owned());
-        let mut halves = self.lock();
-        let [newer, older] = &mut *halves;
-        if let Some(mark) = newer.get_mut(&key) {
-            return change(mark);
-        }
-        let mut mark = older.remove(&key).unwrap_or_default();
-        change(&mut mark);
-        if newer.len() >= self.limit {
-            *older = std::mem::take(newer);
-        }
-        newer.insert(key, mark);
+        change(self.lock().get_or_insert_mut(key, Mark::default));
     }
 
-    fn lock(&self) -> MutexGuard<'_, [Marks; 2]> {
-        self.halves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, LruCache<OfLog, Mark>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -160,7 +141,7 @@ mod tests {
             };
             known.note_seal(&"c".into(), &sealed);
         }
-        assert!(known.lock().iter().map(HashMap::len).sum::<usize>() <= 11);
+        assert_eq!(known.lock().len(), 10);
         assert_eq!(known.mark(&"c".into(), "used").generation, 7);
         assert_eq!(known.mark(&"c".into(), "run_99").sealed, Some(99));
         assert_eq!(known.mark(&"c".into(), "run_0").sealed, None);

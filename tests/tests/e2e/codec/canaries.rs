@@ -23,49 +23,93 @@ use crate::{
     keys::create,
 };
 
-/// Each looks like no other text. The numbers are arguments, and stand in results.
-const MESSAGE: &str = "canary0message7f3a";
-const ANSWER: &str = "canary0answer99ab";
-const PROVIDER: &str = "canary0provider84b6";
-const REASON: &str = "canary0reason51e2";
-const AMOUNT: u64 = 918_273_645;
-const EDITED: u64 = 564_738_291;
+/// Texts that look like no other one. The numbers are arguments, and stand in results. Tests share the engine's database on
+/// the production backends, so each has its own.
+#[derive(Clone)]
+struct Canaries {
+    message: String,
+    answer: String,
+    provider: String,
+    reason: String,
+    amount: u64,
+    edited: u64,
+}
 
-/// What goes through the engine by value.
-const THROUGH_THE_ENGINE: [&str; 3] = ["918273645", "564738291", REASON];
+impl Canaries {
+    /// Makes those of a test. `number` is below 10, and no other test has it.
+    fn of(number: u64) -> Self {
+        Self {
+            message: format!("canary{number}message7f3a"),
+            answer: format!("canary{number}answer99ab"),
+            provider: format!("canary{number}provider84b6"),
+            reason: format!("canary{number}reason51e2"),
+            amount: 918_273_640 + number,
+            edited: 564_738_290 + number,
+        }
+    }
 
-fn canaries() -> [String; 6] {
-    [
-        MESSAGE.to_owned(),
-        ANSWER.to_owned(),
-        PROVIDER.to_owned(),
-        REASON.to_owned(),
-        AMOUNT.to_string(),
-        EDITED.to_string(),
-    ]
+    /// What goes through the engine by value.
+    fn through_the_engine(&self) -> [String; 3] {
+        [
+            self.amount.to_string(),
+            self.edited.to_string(),
+            self.reason.clone(),
+        ]
+    }
+
+    /// What is in the events of the turn.
+    fn in_events(&self) -> Vec<String> {
+        let mut texts = vec![self.message.clone(), self.answer.clone()];
+        texts.extend(self.through_the_engine());
+        texts
+    }
+
+    fn all(&self) -> Vec<String> {
+        let mut texts = self.in_events();
+        texts.push(self.provider.clone());
+        texts
+    }
+
+    fn are_nowhere(&self, places: &[(&str, String)]) {
+        for (place, text) in places {
+            for form in self.all().iter().flat_map(|canary| forms(canary)) {
+                let at = text.find(&form);
+                let around = at.map(|at| text[..at].chars().rev().take(300).collect::<String>());
+                let around = around.map(|text| text.chars().rev().collect::<String>());
+                assert_eq!(around, None, "{form} is in {place}");
+            }
+        }
+    }
+
+    /// True when a text has all that goes through the engine.
+    fn are_in(&self, text: &str) -> bool {
+        let mut canaries = self.through_the_engine().into_iter();
+        canaries.all(|canary| text.contains(&canary))
+    }
 }
 
 /// Fails once with a text of the provider's, calls two tools of the worker in Python, and answers.
-async fn model() -> Model {
+async fn model(canaries: &Canaries) -> Model {
     let calls = AtomicUsize::new(0);
     let amount = |amount: u64| json!({"amount": amount});
+    let canaries = canaries.clone();
     Model::start(move |request: &Request| {
         if calls.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Reply::error(503, PROVIDER).header("retry-after-ms", "10");
+            return Reply::error(503, &canaries.provider).header("retry-after-ms", "10");
         }
         match request.results_since_user() {
             0 => Reply::text("Calling.")
-                .call("transfer", &amount(AMOUNT))
+                .call("transfer", &amount(canaries.amount))
                 .call("asks", &amount(1)),
-            _ => Reply::text(ANSWER),
+            _ => Reply::text(&canaries.answer),
         }
     })
     .await
 }
 
 /// A stack with one gateway, whose engine keeps everything in a file that a test can read.
-async fn world() -> PythonTools {
-    let mut tools = PythonTools::new(model().await).await;
+async fn world(canaries: &Canaries) -> PythonTools {
+    let mut tools = PythonTools::new(model(canaries).await).await;
     tools.stack = tools.stack.with_gateways(1);
     if !everturn_tests::backends::is_production() {
         let file = tools.stack.path("engine.db");
@@ -75,10 +119,10 @@ async fn world() -> PythonTools {
 }
 
 /// Sends the message, and answers the approval with another input.
-async fn turn(stack: &Stack) -> String {
-    let (conversation, _) = stack.ask(MESSAGE).await;
+async fn turn(stack: &Stack, canaries: &Canaries) -> String {
+    let (conversation, _) = stack.ask(&canaries.message).await;
     let call = pending(stack, &conversation, 1).await.remove(0);
-    let edit = json!({"decision": "approve", "tool_input": {"amount": EDITED}, "reason": REASON});
+    let edit = json!({"decision": "approve", "tool_input": {"amount": canaries.edited}, "reason": canaries.reason});
     let (status, body) = answer(stack, &conversation, &call, edit).await;
     assert_eq!(status, 200, "{body}");
     let events = stack.ended(&conversation, 1).await;
@@ -87,21 +131,10 @@ async fn turn(stack: &Stack) -> String {
         "{events:#?}"
     );
     let said = json!(events).to_string();
-    for canary in canaries().iter().filter(|canary| *canary != PROVIDER) {
-        assert!(said.contains(canary), "{canary} is a part of the turn");
+    for canary in canaries.in_events() {
+        assert!(said.contains(&canary), "{canary} is a part of the turn");
     }
     conversation
-}
-
-fn assert_nowhere(places: &[(&str, String)]) {
-    for (place, text) in places {
-        for form in canaries().iter().flat_map(|canary| forms(canary)) {
-            let at = text.find(&form);
-            let around = at.map(|at| text[..at].chars().rev().take(300).collect::<String>());
-            let around = around.map(|text| text.chars().rev().collect::<String>());
-            assert_eq!(around, None, "{form} is in {place}");
-        }
-    }
 }
 
 /// Shows a history with the CLI, through the codec server and with this key.
@@ -132,15 +165,10 @@ fn decoded(value: &Value, text: &mut String) {
     }
 }
 
-fn has_all(text: &str) -> bool {
-    THROUGH_THE_ENGINE
-        .iter()
-        .all(|canary| text.contains(canary))
-}
-
 #[tokio::test]
 async fn nothing_of_a_turn_is_in_clear() {
-    let tools = world().await;
+    let canaries = Canaries::of(0);
+    let tools = world(&canaries).await;
     let (stack, ring) = (&tools.stack, key("2026-11"));
     stack.configure(&format!("{TABLE}operator_tenants = [\"ops\"]\n"));
     let environment = [(KEYS, ring.as_str())];
@@ -152,7 +180,7 @@ async fn nothing_of_a_turn_is_in_clear() {
     for probes in [&of_gateway, &of_worker] {
         probes.says("/readyz", 200).await;
     }
-    let conversation = turn(stack).await;
+    let conversation = turn(stack, &canaries).await;
 
     let engine = engine_dump::dump(&stack.path("engine.db")).await;
     let is_found = forms(&conversation)
@@ -168,7 +196,7 @@ async fn nothing_of_a_turn_is_in_clear() {
         of_gateway.text().await.unwrap(),
         of_worker.text().await.unwrap(),
     ];
-    assert_nowhere(&[
+    canaries.are_nowhere(&[
         ("the engine", engine),
         ("Redis", engine_dump::of_redis(stack).await),
         ("the logs", logs.concat()),
@@ -180,11 +208,14 @@ async fn nothing_of_a_turn_is_in_clear() {
     let tenant = create(stack, &scope("default", "codec")).await;
     let other = create(stack, &scope("other", "codec")).await;
     let reader = create(stack, &scope("default", "read,write,approve")).await;
-    assert!(has_all(&shown(stack, &conversation, Some(&operator)).await));
+    assert!(canaries.are_in(&shown(stack, &conversation, Some(&operator)).await));
     let of_tenant = shown(stack, &conversation, Some(&tenant)).await;
-    assert!(has_all(&of_tenant), "a tenant reads its own payloads");
+    assert!(
+        canaries.are_in(&of_tenant),
+        "a tenant reads its own payloads"
+    );
     let of_other = shown(stack, &conversation, Some(&other)).await;
-    assert_nowhere(&[("what another tenant reads", of_other)]);
+    canaries.are_nowhere(&[("what another tenant reads", of_other)]);
     for (secret, status) in [(reader.as_str(), 403), ("evk_wrong", 401)] {
         let url = format!("{}/api/v1/codec/decode", stack.url());
         let request = stack.http.post(url).bearer_auth(secret);
@@ -196,14 +227,15 @@ async fn nothing_of_a_turn_is_in_clear() {
 /// The search finds what is there: without a codec, what goes by value is in the engine's database.
 #[tokio::test]
 async fn without_a_codec_the_same_canaries_are_found() {
-    let tools = world().await;
+    let canaries = Canaries::of(1);
+    let tools = world(&canaries).await;
     let stack = &tools.stack;
     let _running = stack.start().await;
     let _python = tools.worker();
-    turn(stack).await;
+    turn(stack, &canaries).await;
     let engine = engine_dump::dump(&stack.path("engine.db")).await;
-    for canary in THROUGH_THE_ENGINE {
-        let is_found = forms(canary).iter().any(|form| engine.contains(form));
+    for canary in canaries.through_the_engine() {
+        let is_found = forms(&canary).iter().any(|form| engine.contains(form));
         assert!(is_found, "{canary} is in the engine's database");
     }
 }
