@@ -94,7 +94,10 @@ impl AgentExecution {
             let ended = run_turn(ctx, &input, message.clone()).await;
             match next_here(ctx, &input, &ended) {
                 Some(next) => message = next,
-                None => return finish(ctx, input, message, ended),
+                None => {
+                    answer_callers(ctx).await;
+                    return finish(ctx, input, message, ended);
+                }
             }
             input = TurnInput {
                 message: None,
@@ -366,6 +369,14 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
         TENANT_ID.value_set(tenant.to_owned()),
         TURN_STATUS.value_set(AgentExecutionStatus::Running.into()),
     ]);
+}
+
+/// Lets the update handlers end, whose answers are stored by now. The engine would fail those that a run leaves behind
+/// when it closes, and the caller would hear that somebody else has answered. It needs no patch marker: it adds no command
+/// but the answers, and a run that has closed is not replayed to go on.
+async fn answer_callers(ctx: &WorkflowContext<AgentExecution>) {
+    // It fails when the run is cancelled. Then the handlers have ended, too.
+    let _ = ctx.wait_condition(|_| ctx.all_handlers_finished()).await;
 }
 
 /// Ends the run: with the next message's turn, a new run for the same turn, or the turn's result.

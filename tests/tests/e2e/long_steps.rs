@@ -114,7 +114,8 @@ async fn a_long_wait_goes_on_in_a_new_run() {
         "it waits as before"
     );
     let yes = json!({"decision": "approve"});
-    assert_eq!(answer(&stack, &conversation, &call, yes).await.0, 200);
+    let (status, body) = answer(&stack, &conversation, &call, yes).await;
+    assert_eq!(status, 200, "{body}");
     let list = stack
         .get(&format!("/conversations/{conversation}/client-tools"))
         .await;
@@ -130,4 +131,47 @@ async fn a_long_wait_goes_on_in_a_new_run() {
     assert_eq!(events[10]["event_data"]["content"], "You said rather two.");
     assert_eq!(stack.effects().len(), 1);
     assert_eq!(stack.model.requests().len(), 2, "no call is paid twice");
+}
+
+/// A model that makes both calls in each conversation.
+fn both_in_each(request: &Request) -> Reply {
+    match request.results_since_user() {
+        0 => Reply::text("Both.")
+            .call("test_once", &json!({}))
+            .call("open_file", &json!({})),
+        _ => Reply::text("Done."),
+    }
+}
+
+/// What a signal that does nothing adds to a history, with its workflow task.
+const EVENTS_OF_A_SIGNAL: usize = 4;
+
+/// The answer is stored in the run whose history has just become long, while the client's call waits on. The caller hears
+/// that it was taken before the next run begins.
+#[tokio::test]
+async fn an_answer_that_makes_the_history_long_is_taken() {
+    let stack = Stack::with_agent(Model::start(both_in_each).await, WAITING).await;
+    let _running = stack.start().await;
+    // What an answer adds to the history differs by a few events, so it comes at each of these lengths.
+    let asked = (1..=8).map(|left| {
+        let stack = &stack;
+        async move {
+            let (conversation, _) = stack.ask("one").await;
+            let call = pending(stack, &conversation, 1).await.remove(0);
+            let path = format!("/conversations/{conversation}/cancel");
+            let mut length = stack.history(&conversation).await.len();
+            for number in 0.. {
+                if length + left + EVENTS_OF_A_SIGNAL > LONG_HISTORY {
+                    break;
+                }
+                let other = json!({"message_id": format!("other-{number}")});
+                assert_eq!(stack.post(&path, &other).await.0, 202);
+                length = stack.history(&conversation).await.len();
+            }
+            let yes = json!({"decision": "approve"});
+            let (status, body) = answer(stack, &conversation, &call, yes).await;
+            assert_eq!(status, 200, "at {length} events: {body}");
+        }
+    });
+    futures::future::join_all(asked).await;
 }
