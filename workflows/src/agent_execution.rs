@@ -92,13 +92,11 @@ impl AgentExecution {
         };
         loop {
             let ended = run_turn(ctx, &input, message.clone()).await;
-            match next_here(ctx, &input, &ended) {
-                Some(next) => message = next,
-                None => {
-                    answer_callers(ctx).await;
-                    return finish(ctx, input, message, ended);
-                }
-            }
+            let Some(next) = next_here(ctx, &input, &ended) else {
+                answer_callers(ctx).await;
+                return finish(ctx, input, message, ended);
+            };
+            message = next;
             input = TurnInput {
                 message: None,
                 from_step: 0,
