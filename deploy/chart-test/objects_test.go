@@ -54,3 +54,13 @@ func environment(pod core.PodTemplateSpec, name string) string {
 	}
 	return ""
 }
+
+// secretOf is the Secret and the key that a variable of a pod's container comes from, and nothing when it comes from none.
+func secretOf(pod core.PodTemplateSpec, name string) string {
+	for _, found := range pod.Spec.Containers[0].Env {
+		if found.Name == name && found.ValueFrom != nil && found.ValueFrom.SecretKeyRef != nil {
+			return found.ValueFrom.SecretKeyRef.Name + "/" + found.ValueFrom.SecretKeyRef.Key
+		}
+	}
+	return ""
+}

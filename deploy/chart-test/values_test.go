@@ -21,6 +21,8 @@ func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
 		{"workers: {keda: {minReplicas: 0}}", "minimum: got 0, want 1"},
 		{"gateway: {resources: {limits: {memory: null}}}", "missing property 'memory'"},
 		{"database: {existingSecret: \"\"}", "database.existingSecret is missing: name a Secret"},
+		{"migration: {database: {url: secret}}", "additional properties 'url' not allowed"},
+		{"migration: {database: {existingSecret: \"postgres://a\"}}", "does not match pattern"},
 		{"temporal: {address: \"\"}", "temporal.address is missing"},
 		{
 			"temporal: {apiKey: {existingSecret: a}, tls: {clientSecret: b}}",

@@ -1,10 +1,14 @@
-{{/* Where database, Redis and Temporal are: for every container. Takes root, and controlled. */}}
+{{/*
+Where database, Redis and Temporal are: for every container. Takes root, controlled, and database: the Secret of the URL where
+it is another one than that of all.
+*/}}
 {{- define "everturn.connectionEnv" -}}
+{{- $database := default .root.Values.database (get . "database") -}}
 - name: EVERTURN_DATABASE
   valueFrom:
     secretKeyRef:
-      name: {{ .root.Values.database.existingSecret }}
-      key: {{ .root.Values.database.key }}
+      name: {{ $database.existingSecret }}
+      key: {{ $database.key }}
 {{- with .root.Values.redis.existingSecret }}
 - name: EVERTURN_REDIS
   valueFrom:

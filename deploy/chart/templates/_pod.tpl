@@ -155,7 +155,10 @@ livenessProbe:
   {{- toYaml .Values.probes.liveness | nindent 2 }}
 {{- end -}}
 
-{{/* The pod of a command that ends by itself. Takes root, component, args, resources and serviceAccountName. */}}
+{{/*
+The pod of a command that ends by itself. Takes root, component, args, resources and serviceAccountName, and what
+"everturn.connectionEnv" takes.
+*/}}
 {{- define "everturn.taskPod" -}}
 {{- $values := .root.Values -}}
 {{- /* A migration runs before the configuration is there. What removes files must know where they are. */ -}}

@@ -9,11 +9,25 @@ use everturn_tests::{
     stack::Stack,
 };
 use futures::future::join_all;
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use super::watched::Watched;
 
 /// The most streams of the gateway.
 const MAX_STREAMS: usize = 40;
+
+/// The most connections of the gateway.
+const MAX_CONNECTIONS: usize = 40;
+
+/// The memory that a tenant may hold, in bytes: the least that can be configured.
+const TENANT_MEMORY_BYTES: usize = 16 * 1024 * 1024;
+
+/// A request whose body does not end. The gateway holds 3 MB for it, three times what it announces.
+const UNENDED: &str = "POST /api/v1/agent/conversations HTTP/1.1\r\nhost: localhost\r\n\
+    content-type: application/json\r\ncontent-length: 1000000\r\n\r\n{";
+
+/// Number of such requests that a tenant has memory for.
+const UNENDED_THAT_FIT: usize = 5;
 
 /// The long speech is as long as a text may be, nearly: with its event, more than the kernel keeps for a reader.
 fn scripted(request: &Request) -> Reply {
@@ -25,13 +39,18 @@ fn scripted(request: &Request) -> Reply {
     }
 }
 
-async fn with_few_streams() -> Watched {
+/// A system whose gateway has these keys under `[gateway]`, and these tables.
+async fn configured(keys: &str, tables: &str) -> Watched {
     let model = Model::start(scripted).await;
     let stack = Stack::new(model).await;
-    stack.configure_gateway(&format!(
-        "max_streams = {MAX_STREAMS}\nstall_timeout = \"1s\"\n"
-    ));
-    let mut watched = Watched::start(stack, 1).await;
+    stack.configure_gateway(keys);
+    stack.configure(tables);
+    Watched::start(stack, 1).await
+}
+
+async fn with_few_streams() -> Watched {
+    let keys = format!("max_streams = {MAX_STREAMS}\nstall_timeout = \"1s\"\n");
+    let mut watched = configured(&keys, "").await;
     watched.max_streams = MAX_STREAMS;
     watched
 }
@@ -107,4 +126,46 @@ async fn requests_are_answered_with_errors() {
         watched.busy_minutes(1).await;
     }
     watched.only_fires(&["EverturnGatewayErrors"]).await;
+}
+
+/// Opens connections that say this and nothing more, and waits until the series with these words count so many in all.
+async fn connect(watched: &Watched, count: usize, said: &str, words: &[&str], all: f64) {
+    let address = address(watched);
+    let opened = (0..count).map(|_| async move {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        // The gateway may have closed it by now.
+        let _closed = connection.write_all(said.as_bytes()).await;
+        connection
+    });
+    let _open = join_all(opened).await;
+    watched.counted(words, all).await;
+}
+
+#[tokio::test]
+async fn connections_are_refused() {
+    let keys = format!("max_connections = {MAX_CONNECTIONS}\n");
+    let mut watched = configured(&keys, "").await;
+    let refused = ["everturn_connections_refused_total", "reason=\"idle\""];
+    connect(&watched, MAX_CONNECTIONS + 1, "", &refused, 1.0).await;
+    watched.is_well().await;
+    connect(&watched, MAX_CONNECTIONS + 150, "", &refused, 151.0).await;
+    watched.minutes(8).await;
+    let fires = watched.only_fires(&["EverturnConnectionsRefused"]).await;
+    fires[0].has("reason", "idle");
+}
+
+#[tokio::test]
+async fn a_tenant_holds_more_than_its_share_of_memory() {
+    let tables = format!("[limits]\ntenant_memory_bytes = {TENANT_MEMORY_BYTES}\n");
+    let mut watched = configured("body_timeout = \"10m\"\n", &tables).await;
+    let refused = ["everturn_over_memory_total", "what=\"request\""];
+    connect(&watched, UNENDED_THAT_FIT + 1, UNENDED, &refused, 1.0).await;
+    watched
+        .shows("gateway-1", "everturn_memory_held_bytes 0")
+        .await;
+    watched.is_well().await;
+    connect(&watched, UNENDED_THAT_FIT + 25, UNENDED, &refused, 26.0).await;
+    watched.minutes(8).await;
+    let fires = watched.only_fires(&["EverturnTenantOverMemory"]).await;
+    fires[0].has("what", "request");
 }
