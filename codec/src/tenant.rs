@@ -23,8 +23,13 @@ tokio::task_local! {
 }
 
 /// The labels of the tasks that said theirs last.
-static TASKS: LazyLock<Mutex<LruCache<Id, String>>> =
-    LazyLock::new(|| Mutex::new(LruCache::new(REMEMBERED)));
+static TASKS: LazyLock<Mutex<Remembered>> = LazyLock::new(|| Mutex::new(none_remembered()));
+
+type Remembered = LruCache<Id, String>;
+
+fn none_remembered() -> Remembered {
+    LruCache::new(REMEMBERED)
+}
 
 /// The label of a tenant: its id, or a hash of one that is too long. The engine has the same as its fairness key.
 pub fn label(tenant_id: &str) -> String {
@@ -124,7 +129,22 @@ mod tests {
 
     #[test]
     fn only_the_newest_tasks_are_remembered() {
-        let tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
-        assert_eq!(tasks.cap(), REMEMBERED);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        let ids = runtime.block_on(async {
+            let mut ids = Vec::new();
+            for _ in 0..=REMEMBERED.get() {
+                let id = tokio::spawn(async { task::try_id() }).await;
+                ids.extend(id.ok().flatten());
+            }
+            ids
+        });
+        let mut remembered = none_remembered();
+        for id in &ids {
+            remembered.put(*id, "acme".to_owned());
+        }
+        assert_eq!(remembered.len(), REMEMBERED.get());
+        assert!(!remembered.contains(&ids[0]));
     }
 }

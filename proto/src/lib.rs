@@ -16,7 +16,7 @@
 //! - `typed`: the words of the generated messages as their types
 //! - [`money`]: what calls of models take and cost
 //! - [`limits`]: sizes that all parts must agree on
-//! - [`is_loopback`]: which hosts are this machine
+//! - [`is_loopback`], [`is_private`]: which hosts are this machine, and where nobody on the way can read
 //!
 //! The messages are compiled from `proto/everturn/v1/*.proto`. Nothing here does I/O, reads a clock or knows a
 //! database; a change here is a change of the wire and of stored histories, so fields are only ever added.
@@ -43,7 +43,7 @@ pub use conversation_name::ConversationName;
 pub use json::Json;
 pub use lenient::Lenient;
 pub use log_id::LogId;
-pub use loopback::is_loopback;
+pub use loopback::{is_loopback, is_private};
 pub use sealed_step::SealedStep;
 pub use thread::Thread;
 

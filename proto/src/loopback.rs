@@ -15,6 +15,11 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
+/// True when nobody on the way can read or change what goes to the host of a URL: https, or http on this machine.
+pub fn is_private(scheme: &str, host: Option<&str>) -> bool {
+    scheme == "https" || (scheme == "http" && host.is_some_and(is_loopback))
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_loopback;

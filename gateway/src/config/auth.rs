@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
-use everturn_proto::is_loopback;
+use everturn_proto::is_private;
 pub use jsonwebtoken::Algorithm;
 use reqwest::Url;
 
@@ -136,5 +136,5 @@ impl OidcConfig {
 
 /// True for a URL whose answer nobody on the way can change: https, or http on this machine.
 pub fn is_safe_to_fetch(url: &Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
+    is_private(url.scheme(), url.host_str())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use everturn_proto::is_loopback;
+use everturn_proto::is_private;
 use reqwest::Url;
 
 use super::error::AccessError;
@@ -76,9 +76,8 @@ impl fmt::Debug for SecretSource {
 /// True for a URL that tokens and secrets may be sent to: nobody on the way can read them.
 pub fn is_private_to_its_host(url: &Url) -> bool {
     let has_user = !url.username().is_empty() || url.password().is_some();
-    let is_local = url.host_str().is_some_and(is_loopback);
-    let is_encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_local);
-    is_encrypted && url.has_host() && !has_user && url.fragment().is_none()
+    let is_private = is_private(url.scheme(), url.host_str());
+    is_private && url.has_host() && !has_user && url.fragment().is_none()
 }
 
 #[cfg(test)]
