@@ -6,7 +6,7 @@ import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Code } from "./code";
 import { later } from "./later";
-import { keepWritten, more, PART, type Read, readingOf, tokensOf, tokensOfWritten } from "./reading";
+import { keepWritten, more, NOTHING, PART, readingOf, tokensOf, tokensOfWritten, withPlainLines } from "./reading";
 import { exact, Plain, visible } from "./shown";
 
 /** Longer texts are shown as they are: to read their structure takes too long (docs/performance.md). */
@@ -16,17 +16,21 @@ const MAX_CHARACTERS = 50_000;
 const MAX_DEPTH = 20;
 
 /** A text of a model, which may still be written. */
-export const Markdown = memo(function Markdown({ text, isWriting = false }: { text: string; isWriting?: boolean }) {
+export const Markdown = memo(function Markdown({ text: written, isWriting = false }: { text: string; isWriting?: boolean }) {
+  const text = withPlainLines(written);
   if (text.length > MAX_CHARACTERS) return <Plain text={text} />;
   if (isWriting) return <Growing text={text} />;
   return text.length > PART ? <InParts text={text} /> : <Blocks tokens={tokensOf(text)} />;
 });
 
+/** A text that is written. What came of it at once is drawn a part in each task. */
 function Growing({ text }: { text: string }) {
-  const before = useRef<Read>({ text: "", tokens: [] });
-  before.current = { text, tokens: more(before.current, text) };
-  keepWritten(before.current);
-  return <Blocks tokens={before.current.tokens} isOpen />;
+  const [, redraw] = useState({});
+  const read = useRef(NOTHING);
+  read.current = more(read.current, text);
+  keepWritten(read.current);
+  useEffect(() => (read.current.text === text ? undefined : later(() => redraw({}))));
+  return <Blocks tokens={read.current.tokens} isOpen />;
 }
 
 /** A long text. What is drawn of it grows from its beginning, a part in each task, unless it was here a moment ago. */

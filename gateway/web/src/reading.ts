@@ -1,8 +1,11 @@
-/** Reads the structure of Markdown: at once, as a text grows, or in parts, so that a long text makes the page wait for none of them. */
+/**
+ * Reads the structure of Markdown: at once, as a text grows, or in parts, so that a long text makes the page wait for none of
+ * them. All texts come here with plain lines.
+ */
 
 import { Lexer, type Token } from "marked";
 
-/** Characters that are read again with each piece of a text that is written. More are shown as they are until it is whole. */
+/** Characters of the last blocks that are read again with each piece of a text. More are shown as they are until it is whole. */
 const MAX_AGAIN = 10_000;
 
 /** Characters that are read and drawn in one task. */
@@ -17,6 +20,11 @@ export interface Read {
   readonly tokens: readonly Token[];
 }
 
+/** A text whose lines end as the lexer counts them: the lengths of its blocks are those of their parts of the text. */
+export function withPlainLines(text: string): string {
+  return text.replace(/\r\n?/g, "\n");
+}
+
 /** Reads a text. */
 export function tokensOf(text: string): Token[] {
   try {
@@ -26,16 +34,40 @@ export function tokensOf(text: string): Token[] {
   }
 }
 
-/** Reads a text that has grown. Only its last blocks may have become something else: the ones before are not read again. */
-export function more(before: Read, text: string): Token[] {
-  if (!text.startsWith(before.text)) return tokensOf(text);
-  const last = before.tokens.at(-1);
-  const longer = last && longerCode(last, text.slice(before.text.length));
-  if (longer) return [...before.tokens.slice(0, -1), longer];
-  const kept = before.tokens.slice(0, -2);
+/** What is read of a text before anything of it is. */
+export const NOTHING: Read = { text: "", tokens: [] };
+
+/**
+ * Reads the next part of a text that has grown: what is new can be all of it, for somebody who comes while it is written. Only
+ * the last blocks may have become something else: the ones before are not read again.
+ */
+export function more(before: Read, whole: string): Read {
+  const known = whole.startsWith(before.text) ? before : NOTHING;
+  const text = whole.slice(0, known.text.length + PART);
+  return { text, tokens: longer(known.tokens, text, text.slice(known.text.length)) };
+}
+
+function longer(tokens: readonly Token[], text: string, added: string): readonly Token[] {
+  const last = tokens.at(-1);
+  const grown = last && (longerUnread(last, added) ?? longerCode(last, added));
+  if (grown) return [...tokens.slice(0, -1), grown];
+  const kept = tokens.slice(0, -2);
   const rest = text.slice(kept.reduce((sum, token) => sum + token.raw.length, 0));
-  if (rest.length <= MAX_AGAIN) return [...kept, ...tokensOf(rest)];
-  return [...kept, { type: "text", raw: rest, text: rest } as Token];
+  return [...kept, ...(rest.length - added.length <= MAX_AGAIN ? tokensOf(rest) : [unreadText(rest)])];
+}
+
+/** Text that is shown as it is, because it is too much to be read with each piece that is added. */
+function unreadText(text: string): Token {
+  return { type: "text", raw: text, text };
+}
+
+/** The lexer makes no such block: its own texts have tokens within them. */
+function isUnread(token: Token): boolean {
+  return token.type === "text" && !("tokens" in token);
+}
+
+function longerUnread(token: Token, added: string): Token | undefined {
+  return isUnread(token) ? unreadText(token.raw + added) : undefined;
 }
 
 /** A block of code to which something is added that cannot end it. */
@@ -64,7 +96,7 @@ export class Reading {
   constructor(text: string) {
     this.#text = text;
     try {
-      this.#blocks = this.#lexer.blockTokens(text.replace(/\r\n|\r/g, "\n"), this.#lexer.tokens);
+      this.#blocks = this.#lexer.blockTokens(text, this.#lexer.tokens);
     } catch {
       this.#failed();
     }
@@ -131,7 +163,7 @@ export function readingOf(text: string): Reading {
 }
 
 /** The text that was written last. */
-let written: Read = { text: "", tokens: [] };
+let written = NOTHING;
 
 /** Remembers a text that is being written: the answer that has all of it comes next. */
 export function keepWritten(read: Read): void {
@@ -141,9 +173,10 @@ export function keepWritten(read: Read): void {
 /** The blocks of a text that was written just now: it is there at once, and is not read again from its beginning. */
 export function tokensOfWritten(text: string): readonly Token[] | undefined {
   if (written.text === "" || !text.startsWith(written.text)) return undefined;
-  const tokens = more(written, text);
-  written = { text, tokens };
+  const read = more(written, text);
+  if (read.text !== text) return undefined;
+  written = read;
   // A part that was too long to be read again, and names that a later block gives to addresses, need the whole text.
-  const isExact = !tokens.some((token) => token.type === "def" || (token.type === "text" && !("tokens" in token)));
-  return isExact ? tokens : undefined;
+  const isExact = !read.tokens.some((token) => token.type === "def" || isUnread(token));
+  return isExact ? read.tokens : undefined;
 }

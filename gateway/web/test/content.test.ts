@@ -125,6 +125,24 @@ test("a long answer that was watched stays whole when it has ended", async () =>
   assert.ok(Number(await page.locator("body").getAttribute("data-fewest")) >= 500);
 });
 
+test("who comes while a long answer is written reads it as those who watch it", async () => {
+  const held = gate();
+  const list = Array.from({ length: 300 }, (_, number) => `- line **${number}** of a list\n`).join("");
+  const paragraphs = Array.from({ length: 500 }, (_, number) => `Paragraph ${number} of *it*.\n\n`).join("");
+  bench.model.on("say all at once", () => ({ texts: [`${list}\n${paragraphs}`, held.opened, "The **end**."] }));
+  const { page } = await bench.open();
+  await send(page, "Now say all at once");
+  for (const isLater of [false, true]) {
+    if (isLater) await page.reload();
+    await page.locator("[data-writing] p").nth(499).waitFor();
+    assert.equal(await page.locator("[data-writing] li strong").count(), 300);
+    assert.equal(await page.locator("[data-writing] p em").count(), 500);
+  }
+  held.open();
+  await turnEnds(page);
+  await see(page, ".assistant_message p", /^The end\.$/);
+});
+
 test("an attempt that failed is written anew, which is told", async () => {
   const [half, rest] = [gate(), gate()];
   bench.model.on("try again", (_, attempt) =>
