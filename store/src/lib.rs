@@ -74,7 +74,6 @@ pub mod hot {
         sql::events::CONVERSATION_STATUS: &str,
         sql::events::EVENTS: SqlText,
         sql::events::EVENTS_BEFORE: &str,
-        sql::events::INSERT_EVENTS: &str,
         sql::events::LAST_SEQUENCES: SqlText,
         sql::events::LINKS: SqlText,
         sql::keys::KEY: &str,

@@ -95,12 +95,11 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         }
     }
 
-    let append = format!(
-        "{} VALUES ($1 || '1', 'c5000', 'm1', 'thought', 91, 'k', now(), 2, '{{}}'), \
-         ($1 || '2', 'c5000', 'm1', 'act', 92, 'k', now(), 2, '{{}}')",
-        hot::INSERT_EVENTS
-    );
-    for did in explain(&mut connection, &append, "text", "'new'").await {
+    let append = "INSERT INTO agent_execution_events (id, conversation_id, message_id, event_type, sequence_number, \
+                  batch_key, created_at, data_bytes, event_data) \
+                  VALUES ($1 || '1', 'c5000', 'm1', 'thought', 91, 'k', now(), 2, '{}'), \
+                  ($1 || '2', 'c5000', 'm1', 'act', 92, 'k', now(), 2, '{}')";
+    for did in explain(&mut connection, append, "text", "'new'").await {
         println!("append: {did:?}");
         assert!(did.pages <= 60, "two rows in three indexes: {did:?}");
     }

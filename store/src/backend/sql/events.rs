@@ -126,7 +126,3 @@ pub(crate) const LAST_SEQUENCES: SqlText = among!(
     "$1",
     ""
 );
-
-/// The rows to insert follow this text.
-pub(crate) const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
-     event_type, sequence_number, batch_key, created_at, data_bytes, event_data) ";

@@ -9,9 +9,6 @@ pub(crate) const PLANS: SqlText = among!(
     ""
 );
 
-/// The rows to insert follow this text, and then [`OR_UPDATE_PLANS`].
-pub(crate) const INSERT_PLANS: &str = "INSERT INTO work_plans (conversation_id, id, message_id, title, steps, created_at, updated_at) ";
-
-/// Follows the rows of [`INSERT_PLANS`].
+/// Ends an insert of plans.
 pub(crate) const OR_UPDATE_PLANS: &str = " ON CONFLICT (conversation_id, id) DO UPDATE SET \
      title = excluded.title, steps = excluded.steps, updated_at = excluded.updated_at";

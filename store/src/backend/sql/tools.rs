@@ -198,18 +198,12 @@ pub(crate) const USED_CALL_IDS: SqlText = among!(
 pub(crate) const OBSERVE_TOOL: &str = "UPDATE tool_execution_records SET observed_sequence = $3 \
      WHERE conversation_id = $1 AND execution_id = $2";
 
-/// The rows to insert follow this text.
-pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
-     message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
-     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, definition_hash, \
-     approval_rule, expires_at, signatures, tool_input, events, result, full_result) ";
-
-/// Follows the rows of [`INSERT_TOOLS`]. In the same statement, records that exist are ended and observed. They keep
+/// Ends an insert of records. In the same statement, records that exist are ended and observed. They keep
 /// their events and their whole result.
 pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
      status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
      observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
 
-/// Follows the row of [`INSERT_TOOLS`]. A record that exists stays as it is.
+/// Ends an insert of records. A record that exists stays as it is.
 pub(crate) const UNLESS_RECORDED: &str = " ON CONFLICT (conversation_id, execution_id) DO NOTHING";

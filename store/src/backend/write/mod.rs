@@ -22,9 +22,8 @@ use super::{
         agent_executions::ADVANCE_EXECUTION,
         context::CUT_CONTEXT,
         conversations::ADVANCE_CONVERSATION,
-        events::INSERT_EVENTS,
         messages::{InsertTakenMessage, SET_TOOL_RESULTS, TAKE_MESSAGE},
-        plans::{INSERT_PLANS, OR_UPDATE_PLANS},
+        plans::OR_UPDATE_PLANS,
     },
 };
 use crate::{
@@ -208,18 +207,23 @@ fn cut_context(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: Da
 }
 
 fn insert_events(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
-    insert_rows(parts, INSERT_EVENTS, &batch.events, "", |values, event| {
-        values
-            .bind(&event.id)
-            .bind(&step.conversation_id)
-            .bind(&event.message_id)
-            .bind(event.event_type.as_str())
-            .bind(i64::from(event.sequence_number))
-            .bind(&batch.key)
-            .bind(now)
-            .bind(length(&event.data))
-            .bind(Column(&event.data));
-    });
+    insert_rows(
+        parts,
+        "agent_execution_events",
+        &batch.events,
+        "",
+        |row, event| {
+            row.set("id", &event.id)
+                .set("conversation_id", &step.conversation_id)
+                .set("message_id", &event.message_id)
+                .set("event_type", event.event_type.as_str())
+                .set("sequence_number", i64::from(event.sequence_number))
+                .set("batch_key", &batch.key)
+                .set("created_at", now)
+                .set("data_bytes", length(&event.data))
+                .set("event_data", Column(&event.data));
+        },
+    );
 }
 
 /// Returns how many bytes a read of this returns.
@@ -229,20 +233,13 @@ fn length(data: &Json) -> i64 {
 
 fn insert_plans(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
     let plans = &batch.plans;
-    insert_rows(
-        parts,
-        INSERT_PLANS,
-        plans,
-        OR_UPDATE_PLANS,
-        |values, plan| {
-            values
-                .bind(&step.conversation_id)
-                .bind(&plan.plan_id)
-                .bind(&step.message_id)
-                .bind(&plan.title)
-                .bind(Column(&plan.steps))
-                .bind(now)
-                .bind(now);
-        },
-    );
+    insert_rows(parts, "work_plans", plans, OR_UPDATE_PLANS, |row, plan| {
+        row.set("conversation_id", &step.conversation_id)
+            .set("id", &plan.plan_id)
+            .set("message_id", &step.message_id)
+            .set("title", &plan.title)
+            .set("steps", Column(&plan.steps))
+            .set("created_at", now)
+            .set("updated_at", now);
+    });
 }

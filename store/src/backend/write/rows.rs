@@ -1,8 +1,13 @@
 //! Inserts of many rows in one statement.
 
-use super::{super::dialect::Parts, values::Values};
+use sqlx::{Encode, Type};
 
-/// The most rows of one insert: 25 columns of each stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only
+use super::{
+    super::dialect::{Db, Parts},
+    values::Values,
+};
+
+/// The most rows of one insert: 27 columns of each stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only
 /// a tool that emits more than this many events of its own needs a second insert.
 const ROWS_AN_INSERT: usize = 1000;
 
@@ -10,22 +15,47 @@ const ROWS_AN_INSERT: usize = 1000;
 /// needs a text of its own, and a connection keeps about a hundred texts.
 const ROWS_KEPT_PREPARED: usize = 8;
 
-/// Adds inserts of rows. `bind` binds the columns of one row, and `on_conflict` ends the text.
+/// Takes the columns of a row, each with its value, so that none can get the value of another. All rows of an insert set
+/// the same columns in the same order.
+pub(super) struct Row<'v, 'a> {
+    values: &'v mut Values<'a>,
+    columns: Vec<&'static str>,
+}
+
+impl Row<'_, '_> {
+    /// Sets a column.
+    pub(super) fn set<'t, T>(&mut self, column: &'static str, value: T) -> &mut Self
+    where
+        T: Encode<'t, Db> + Type<Db>,
+    {
+        self.columns.push(column);
+        self.values.bind(value);
+        self
+    }
+}
+
+/// Adds inserts of rows into a table. `set` sets the columns of one row, and `on_conflict` ends the text.
 pub(super) fn insert_rows<T>(
     parts: &mut Parts,
-    insert_into: &'static str,
+    table: &'static str,
     rows: &[T],
     on_conflict: &'static str,
-    bind: impl Fn(&mut Values<'_>, &T),
+    set: impl Fn(&mut Row<'_, '_>, &T),
 ) {
     for rows in rows.chunks(ROWS_AN_INSERT) {
         parts.add_made(rows.len() <= ROWS_KEPT_PREPARED, |values| {
-            for row in rows {
-                bind(values, row);
+            let mut columns = Vec::new();
+            for item in rows {
+                let mut row = Row {
+                    values: &mut *values,
+                    columns: Vec::new(),
+                };
+                set(&mut row, item);
+                columns = row.columns;
             }
-            let columns = values.count() / rows.len();
-            let places = places(rows.len(), columns);
-            format!("{insert_into}VALUES {places}{on_conflict}").into()
+            let places = places(rows.len(), columns.len());
+            let columns = columns.join(", ");
+            format!("INSERT INTO {table} ({columns}) VALUES {places}{on_conflict}").into()
         });
     }
 }

@@ -10,19 +10,17 @@ use super::{
         sql::{
             messages::SET_TOOL_CALLS,
             outside::{APPROVE_TOOL, INSERT_GRANT},
-            tools::{
-                END_DELEGATE_CALL, INSERT_TOOLS, OBSERVE_TOOL, OR_OBSERVE_TOOLS, UNLESS_RECORDED,
-                bind_end,
-            },
+            tools::{END_DELEGATE_CALL, OBSERVE_TOOL, OR_OBSERVE_TOOLS, UNLESS_RECORDED, bind_end},
         },
     },
-    rows::insert_rows,
-    values::Values,
+    rows::{Row, insert_rows},
 };
 use crate::{
     api::{Result, StepKey, ToolEnd},
     batch::{Batch, DelegateCallEnd, ObservedTool, ToolRow},
 };
+
+const TOOLS: &str = "tool_execution_records";
 
 /// Adds records of tools that have not started.
 pub(super) fn insert_pending(
@@ -31,8 +29,8 @@ pub(super) fn insert_pending(
     tools: &[ToolRow],
     now: DateTime<Utc>,
 ) {
-    insert_rows(parts, INSERT_TOOLS, tools, "", |values, tool| {
-        bind_tool(values, step, tool, now);
+    insert_rows(parts, TOOLS, tools, "", |row, tool| {
+        set_tool(row, step, tool, now);
     });
 }
 
@@ -55,48 +53,50 @@ pub(super) fn observe(
                 .bind(tool.observed_sequence.map(i64::from));
         });
     }
-    insert_rows(
-        parts,
-        INSERT_TOOLS,
-        tools,
-        OR_OBSERVE_TOOLS,
-        |values, observed| {
-            bind_tool(values, step, &observed.tool, now);
-        },
-    );
+    insert_rows(parts, TOOLS, tools, OR_OBSERVE_TOOLS, |row, observed| {
+        set_tool(row, step, &observed.tool, now);
+    });
 }
 
-/// Binds the columns of [`INSERT_TOOLS`].
-fn bind_tool(values: &mut Values<'_>, step: &StepKey, tool: &ToolRow, now: DateTime<Utc>) {
+/// Sets the columns of a record.
+fn set_tool(row: &mut Row<'_, '_>, step: &StepKey, tool: &ToolRow, now: DateTime<Utc>) {
     let (call, end) = (&tool.record.call, tool.record.end.as_ref());
-    values
-        .bind(&step.conversation_id)
-        .bind(&call.execution_id)
-        .bind(&step.message_id)
-        .bind(&step.agent_execution_id)
-        .bind(i64::from(tool.step))
-        .bind(i64::from(tool.call_index))
-        .bind(&call.call_id)
-        .bind(&call.tool_name)
-        .bind(&call.effect)
-        .bind(i64::from(call.timeout_ms))
-        .bind(tool.record.status.as_str())
-        .bind(end.is_some_and(|end| end.is_error))
-        .bind(i64::from(end.map_or(0, |end| end.duration_ms)))
-        .bind(tool.observed_sequence.map(i64::from))
-        .bind(now)
-        .bind(end.map(|_| now))
-        .bind(&call.kind)
-        .bind(tool.record.approval.as_str())
-        .bind(&call.input_hash)
-        .bind(&call.definition_hash)
-        .bind(Column(call.rule()))
-        .bind(tool.expires_at)
-        .bind(Column(&call.signatures))
-        .bind(Column(call.tool_input.clone().unwrap_or_default()))
-        .bind(Column(end.map_or(&[][..], |end| &end.events)))
-        .bind(end.map(|end| Column(&end.result)))
-        .bind(end.and_then(|end| end.full_result.as_ref()).map(Column));
+    row.set("conversation_id", &step.conversation_id)
+        .set("execution_id", &call.execution_id)
+        .set("message_id", &step.message_id)
+        .set("agent_execution_id", &step.agent_execution_id)
+        .set("step", i64::from(tool.step))
+        .set("call_index", i64::from(tool.call_index))
+        .set("call_id", &call.call_id)
+        .set("tool_name", &call.tool_name)
+        .set("effect", &call.effect)
+        .set("timeout_ms", i64::from(call.timeout_ms))
+        .set("status", tool.record.status.as_str())
+        .set("is_error", end.is_some_and(|end| end.is_error))
+        .set(
+            "duration_ms",
+            i64::from(end.map_or(0, |end| end.duration_ms)),
+        )
+        .set("observed_sequence", tool.observed_sequence.map(i64::from))
+        .set("created_at", now)
+        .set("finished_at", end.map(|_| now))
+        .set("kind", &call.kind)
+        .set("approval", tool.record.approval.as_str())
+        .set("input_hash", &call.input_hash)
+        .set("definition_hash", &call.definition_hash)
+        .set("approval_rule", Column(call.rule()))
+        .set("expires_at", tool.expires_at)
+        .set("signatures", Column(&call.signatures))
+        .set(
+            "tool_input",
+            Column(call.tool_input.clone().unwrap_or_default()),
+        )
+        .set("events", Column(end.map_or(&[][..], |end| &end.events)))
+        .set("result", end.map(|end| Column(&end.result)))
+        .set(
+            "full_result",
+            end.and_then(|end| end.full_result.as_ref()).map(Column),
+        );
 }
 
 /// Adds an approval that was given. One that was denied or has expired is written with the observe of its call.
@@ -170,15 +170,9 @@ pub(in super::super) async fn insert_unless_recorded(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let mut parts = Parts::default();
-    insert_rows(
-        &mut parts,
-        INSERT_TOOLS,
-        tools,
-        UNLESS_RECORDED,
-        |values, tool| {
-            bind_tool(values, step, tool, now);
-        },
-    );
+    insert_rows(&mut parts, TOOLS, tools, UNLESS_RECORDED, |row, tool| {
+        set_tool(row, step, tool, now);
+    });
     parts.execute(connection).await
 }
 
@@ -204,13 +198,7 @@ fn add_ended(
 ) {
     tool.record.status = end.status.clone();
     tool.record.end = Some(end);
-    insert_rows(
-        parts,
-        INSERT_TOOLS,
-        &[tool],
-        UNLESS_RECORDED,
-        |values, tool| {
-            bind_tool(values, step, tool, now);
-        },
-    );
+    insert_rows(parts, TOOLS, &[tool], UNLESS_RECORDED, |row, tool| {
+        set_tool(row, step, tool, now);
+    });
 }

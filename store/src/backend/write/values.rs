@@ -8,8 +8,6 @@ use super::super::{dialect::Db, sql::Arguments};
 pub(crate) struct Values<'a> {
     arguments: &'a mut Arguments,
     refusal: &'a mut Refusal,
-    /// Number of parameters of statements before this one.
-    before: usize,
 }
 
 /// Why a parameter could not be taken. It is told when the statements are run, as sqlx does.
@@ -19,12 +17,7 @@ pub(crate) struct Refusal(Option<BoxDynError>);
 impl<'a> Values<'a> {
     /// Takes parameters behind those that are there.
     pub(crate) fn of(arguments: &'a mut Arguments, refusal: &'a mut Refusal) -> Self {
-        let before = arguments.len();
-        Self {
-            arguments,
-            refusal,
-            before,
-        }
+        Self { arguments, refusal }
     }
 
     /// Takes the next parameter.
@@ -36,11 +29,6 @@ impl<'a> Values<'a> {
             self.refusal.0.get_or_insert(error);
         }
         self
-    }
-
-    /// Returns the number of parameters of this statement so far.
-    pub(crate) fn count(&self) -> usize {
-        self.arguments.len() - self.before
     }
 }
 
