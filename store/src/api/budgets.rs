@@ -136,10 +136,19 @@ pub struct UsageQuery {
     pub from: String,
     /// The last day.
     pub to: String,
-    /// The day and the model of the last row before; empty for the first page.
-    pub after: (String, String),
+    /// The last row of the page before; none for the first page.
+    pub after: Option<UsagePlace>,
     /// The most rows.
     pub limit: u32,
+}
+
+/// The place of a row among the sums of a tenant, which are ordered by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UsagePlace {
+    /// The day, in UTC: `2026-11-30`.
+    pub day: String,
+    /// `provider/model`.
+    pub model: String,
 }
 
 /// What a tenant took of one model on one day.

@@ -54,7 +54,7 @@ pub use self::{
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
         BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
-        UsageQuery,
+        UsagePlace, UsageQuery,
     },
     chain::{ChainPlace, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},
@@ -79,7 +79,7 @@ pub use self::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
-    tenants::{TenantSummary, TenantUsageDay, Tenants, TenantsUsageQuery},
+    tenants::{TenantSummary, TenantUsageDay, TenantUsagePlace, Tenants, TenantsUsageQuery},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{
         DefinedTool, StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult,

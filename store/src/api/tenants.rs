@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Result, UsageDay};
+use super::{Result, UsageDay, UsagePlace};
 
 /// Reads about tenants, for those who look after them.
 #[async_trait]
@@ -51,10 +51,19 @@ pub struct TenantsUsageQuery {
     pub from: String,
     /// The last day.
     pub to: String,
-    /// Tenant, day and model of the last row before; empty for the first page.
-    pub after: (String, String, String),
+    /// The last row of the page before; none for the first page.
+    pub after: Option<TenantUsagePlace>,
     /// The most rows.
     pub limit: u32,
+}
+
+/// The place of a row among the sums of all tenants, which are ordered by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TenantUsagePlace {
+    /// The tenant.
+    pub tenant_id: String,
+    /// The place among the tenant's sums.
+    pub of_tenant: UsagePlace,
 }
 
 /// What a tenant took of one model on one day.

@@ -272,13 +272,13 @@ pub(super) async fn free_at_end(connection: &mut Connection, step: &StepKey) -> 
 #[async_trait]
 impl TenantUsage for Database {
     async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>> {
-        let (after_day, after_model) = &query.after;
+        let after = query.after.clone().unwrap_or_default();
         let select = sqlx::query_as(sql::USAGE_DAYS)
             .bind(tenant_id)
             .bind(&query.from)
             .bind(&query.to)
-            .bind(after_day)
-            .bind(after_model)
+            .bind(after.day)
+            .bind(after.model)
             .bind(i64::from(query.limit));
         self.read(select.fetch_all(self.reader())).await
     }

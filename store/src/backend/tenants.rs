@@ -28,14 +28,14 @@ impl Tenants for Database {
     }
 
     async fn usage_of_tenants(&self, query: &TenantsUsageQuery) -> Result<Vec<TenantUsageDay>> {
-        let (tenant, day, model) = &query.after;
+        let after = query.after.clone().unwrap_or_default();
         let query = sqlx::query_as(sql::USAGE_OF_TENANTS)
             .bind(&query.tenant_id)
             .bind(&query.from)
             .bind(&query.to)
-            .bind(tenant)
-            .bind(day)
-            .bind(model)
+            .bind(after.tenant_id)
+            .bind(after.of_tenant.day)
+            .bind(after.of_tenant.model)
             .bind(i64::from(query.limit));
         self.read(query.fetch_all(self.reader())).await
     }

@@ -4,8 +4,8 @@ use chrono::{TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
 use everturn_store::{
     Access, AuditActor, AuditEntry, AuditQuery, AuditTarget, AuditTrail, Conversations, KeyKind,
-    Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools, Tenants,
-    TenantsUsageQuery,
+    Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools,
+    TenantUsagePlace, Tenants, TenantsUsageQuery, UsagePlace,
 };
 use serde_json::json;
 
@@ -443,9 +443,15 @@ pub async fn tenants_are_told_what_they_took(backend: &impl Backend) {
     assert_eq!(calls(query(None, "")).await, all);
     assert_eq!(calls(query(Some("b"), "")).await, all[2..]);
     assert_eq!(calls(query(Some("a"), "2026-11-30")).await, all[1..2]);
-    let after = ["a", "2026-11-30", "p/m"].map(str::to_owned);
+    let after = TenantUsagePlace {
+        tenant_id: "a".into(),
+        of_tenant: UsagePlace {
+            day: "2026-11-30".into(),
+            model: "p/m".into(),
+        },
+    };
     let next = TenantsUsageQuery {
-        after: after.into(),
+        after: Some(after),
         ..query(None, "")
     };
     assert_eq!(calls(next).await, all[2..]);

@@ -9,7 +9,7 @@ use everturn_proto::{
 use everturn_store::{
     Access, AgentExecutions, BeginTurn, BudgetLimit, ClaimedCall, Conversations, DayBudget,
     Estimate, EventReader, Exhausted, OnUnknownAgent, Reservation, Retention, StepClaim, StepKey,
-    StoreError, TenantUsage, TurnStore, UsageDay, UsageQuery,
+    StoreError, TenantUsage, TurnStore, UsageDay, UsagePlace, UsageQuery,
 };
 
 use super::{
@@ -473,12 +473,13 @@ async fn assert_are_paged(store: &impl TenantUsage) {
         };
         store.usage_days("a", &query).await.unwrap()
     };
-    let first = page((String::new(), String::new())).await;
+    let first = page(None).await;
     assert_eq!(first, days[..1]);
-    assert_eq!(
-        page((first[0].day.clone(), first[0].model.clone())).await,
-        []
-    );
+    let place = UsagePlace {
+        day: first[0].day.clone(),
+        model: first[0].model.clone(),
+    };
+    assert_eq!(page(Some(place)).await, []);
     assert_eq!(store.forget_usage("2001-01-02").await.unwrap(), 1);
     assert_eq!(self::days(store, "a").await, days[1..]);
 }

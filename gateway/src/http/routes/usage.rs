@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use chrono::{Days, NaiveDate, Utc};
 use everturn_proto::{event::Usage, money};
-use everturn_store::{UsageDay, UsageQuery};
+use everturn_store::{UsageDay, UsagePlace, UsageQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -145,7 +145,7 @@ pub(super) async fn list(
     let query = UsageQuery {
         from,
         to,
-        after: after.unwrap_or_default(),
+        after,
         limit: limit + 1,
     };
     let is_owner = caller.access.owner_id.is_some();
@@ -186,9 +186,12 @@ fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
     })
 }
 
-fn place(token: &str) -> Result<(String, String), Problem> {
+fn place(token: &str) -> Result<UsagePlace, Problem> {
     let place = token.split_once('~').filter(|_| !token.contains('\0'));
-    let place = place.map(|(day, model)| (day.to_owned(), model.to_owned()));
+    let place = place.map(|(day, model)| UsagePlace {
+        day: day.to_owned(),
+        model: model.to_owned(),
+    });
     let detail = "`after` is the `next_after` of the page before.";
     place.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
 }
@@ -224,7 +227,7 @@ mod tests {
                 let _ = place(text).map_err(|problem| problem.code());
             }
             let read = place(&format!("{like}~{model}")).map_err(|problem| problem.code());
-            prop_assert_eq!(read, Ok((like, model)));
+            prop_assert_eq!(read, Ok(UsagePlace { day: like, model }));
         }
     }
 }

@@ -11,7 +11,7 @@ use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ClientToolClaim,
     NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange,
     ResultSender, ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults,
-    UsageDay, UsageQuery,
+    UsageDay, UsagePlace, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -133,7 +133,10 @@ impl TenantUsage for MemoryStore {
             ..UsageDay::default()
         });
         let is_asked = |row: &UsageDay| {
-            let place = (row.day.clone(), row.model.clone());
+            let place = Some(UsagePlace {
+                day: row.day.clone(),
+                model: row.model.clone(),
+            });
             (&query.from..=&query.to).contains(&&row.day) && place > query.after
         };
         Ok(days.filter(is_asked).take(query.limit as usize).collect())

@@ -1,7 +1,7 @@
 //! What tenants took of models, by day.
 
 use axum::{Json, extract::State};
-use everturn_store::{TenantUsageDay, TenantsUsageQuery};
+use everturn_store::{TenantUsageDay, TenantUsagePlace, TenantsUsageQuery, UsagePlace};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -84,7 +84,7 @@ pub(in crate::http::routes) async fn list(
         tenant_id: seen.tenant().map(str::to_owned),
         from,
         to,
-        after: after.unwrap_or_default(),
+        after,
         limit: limit + 1,
     };
     let mut rows = state.ports.tenants.usage_of_tenants(&query).await?;
@@ -105,10 +105,13 @@ pub(in crate::http::routes) async fn list(
     }))
 }
 
-fn place(token: &str) -> Result<(String, String, String), Problem> {
+fn place(token: &str) -> Result<TenantUsagePlace, Problem> {
     let mut parts = token.splitn(3, '~').map(str::to_owned);
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(tenant), Some(day), Some(model)) if !token.contains('\0') => Ok((tenant, day, model)),
+        (Some(tenant), Some(day), Some(model)) if !token.contains('\0') => Ok(TenantUsagePlace {
+            tenant_id: tenant,
+            of_tenant: UsagePlace { day, model },
+        }),
         _ => Err(Problem::new(
             Code::InvalidParameter,
             "`after` is the `next_after` of the page before.",
@@ -130,7 +133,8 @@ mod tests {
             }
             let [tenant, day] = parts;
             let read = place(&format!("{tenant}~{day}~{model}")).map_err(|problem| problem.code());
-            prop_assert_eq!(read, Ok((tenant, day, model)));
+            let of_tenant = UsagePlace { day, model };
+            prop_assert_eq!(read, Ok(TenantUsagePlace { tenant_id: tenant, of_tenant }));
         }
     }
 }
