@@ -1,6 +1,7 @@
 /** The conversation that is open: how its connection is, its timeline, and the composer. */
 
 import { ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
+import { useSyncExternalStore } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
@@ -108,15 +109,13 @@ function Resume({ chat, update: { state, connection } }: { chat: Conversation; u
 }
 
 function useOnline(): boolean {
-  const [isOnline, setOnline] = useState(navigator.onLine);
-  useEffect(() => {
-    const follow = () => setOnline(navigator.onLine);
-    addEventListener("online", follow);
-    addEventListener("offline", follow);
-    return () => {
-      removeEventListener("online", follow);
-      removeEventListener("offline", follow);
-    };
-  }, []);
-  return isOnline;
+  return useSyncExternalStore(followOnline, () => navigator.onLine);
+}
+
+function followOnline(onChange: () => void): () => void {
+  const names = ["online", "offline"];
+  for (const name of names) addEventListener(name, onChange);
+  return () => {
+    for (const name of names) removeEventListener(name, onChange);
+  };
 }

@@ -1,7 +1,8 @@
 /** The client of the gateway that served the page, and the conversations that were open lately. */
 
 import { type Conversation, Everturn } from "everturn-client";
-import { useEffect, useState } from "preact/hooks";
+import { useSyncExternalStore } from "preact/compat";
+import { useCallback } from "preact/hooks";
 
 /** Events that are read at first, and again with each step backwards. */
 export const PAGE = 300;
@@ -34,7 +35,6 @@ export function forget(id: string): void {
 
 /** Follows a conversation while a component shows it. Another `attempt` follows it again, after it could not be followed. */
 export function useUpdate(chat: Conversation, attempt: number) {
-  const [, redraw] = useState({});
-  useEffect(() => chat.subscribe(() => redraw({})), [chat, attempt]);
-  return chat.current;
+  const follow = useCallback((onChange: () => void) => chat.subscribe(onChange), [chat, attempt]);
+  return useSyncExternalStore(follow, () => chat.current);
 }

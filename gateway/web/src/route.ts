@@ -3,7 +3,8 @@
  * Reload, back and forward work by it.
  */
 
-import { useEffect, useState } from "preact/hooks";
+import { useSyncExternalStore } from "preact/compat";
+import { useMemo } from "preact/hooks";
 
 /** A part of the developer's view. */
 export interface DeveloperPlace {
@@ -27,17 +28,17 @@ export function addressOf(id: string, developer?: DeveloperPlace): string {
 
 /** What the address names now. */
 export function useRoute(): Route {
-  const [route, setRoute] = useState(current);
-  useEffect(() => {
-    const follow = () => setRoute(current());
-    addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
-  }, []);
-  return route;
+  const hash = useSyncExternalStore(followHash, () => location.hash);
+  return useMemo(() => read(hash), [hash]);
 }
 
-function current(): Route {
-  const [, encoded, part, turn] = /^#\/c\/([^/]+)(?:\/(turns|events)(?:\/(\d+))?)?/.exec(location.hash) ?? [];
+function followHash(onChange: () => void): () => void {
+  addEventListener("hashchange", onChange);
+  return () => removeEventListener("hashchange", onChange);
+}
+
+function read(hash: string): Route {
+  const [, encoded, part, turn] = /^#\/c\/([^/]+)(?:\/(turns|events)(?:\/(\d+))?)?/.exec(hash) ?? [];
   if (encoded === undefined) return {};
   const developer = part === "turns" ? { part, turn: turn === undefined ? undefined : Number(turn) } : undefined;
   try {

@@ -141,6 +141,20 @@ test("whoever leaves a conversation and comes back sees it whole, and back and f
   await assertSameAsApi(page, gateway.url);
 });
 
+test("an address that changes while the page is drawn for the first time is followed", async () => {
+  await new Everturn({ url: gateway.url }).conversation("meanwhile").ask("Are you there?");
+  const { page } = await open();
+  await page.addInitScript(() => {
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector(".frame")) return;
+      observer.disconnect();
+      location.hash = "#/c/meanwhile";
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await page.reload();
+  await see(page, ".user_message", "Are you there?");
+});
+
 test("a turn is stopped, and the text so far is kept", async () => {
   const never = gate();
   model.on("be stopped", () => ({ texts: ["So far", never.opened] }));
