@@ -1,6 +1,10 @@
 //! Fuzzes the API with schemathesis, a program that knows nothing but the OpenAPI document.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Output,
+    time::Duration,
+};
 
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -18,13 +22,6 @@ const LINE: usize = 400;
 
 #[tokio::test]
 async fn no_answer_is_outside_the_document() {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = tests.join("../.tools/venv/bin/schemathesis");
-    assert!(
-        program.is_file(),
-        "{} is missing: run `make python`",
-        program.display()
-    );
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
     stack.configure(AUTH);
     let key = create(
@@ -33,13 +30,14 @@ async fn no_answer_is_outside_the_document() {
     )
     .await;
     let _running = stack.start().await;
-    let run = Command::new(program)
+    let run = program("schemathesis")
+        .env("SCHEMATHESIS_HOOKS", here().join("hooks.py"))
         .arg("--config-file")
-        .arg(tests.join("tests/e2e/schemathesis.toml"))
+        .arg(here().join("schemathesis.toml"))
         .arg("run")
         // The program reads the document from a file. The gateway serves the same document, but when the program loads
         // it from there, it does not test the endpoint that serves it.
-        .arg(tests.join("../docs/openapi.json"))
+        .arg(here().join("../../../../docs/openapi.json"))
         .args([
             "--url",
             &stack.url(),
@@ -47,12 +45,46 @@ async fn no_answer_is_outside_the_document() {
             &format!("Authorization: Bearer {key}"),
         ])
         .current_dir(stack.directory())
-        .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(FUZZING_LIMIT, run)
         .await
         .expect("schemathesis ends")
         .unwrap();
+    expect_success(&output);
+}
+
+#[tokio::test]
+async fn only_what_is_no_fault_is_dropped() {
+    let run = program("python")
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .arg(here())
+        .output();
+    expect_success(&run.await.unwrap());
+}
+
+/// Returns the folder of this file.
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/api")
+}
+
+/// Returns a command of a program of the virtual environment.
+fn program(name: &str) -> Command {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = tests.join("../.tools/venv/bin").join(name);
+    assert!(
+        program.is_file(),
+        "{} is missing: run `make python`",
+        program.display()
+    );
+    let mut command = Command::new(program);
+    command
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .kill_on_drop(true);
+    command
+}
+
+/// Expects that a program ended well; else fails with what it wrote.
+fn expect_success(output: &Output) {
     let report = String::from_utf8_lossy(&output.stdout);
     let report: Vec<String> = report
         .lines()
