@@ -44,17 +44,16 @@ pub(super) fn insert_rows<T>(
 ) {
     for rows in rows.chunks(ROWS_AN_INSERT) {
         parts.add_made(rows.len() <= ROWS_KEPT_PREPARED, |values| {
-            let mut columns = Vec::new();
+            let mut row = Row {
+                values,
+                columns: Vec::new(),
+            };
             for item in rows {
-                let mut row = Row {
-                    values: &mut *values,
-                    columns: Vec::new(),
-                };
+                row.columns.clear();
                 set(&mut row, item);
-                columns = row.columns;
             }
-            let places = places(rows.len(), columns.len());
-            let columns = columns.join(", ");
+            let places = places(rows.len(), row.columns.len());
+            let columns = row.columns.join(", ");
             format!("INSERT INTO {table} ({columns}) VALUES {places}{on_conflict}").into()
         });
     }
