@@ -17,8 +17,8 @@ const MAX_DEPTH = 20;
 
 /** A text of a model, which may still be written. */
 export const Markdown = memo(function Markdown({ text: written, isWriting = false }: { text: string; isWriting?: boolean }) {
+  if (written.length > MAX_CHARACTERS) return <Plain text={written} />;
   const text = withPlainLines(written);
-  if (text.length > MAX_CHARACTERS) return <Plain text={text} />;
   if (isWriting) return <Growing text={text} />;
   return text.length > PART ? <InParts text={text} /> : <Blocks tokens={tokensOf(text)} />;
 });
