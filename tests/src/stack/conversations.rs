@@ -120,6 +120,15 @@ impl Stack {
         .await;
     }
 
+    /// Waits until the store knows the first response that the provider makes in the background. Only from then on does
+    /// the next worker read it again.
+    pub async fn has_noted_response(&self) {
+        wait::until("the response is noted", || async {
+            self.dump().await.contains("resp_1").then_some(())
+        })
+        .await;
+    }
+
     /// Waits until the tools have had so many effects.
     pub async fn had_effects(&self, count: usize) {
         wait::until(&format!("tools have {count} effects"), || async {

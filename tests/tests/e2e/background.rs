@@ -71,8 +71,10 @@ fn reader(stack: &Stack, conversation: &str) -> JoinHandle<Vec<Frame>> {
     })
 }
 
-/// Waits until a new reader is shown the first half of the answer, where readers see live texts.
-async fn shown_half(stack: &Stack, conversation: &str) {
+/// Waits until the response is noted, and where readers see live texts, until a new reader is shown the first half of the
+/// answer.
+async fn is_half_way(stack: &Stack, conversation: &str) {
+    stack.has_noted_response().await;
     if !is_production() {
         return;
     }
@@ -126,7 +128,7 @@ async fn half_way() -> (
     let (conversation, _) = stack.ask("answer").await;
     paid(&provider, 1).await;
     let reader = reader(&stack, &conversation);
-    shown_half(&stack, &conversation).await;
+    is_half_way(&stack, &conversation).await;
     (provider, stack, worker, gateway, conversation, reader)
 }
 
@@ -148,7 +150,7 @@ async fn a_budget_counts_a_response_once_when_its_worker_is_killed() {
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("answer").await;
     paid(&provider, 1).await;
-    shown_half(&stack, &conversation).await;
+    is_half_way(&stack, &conversation).await;
     worker.kill().await;
     let _next = stack.worker();
     provider.read_again(1).await;

@@ -75,10 +75,7 @@ async fn a_response_that_runs_on_keeps_its_part_of_the_budget() {
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("share it out").await;
     stack.asked(2).await;
-    wait::until("the response is noted", || async {
-        stack.dump().await.contains("resp_1").then_some(())
-    })
-    .await;
+    stack.has_noted_response().await;
     worker.kill().await;
     let next = stack.worker();
     provider.read_again(1).await;
