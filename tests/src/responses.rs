@@ -32,6 +32,7 @@ pub struct Script {
     reasoning: Vec<String>,
     text: Vec<String>,
     is_held: bool,
+    is_silent: bool,
     failing: Option<&'static str>,
 }
 
@@ -58,6 +59,15 @@ impl Script {
     pub fn held(self) -> Self {
         Self {
             is_held: true,
+            ..self
+        }
+    }
+
+    /// Makes the provider answer nothing, not even the id of the response, until [`Responses::release`].
+    #[must_use]
+    pub fn silent(self) -> Self {
+        Self {
+            is_silent: true,
             ..self
         }
     }
@@ -239,7 +249,12 @@ async fn create(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> R
     kept.push_response("response.in_progress");
     shared.kept.lock().unwrap().insert(id.clone(), kept);
     let script = (shared.script)(number);
+    let is_silent = script.is_silent;
     tokio::spawn(write(Arc::clone(&shared), id.clone(), script));
+    if is_silent {
+        let mut released = shared.is_released.subscribe();
+        let _ = released.wait_for(|released| *released).await;
+    }
     streamed(&shared, id, 0)
 }
 

@@ -276,6 +276,27 @@ async fn a_response_that_is_gone_is_made_and_paid_again() {
     reader.abort();
 }
 
+/// Only the provider knows the response, and not which request it is of.
+#[tokio::test]
+async fn a_response_whose_id_was_not_read_is_made_and_paid_again() {
+    let provider = Responses::start(|number| match number {
+        1 => answer().silent(),
+        _ => answer(),
+    });
+    let provider = provider.await;
+    let stack = stack(&provider).await;
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("answer").await;
+    paid(&provider, 1).await;
+    worker.kill().await;
+    let _next = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), WHOLE_TURN);
+    assert_eq!(data(&events, "assistant_message")[0]["content"], ANSWER);
+    assert_eq!(provider.paid().len(), 2);
+    assert_eq!(provider.reads(), [""; 0]);
+}
+
 #[tokio::test]
 async fn a_response_that_failed_is_made_again() {
     let provider = Responses::start(|number| match number {
