@@ -221,6 +221,12 @@ impl Responses {
 }
 
 impl Shared {
+    /// Waits until [`Responses::release`].
+    async fn released(&self) {
+        let mut released = self.is_released.subscribe();
+        let _ = released.wait_for(|released| *released).await;
+    }
+
     fn change(&self, id: &str, change: impl FnOnce(&mut Kept)) -> bool {
         let mut kept = self.kept.lock().unwrap();
         let found = kept.get_mut(id).filter(|kept| !kept.has_ended());
@@ -252,15 +258,13 @@ async fn create(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> R
     let is_silent = script.is_silent;
     tokio::spawn(write(Arc::clone(&shared), id.clone(), script));
     if is_silent {
-        let mut released = shared.is_released.subscribe();
-        let _ = released.wait_for(|released| *released).await;
+        shared.released().await;
     }
     streamed(&shared, id, 0)
 }
 
 /// Writes a response to its end, whoever reads it.
 async fn write(shared: Arc<Shared>, id: String, script: Script) {
-    let mut released = shared.is_released.subscribe();
     for piece in &script.reasoning {
         tokio::time::sleep(PACE).await;
         let event = json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0,
@@ -271,7 +275,7 @@ async fn write(shared: Arc<Shared>, id: String, script: Script) {
     for (at, piece) in script.text.iter().enumerate() {
         tokio::time::sleep(PACE).await;
         if at == middle && script.is_held {
-            let _ = released.wait_for(|released| *released).await;
+            shared.released().await;
         }
         let event = json!({"type": "response.output_text.delta", "output_index": 1, "content_index": 0,
             "delta": piece});

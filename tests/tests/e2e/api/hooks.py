@@ -21,7 +21,7 @@ def after_call(context, case, response):
         pass  # refused before anything was made
     elif operation == "send_message":
         if isinstance(case.body, dict) and "create" in case.body:
-            DELETED.discard(case.path_parameters["id"])
+            made(case.path_parameters["id"])
     elif operation == "create_conversation":
         made(response.json()["id"] if response.status_code in (200, 201) else None)
     elif operation == "chat":
