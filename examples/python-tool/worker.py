@@ -10,6 +10,7 @@ import json
 import os
 import urllib.request
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -102,7 +103,13 @@ async def main() -> None:
     address = os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233")
     client = await Client.connect(address, data_converter=data_converter())
     queue = os.environ.get("TASK_QUEUE", "python-tools")
-    await Worker(client, task_queue=queue, activities=[transfer, statement]).run()
+    # By default the SDK sends a heartbeat when 80 % of the time-out is over. Sent each second, they leave a slow engine
+    # more time, and bring a cancel sooner.
+    heartbeats = timedelta(seconds=1)
+    worker = Worker(
+        client, task_queue=queue, activities=[transfer, statement], max_heartbeat_throttle_interval=heartbeats
+    )
+    await worker.run()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::process::{Child, Command};
 
-use crate::{model::Model, stack::Stack};
+use crate::{model::Model, stack::Stack, wait};
 
 /// Tools that the example does not have: one on a task queue without a worker, and a second name for `transfer`.
 const MORE_TOOLS: &str = r#"
@@ -49,13 +49,42 @@ impl PythonTools {
         }
     }
 
-    /// Starts the example's worker.
-    pub fn worker(&self) -> Child {
-        self.worker_with(&[])
+    /// Waits until this many calls wait for a worker, and starts the example's worker.
+    ///
+    /// A call that waits is handed over within ten seconds. A call that comes to a waiting worker is handed over within
+    /// one, and is lost when the database of the engine stands still for longer: the engine notes that the call has begun,
+    /// and no worker hears of it. The outcome of a `once` tool is then unknown, as it should be, but a test asks for another.
+    pub async fn worker_for(&self, calls: u64) -> Child {
+        self.worker_for_with(calls, &[]).await
     }
 
-    /// Starts the example's worker with more environment variables.
-    pub fn worker_with(&self, environment: &[(&str, &str)]) -> Child {
+    /// [`PythonTools::worker_for`] with more environment variables.
+    pub async fn worker_for_with(&self, calls: u64, environment: &[(&str, &str)]) -> Child {
+        let what = format!("{calls} calls wait for a worker");
+        wait::until(&what, || async {
+            (self.waiting_calls().await >= calls).then_some(())
+        })
+        .await;
+        self.start(environment)
+    }
+
+    /// Starts the example's worker, whatever waits for it.
+    pub fn worker(&self) -> Child {
+        self.start(&[])
+    }
+
+    async fn waiting_calls(&self) -> u64 {
+        let queue = self.task_queue.as_str();
+        let describe = ["task-queue", "describe", "--task-queue", queue];
+        let activities = ["--task-queue-type", "activity"];
+        let command = [&describe[..], &activities].concat();
+        let described = self.stack.temporal.json(&command).await;
+        described["stats"][0]["approximateBacklogCount"]
+            .as_u64()
+            .unwrap_or_default()
+    }
+
+    fn start(&self, environment: &[(&str, &str)]) -> Child {
         let log = File::options()
             .create(true)
             .append(true)

@@ -177,9 +177,9 @@ async fn every_kind_of_tool_is_told_for_whom_it_runs() {
     ));
     let _gateway = stack.gateway().await;
     let _worker = stack.worker_with(&[("SIGNING_KEY", SECRET)]);
-    let _python = tools.worker();
     let key = create(stack, &["--tenant", "globex", "--owner", "gus"]).await;
-    let (conversation, events) = turn_of(stack, &key, "clerk").await;
+    let ((conversation, events), _python) =
+        tokio::join!(turn_of(stack, &key, "clerk"), tools.worker_for(1));
 
     let caller = &result(&events, "orders")["body"]["caller"];
     assert_eq!(caller["Everturn-Tenant-Id"], "globex", "{events:#?}");

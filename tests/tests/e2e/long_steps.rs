@@ -41,8 +41,8 @@ fn large(request: &Request) -> Reply {
 async fn large_results_of_a_whole_step_fit_the_engine() {
     let tools = PythonTools::new(Model::start(large).await).await;
     let _running = tools.stack.start().await;
-    let _python = tools.worker();
     let (conversation, _) = tools.stack.ask("go").await;
+    let _python = tools.worker_for(1).await;
     let described = tools.stack.workflow_status(&conversation, "COMPLETED");
     let described = described.await;
     let events = tools.stack.ended(&conversation, 1).await;

@@ -97,16 +97,14 @@ fn error(result: &Value) -> &str {
 async fn a_python_tool_completes_and_fails_and_is_slow() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
-    let _python = remote.tools.worker();
     // All calls run at once. The slow one takes longer than its heartbeat time-out.
-    let results = remote
-        .results(&json!([
-            ["transfer", {"amount": 5, "seconds": 6}],
-            ["transfer", {"amount": 0}],
-            ["transfer", {"amount": "many"}],
-            ["nobody", {}],
-        ]))
-        .await;
+    let calls = json!([
+        ["transfer", {"amount": 5, "seconds": 6}],
+        ["transfer", {"amount": 0}],
+        ["transfer", {"amount": "many"}],
+        ["nobody", {}],
+    ]);
+    let (results, _python) = tokio::join!(remote.results(&calls), remote.tools.worker_for(2));
     assert_eq!(results[0]["booked"], 5, "{results:#?}");
     assert_eq!(
         results[1],
@@ -144,7 +142,6 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
 async fn a_person_approves_a_python_tool_with_another_input() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
-    let _python = remote.tools.worker();
     let (conversation, _) = remote.stack().ask(r#"[["asks", {"amount": 500}]]"#).await;
     remote
         .stack()
@@ -173,6 +170,7 @@ async fn a_person_approves_a_python_tool_with_another_input() {
         &answer,
     ];
     assert!(remote.stack().temporal.cli(&signal).await.status.success());
+    let _python = remote.tools.worker_for(1).await;
     let result = &remote.results_of(&conversation).await[0];
     assert_eq!(result["booked"], 7);
     assert_eq!(
@@ -186,11 +184,11 @@ async fn a_person_approves_a_python_tool_with_another_input() {
 async fn a_cancel_reaches_a_python_tool() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
-    let _python = remote.tools.worker();
     let (conversation, _) = remote
         .stack()
         .ask(r#"[["transfer", {"amount": 5, "seconds": 600}]]"#)
         .await;
+    let _python = remote.tools.worker_for(1).await;
     remote.booked(1).await;
     remote
         .stack()
@@ -213,9 +211,9 @@ async fn a_cancel_reaches_a_python_tool() {
 async fn a_killed_python_worker_is_an_unknown_outcome_or_another_try() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
-    let mut python = remote.tools.worker();
     let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {"seconds": 3}]]"#;
     let (conversation, _) = remote.stack().ask(calls).await;
+    let mut python = remote.tools.worker_for(2).await;
     remote.booked(1).await;
     python.kill().await.unwrap();
     let _next = remote.tools.worker();
@@ -237,7 +235,6 @@ async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
     let remote = Remote::new().await;
     let stack = remote.stack();
     let _gateway = stack.gateway().await;
-    let _python = remote.tools.worker();
     let worker = stack.worker_holding(&[]);
     let message = r#"[["transfer", {"amount": 5}]]"#;
     let mut conversations = Vec::new();
@@ -247,12 +244,16 @@ async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
         "tool.before_record",
         "tool.after_record",
     ] {
-        let conversation = stack.ask_held(place, message).await;
-        stack.held(&conversation, 1).await;
-        conversations.push(conversation);
+        conversations.push(stack.ask_held(place, message).await);
+    }
+    let mut python = remote.tools.worker_for(2).await;
+    for conversation in &conversations {
+        stack.held(conversation, 1).await;
     }
     worker.kill().await;
+    python.kill().await.unwrap();
     let _next = stack.worker();
+    let _python = remote.tools.worker_for(2).await;
     for conversation in &conversations {
         let results = remote.results_of(conversation).await;
         assert_eq!(results[0]["booked"], 5, "{conversation}: {results:#?}");
@@ -272,8 +273,12 @@ async fn large_results_are_sent_to_the_gateway() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
     let gateway = remote.stack().gateway_url(0);
-    let _python = remote.tools.worker_with(&[("EVERTURN_URL", &gateway)]);
-    remote.results(&json!([["transfer", {"amount": 5}]])).await;
+    let environment = [("EVERTURN_URL", gateway.as_str())];
+    let transfer = json!([["transfer", {"amount": 5}]]);
+    let (_, _python) = tokio::join!(
+        remote.results(&transfer),
+        remote.tools.worker_for_with(1, &environment)
+    );
     let calls: Vec<_> = (0..CALLS)
         .map(|_| json!(["statement", {"copies": 49_000}]))
         .collect();
@@ -303,20 +308,26 @@ async fn large_results_are_sent_to_the_gateway() {
 async fn a_reset_starts_no_python_tool_again_that_runs_once() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
-    let _python = remote.tools.worker();
     // When the statement has ended, a workflow task has completed after the transfer was scheduled. So the second reset
     // keeps the activity of the transfer.
     let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {}]]"#;
-    for (booked, to) in [(1, "FirstWorkflowTask"), (2, "LastWorkflowTask")] {
-        let (conversation, _) = remote.stack().ask(calls).await;
-        remote.booked(booked).await;
-        remote.stack().saw(&conversation, "observe").await;
-        remote.reset(&conversation, to).await;
-        let results = remote.results_of(&conversation).await;
+    let conversations = [
+        remote.stack().ask(calls).await.0,
+        remote.stack().ask(calls).await.0,
+    ];
+    let _python = remote.tools.worker_for(4).await;
+    remote.booked(2).await;
+    for (conversation, to) in conversations
+        .iter()
+        .zip(["FirstWorkflowTask", "LastWorkflowTask"])
+    {
+        remote.stack().saw(conversation, "observe").await;
+        remote.reset(conversation, to).await;
+        let results = remote.results_of(conversation).await;
         assert!(
             error(&results[0]).contains("may or may not have had its effect"),
             "{to}: {results:#?}"
         );
-        assert_eq!(remote.begun(), booked, "{to}: {:?}", remote.tools.ledger());
+        assert_eq!(remote.begun(), 2, "{to}: {:?}", remote.tools.ledger());
     }
 }

@@ -283,8 +283,8 @@ async fn the_worker_of_a_remote_tool_is_told_of_its_span() {
     let stack = &tools.stack;
     let content = [("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")];
     let _running = exporting(stack, &collector, &content).await;
-    let _python = tools.worker();
     let (conversation, _) = ask_within_trace(stack, "01").await;
+    let _python = tools.worker_for(1).await;
     stack.ended(&conversation, 1).await;
     let expected = [
         "invoke_agent default",

@@ -353,8 +353,8 @@ async fn record_a_history_of_remote_tools_when_asked() {
     };
     let tools = PythonTools::new(Model::start(script).await).await;
     let _running = tools.stack.start().await;
-    let _python = tools.worker();
     let (conversation, _) = tools.stack.ask("go").await;
+    let _python = tools.worker_for(2).await;
     tools.stack.ended(&conversation, 1).await;
     tools
         .stack

@@ -118,13 +118,15 @@ async fn world(canaries: &Canaries) -> PythonTools {
     tools
 }
 
-/// Sends the message, and answers the approval with another input.
-async fn turn(stack: &Stack, canaries: &Canaries) -> String {
+/// Sends the message, answers the approval with another input, and starts a worker for both calls.
+async fn turn(tools: &PythonTools, canaries: &Canaries, environment: &[(&str, &str)]) -> String {
+    let stack = &tools.stack;
     let (conversation, _) = stack.ask(&canaries.message).await;
     let call = pending(stack, &conversation, 1).await.remove(0);
     let edit = json!({"decision": "approve", "tool_input": {"amount": canaries.edited}, "reason": canaries.reason});
     let (status, body) = answer(stack, &conversation, &call, edit).await;
     assert_eq!(status, 200, "{body}");
+    let _python = tools.worker_for_with(2, environment).await;
     let events = stack.ended(&conversation, 1).await;
     assert!(
         types(&events).ends_with("assistant_message complete"),
@@ -176,11 +178,10 @@ async fn nothing_of_a_turn_is_in_clear() {
     let listen = format!("127.0.0.1:{}", stack.gateway_port(0));
     let _gateway = of_gateway.spawn(stack, &["gateway", "--listen", &listen], &environment);
     let _worker = of_worker.spawn(stack, &["worker"], &environment);
-    let _python = tools.worker_with(&environment);
     for probes in [&of_gateway, &of_worker] {
         probes.says("/readyz", 200).await;
     }
-    let conversation = turn(stack, &canaries).await;
+    let conversation = turn(&tools, &canaries, &environment).await;
 
     let engine = engine_dump::dump(&stack.path("engine.db")).await;
     let is_found = forms(&conversation)
@@ -231,8 +232,7 @@ async fn without_a_codec_the_same_canaries_are_found() {
     let tools = world(&canaries).await;
     let stack = &tools.stack;
     let _running = stack.start().await;
-    let _python = tools.worker();
-    turn(stack, &canaries).await;
+    turn(&tools, &canaries, &[]).await;
     let engine = engine_dump::dump(&stack.path("engine.db")).await;
     for canary in canaries.through_the_engine() {
         let is_found = forms(&canary).iter().any(|form| engine.contains(form));
