@@ -10,8 +10,8 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
-        JsonObject, PaginatedRequestParams, PingRequest, RequestId, RequestMetaObject,
-        ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
+        GetExtensions, JsonObject, PaginatedRequestParams, PingRequest, RequestId,
+        RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
@@ -23,8 +23,8 @@ use super::{
     handler::Handler,
     handshake::{Running, shake_hands},
     oauth::Access,
-    options::ServerOptions,
-    stdio::Ending,
+    options::{ServerLocation, ServerOptions},
+    stdio::{Ending, Written},
 };
 use crate::tools::ToolContext;
 
@@ -128,7 +128,14 @@ impl Connection {
         server: &ServerOptions,
     ) -> Result<ServerResult, CallError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let written = Written::default();
+        request.extensions_mut().insert(written.clone());
+        // Of a request over HTTP nobody says how far it came.
+        let may_know_of_it = || match server.location {
+            ServerLocation::Command { .. } => written.has_begun(),
+            ServerLocation::Url { .. } => true,
+        };
         let options = PeerRequestOptions::no_options().with_meta(meta(context, server.tell_caller));
         let mut call = self
             .peer
@@ -147,7 +154,9 @@ impl Connection {
                 biased;
                 answer = &mut call.rx => {
                     unanswered.disarm();
-                    return answer.unwrap_or(Err(ServiceError::TransportClosed)).map_err(|error| self.explained(error));
+                    return answer
+                        .unwrap_or(Err(ServiceError::TransportClosed))
+                        .map_err(|error| self.explained(error, may_know_of_it()));
                 }
                 Some(step) = progress.next() => {
                     context.progress.report(&step);
@@ -187,12 +196,15 @@ impl Connection {
         self.ending.get().map(String::as_str)
     }
 
-    fn explained(&self, error: ServiceError) -> CallError {
-        match self.ending() {
-            Some(why) if matches!(error, ServiceError::TransportClosed) => {
-                CallError::Ended(why.to_owned())
+    fn explained(&self, error: ServiceError, may_know_of_it: bool) -> CallError {
+        match (error, self.ending()) {
+            (ServiceError::TransportClosed | ServiceError::TransportSend(_), _)
+                if !may_know_of_it =>
+            {
+                CallError::NotSent
             }
-            _ => CallError::Service(error),
+            (ServiceError::TransportClosed, Some(why)) => CallError::Ended(why.to_owned()),
+            (error, _) => CallError::Service(error),
         }
     }
 }

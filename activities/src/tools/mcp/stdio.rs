@@ -8,14 +8,17 @@
 use std::{
     io,
     process::Stdio,
-    sync::{Arc, OnceLock, PoisonError},
+    sync::{
+        Arc, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use everturn_supervisor::{GroupEnd, ProcessGroup, Signal, launch::FAILED_PREFIX};
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, JsonRpcMessage, RequestId},
+    model::{ClientRequest, GetExtensions, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -40,6 +43,22 @@ type Message = RxJsonRpcMessage<RoleClient>;
 
 /// Why our side ended a connection: a message was too long. The calls that were in flight read it.
 pub(super) type Ending = Arc<OnceLock<String>>;
+
+/// Whether the child may have read a request. It is an extension of the request: rmcp hands it to the transport, and does
+/// not send it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Written(Arc<AtomicBool>);
+
+impl Written {
+    /// True when at least the first byte was written. As long as it is false, the child knows nothing of the request.
+    pub(super) fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn begins(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
 
 /// A running server. Clones share it, so that a second handshake can follow the first. Dropping the last one kills the
 /// server.
@@ -158,12 +177,21 @@ impl Transport<RoleClient> for ChildTransport {
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         self.probe().sent(&message);
         let stdin = Arc::clone(&self.stdin);
+        let written = match &message {
+            JsonRpcMessage::Request(request) => request.request.extensions().get().cloned(),
+            _ => None,
+        };
+        let written: Written = written.unwrap_or_default();
         async move {
             let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
             line.push(b'\n');
             let mut stdin = stdin.lock().await;
             let stdin = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            stdin.write_all(&line).await?;
+            let mut rest = line.as_slice();
+            // A child that has ended takes no byte.
+            stdin.write_buf(&mut rest).await?;
+            written.begins();
+            stdin.write_all(rest).await?;
             stdin.flush().await
         }
     }

@@ -7,6 +7,7 @@ use everturn_tests::{
     mcp,
     model::{Model, Reply, Request},
     stack::Stack,
+    wait,
 };
 use nix::{
     sys::signal::{self, Signal},
@@ -61,13 +62,24 @@ impl Shop {
 
     /// Makes the tool something else, and ends the server, so that it is started again. Each worker has one of its own,
     /// and all of them end: one that went on would still have, and rightly offer, the tool as it was.
-    fn becomes(&self, description: &str) {
+    ///
+    /// When this returns, none of them can read a call any more.
+    async fn becomes(&self, description: &str) {
         fs::write(self.path("description"), description).unwrap();
         let pids = fs::read_to_string(self.path("pids")).unwrap();
         fs::remove_file(self.path("pids")).unwrap();
         for pid in pids.lines() {
             signal::kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL).unwrap();
         }
+        wait::until("the servers have ended", || async {
+            let has_ended = |pid: &str| {
+                // The command line of a process that has ended is empty, also while nobody has reaped it.
+                let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                line.is_empty()
+            };
+            pids.lines().all(has_ended).then_some(())
+        })
+        .await;
     }
 
     /// Returns the calls that the server has run, each with the description that the tool had.
@@ -110,7 +122,7 @@ async fn a_tool_that_changes_while_its_call_waits_does_not_run() {
     let _running = stack.start_with_one_worker().await;
     let (conversation, _) = stack.ask("pay").await;
     let shown = pending(&stack, &conversation, 1).await.remove(0);
-    shop.becomes("Pays everything.");
+    shop.becomes("Pays everything.").await;
     assert_eq!(answer(&stack, &conversation, &shown, yes()).await.0, 200);
 
     let again = pending(&stack, &conversation, 1).await.remove(0);
@@ -143,7 +155,7 @@ async fn a_grant_is_for_the_definition_that_was_shown() {
     assert_eq!(data(&events, "approval_requested").len(), 1);
     assert_eq!(shop.calls().len(), 2);
 
-    shop.becomes("Pays everything.");
+    shop.becomes("Pays everything.").await;
     turn(&stack, &conversation).await;
     pending(&stack, &conversation, 1).await;
     assert_eq!(shop.calls().len(), 2);
@@ -158,7 +170,7 @@ async fn a_tool_that_has_changed_asks_when_it_is_to() {
     let (conversation, _) = stack.ask("pay").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(data(&events, "approval_requested").len(), 0);
-    shop.becomes("Pays everything.");
+    shop.becomes("Pays everything.").await;
     turn(&stack, &conversation).await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
     let events = stack.events(&conversation).await;
@@ -182,7 +194,7 @@ async fn a_tool_that_has_changed_is_refused_when_it_is_to_be() {
     let _running = stack.start_with_one_worker().await;
     let (conversation, _) = stack.ask("pay").await;
     stack.ended(&conversation, 1).await;
-    shop.becomes("Pays everything.");
+    shop.becomes("Pays everything.").await;
     for turns in 2..=3 {
         turn(&stack, &conversation).await;
         let events = stack.ended(&conversation, turns).await;

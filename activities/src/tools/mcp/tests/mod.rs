@@ -1,10 +1,12 @@
-//! A server behind a URL that is restarted: it does not know the sessions it had.
+//! A server that is restarted. Behind a URL, it does not know the sessions it had; as a program, it may not be there when a
+//! call is sent.
 
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_proto::Json;
+use everturn_supervisor::launch::Launch;
 use serde_json::{Value, json};
 
 use self::server::{Refusal, Server};
@@ -27,6 +29,56 @@ fn client(server: &Server, effect: Effect) -> McpServer {
         ..ServerOptions::new("web", location)
     };
     McpServer::new(options, egress())
+}
+
+/// A server as a program in the shell: it answers the handshake and lists the tool `echo`. When it is started for the first
+/// time, it reads no more after that. Later it answers calls, and it notes each of them in a file.
+const DEAF_AT_FIRST: &str = r#"
+echo start >>"$0.starts"
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    answer() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$1}"; }
+    case $line in
+    *server/discover*) answer '"error":{"code":-32601,"message":"no"}' ;;
+    *'"initialize"'*)
+        answer '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *tools/list*)
+        if [ "$(wc -l <"$0.starts")" -eq 1 ]; then exec <&-; fi
+        answer '"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}'
+        if [ "$(wc -l <"$0.starts")" -eq 1 ]; then exec sleep 600; fi ;;
+    *tools/call*)
+        echo call >>"$0.calls"
+        answer '"result":{"content":[{"type":"text","text":"echo"}]}' ;;
+    esac
+done
+"#;
+
+/// The program is alive, so that nothing but the write tells that it reads no more. What was not written is sent again, also
+/// to a tool that must not run twice.
+#[tokio::test]
+async fn a_call_that_its_program_did_not_read_is_sent_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = directory.path().join("server").display().to_string();
+    let command = ["/bin/sh", "-c", DEAF_AT_FIRST, &files];
+    let location = ServerLocation::Command {
+        command: command.map(str::to_owned).to_vec(),
+        directory: None,
+        environment: Vec::new(),
+        environment_files: Vec::new(),
+        launch: Launch::unconfined(),
+    };
+    let options = ServerOptions {
+        effects: BTreeMap::from([(ALL_TOOLS.to_owned(), Effect::Once)]),
+        ..ServerOptions::new("web", location)
+    };
+    let client = McpServer::new(options, egress());
+    assert_eq!(echo(&client).await, Ok(json!("echo")));
+    let noted = |what: &str| std::fs::read_to_string(format!("{files}.{what}")).unwrap();
+    assert_eq!(
+        (noted("starts"), noted("calls")),
+        ("start\nstart\n".into(), "call\n".into())
+    );
 }
 
 async fn call(client: &McpServer, input: Value) -> Result<Value, ToolError> {
