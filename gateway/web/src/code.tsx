@@ -31,9 +31,10 @@ export function Code({ text, language, isOpen }: { text: string; language: strin
   const [, redraw] = useState({});
   const pieces = name && known.get(key);
   useEffect(() => {
-    if (!name || known.has(key)) return;
+    if (!name || pieces) return;
     return later(() => {
-      remember(key, piecesOf(text, name));
+      // The same block, while the answer was written, may have been looked at since this one was drawn.
+      if (!known.has(key)) remember(key, piecesOf(text, name));
       redraw({});
     });
   }, [key]);

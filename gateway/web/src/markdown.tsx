@@ -38,9 +38,11 @@ function InParts({ text }: { text: string }) {
   const [, redraw] = useState({});
   const atOnce = useMemo(() => tokensOfWritten(text), [text]);
   const reading = atOnce ? undefined : readingOf(text);
+  const isWhole = !reading || reading.isWhole;
   useEffect(() => {
-    if (!reading || reading.isWhole) return undefined;
+    if (isWhole) return undefined;
     return later(() => {
+      // The same text, elsewhere on the page, goes on with the same reading.
       reading.more();
       redraw({});
     });

@@ -58,6 +58,9 @@ test("code has colours once it is written, and is the same text", async () => {
   await blocks.first().locator(".code-keyword").first().waitFor();
   assert.equal(await blocks.nth(1).innerText(), rust);
   assert.equal(await blocks.nth(1).locator("span").count(), 0, "what is being written has none yet");
+  // On a slow machine, the answer is drawn anew while the last block is still looked at.
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Emulation.setCPUThrottlingRate", { rate: 15 });
   rest.open();
   await turnEnds(page);
   await blocks.nth(1).locator(".code-keyword").first().waitFor();
@@ -102,6 +105,18 @@ test("a text that is read in parts is read as a short one", async () => {
   await page.waitForFunction(() => document.querySelectorAll(".markdown strong").length === 1001);
   assert.ok((await answer.innerHTML()).startsWith(read));
   assert.equal(await answer.locator("a[href='https://example.com/named']").count(), 1001);
+});
+
+test("a long text that is there twice is read to its end in both places", async () => {
+  const paragraph = `${"Words of it, and ".repeat(50)} **more**.\n\n`;
+  const long = `${paragraph.repeat(22)}The **end**.`;
+  const said = (turn: number): Seed[] => [
+    { type: "user_message", data: { content: "Go", message_id: `m${turn}` } },
+    { type: "assistant_message", data: { content: long, message_id: `a${turn}`, agent_execution_id: `run${turn}` } },
+  ];
+  await bench.seed("twice", [...said(1), ...said(2)]);
+  const { page } = await bench.open("/#/c/twice", { viewport: { width: 1600, height: 10_000 } });
+  await page.waitForFunction(() => document.querySelectorAll(".markdown strong").length === 46);
 });
 
 test("a long answer that was watched stays whole when it has ended", async () => {
