@@ -61,8 +61,9 @@ impl PythonTools {
     /// [`PythonTools::worker_for`] with more environment variables.
     pub async fn worker_for_with(&self, calls: u64, environment: &[(&str, &str)]) -> Child {
         let what = format!("{calls} calls wait for a worker");
+        let (temporal, queue) = (self.stack.temporal, &self.task_queue);
         wait::until(&what, || async {
-            (self.waiting_calls().await >= calls).then_some(())
+            (temporal.backlog(queue).await >= calls).then_some(())
         })
         .await;
         self.start(environment)
@@ -71,17 +72,6 @@ impl PythonTools {
     /// Starts the example's worker, whatever waits for it.
     pub fn worker(&self) -> Child {
         self.start(&[])
-    }
-
-    async fn waiting_calls(&self) -> u64 {
-        let queue = self.task_queue.as_str();
-        let describe = ["task-queue", "describe", "--task-queue", queue];
-        let activities = ["--task-queue-type", "activity"];
-        let command = [&describe[..], &activities].concat();
-        let described = self.stack.temporal.json(&command).await;
-        described["stats"][0]["approximateBacklogCount"]
-            .as_u64()
-            .unwrap_or_default()
     }
 
     fn start(&self, environment: &[(&str, &str)]) -> Child {

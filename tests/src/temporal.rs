@@ -319,6 +319,15 @@ impl Temporal {
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
+    /// Returns how many activities of a task queue wait for a worker.
+    pub async fn backlog(&self, task_queue: &str) -> u64 {
+        let queue = ["--task-queue", task_queue];
+        let of = ["task-queue", "describe", "--task-queue-type", "activity"];
+        let described = self.json(&[&of[..], &queue].concat()).await;
+        let waiting = described["stats"][0]["approximateBacklogCount"].as_u64();
+        waiting.unwrap_or_default()
+    }
+
     /// Returns the history of one run of a conversation's workflow, as the JSON of the CLI.
     pub async fn history_of_run(&self, conversation_id: &str, run_id: &str) -> Value {
         let workflow_id = ids::workflow_id(conversation_id);

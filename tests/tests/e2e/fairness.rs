@@ -65,9 +65,6 @@ async fn a_flood_of_one_tenant_does_not_make_another_wait() {
 
 /// Returns how many activities wait in the engine for a place.
 async fn backlog(stack: &Stack) -> usize {
-    let queue = ["--task-queue", &stack.task_queue];
-    let of = ["task-queue", "describe", "--task-queue-type", "activity"];
-    let described = stack.temporal.json(&[&of[..], &queue].concat()).await;
-    let waiting = described["stats"][0]["approximateBacklogCount"].as_u64();
-    usize::try_from(waiting.unwrap_or_default()).unwrap()
+    let waiting = stack.temporal.backlog(&stack.task_queue).await;
+    usize::try_from(waiting).unwrap()
 }

@@ -121,7 +121,7 @@ async fn programs_of_a_tool_die_with_its_worker() {
 }
 
 /// Waits until these processes have ended.
-async fn gone(pids: &[String]) {
+pub(crate) async fn gone(pids: &[String]) {
     for pid in pids {
         wait::until(&format!("process {pid} is gone"), || async {
             is_gone(pid).then_some(())
@@ -132,10 +132,14 @@ async fn gone(pids: &[String]) {
 
 /// Returns true when there is no such process, or only its entry in the process table is left (a zombie).
 fn is_gone(pid: &str) -> bool {
-    let stat =
-        std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    stat.rsplit_once(')')
-        .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+    let process = Path::new("/proc").join(pid);
+    let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+    // The first thread of a killed process may have ended while another one still has its files.
+    let threads = std::fs::read_dir(process.join("task")).map_or(0, Iterator::count);
+    threads <= 1
+        && stat
+            .rsplit_once(')')
+            .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 
 /// Returns what the model is told of a tool that misbehaved in this way.

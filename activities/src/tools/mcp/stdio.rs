@@ -177,11 +177,10 @@ impl Transport<RoleClient> for ChildTransport {
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         self.probe().sent(&message);
         let stdin = Arc::clone(&self.stdin);
-        let written = match &message {
+        let written: Option<Written> = match &message {
             JsonRpcMessage::Request(request) => request.request.extensions().get().cloned(),
             _ => None,
         };
-        let written: Written = written.unwrap_or_default();
         async move {
             let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
             line.push(b'\n');
@@ -190,7 +189,9 @@ impl Transport<RoleClient> for ChildTransport {
             let mut rest = line.as_slice();
             // A child that has ended takes no byte.
             stdin.write_buf(&mut rest).await?;
-            written.begins();
+            if let Some(written) = written {
+                written.begins();
+            }
             stdin.write_all(rest).await?;
             stdin.flush().await
         }

@@ -7,16 +7,15 @@ use everturn_tests::{
     mcp,
     model::{Model, Reply, Request},
     stack::Stack,
-    wait,
-};
-use nix::{
-    sys::signal::{self, Signal},
-    unistd::Pid,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::approvals::{answer, pending};
+use crate::{
+    approvals::{answer, pending},
+    mcp::kill,
+    own_tools::gone,
+};
 
 /// An MCP server whose tool is what a file says when the server starts. It notes each start and each call.
 const SERVER: &str = r#"
@@ -68,18 +67,11 @@ impl Shop {
         fs::write(self.path("description"), description).unwrap();
         let pids = fs::read_to_string(self.path("pids")).unwrap();
         fs::remove_file(self.path("pids")).unwrap();
-        for pid in pids.lines() {
-            signal::kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL).unwrap();
+        let pids: Vec<_> = pids.lines().map(str::to_owned).collect();
+        for pid in &pids {
+            kill(pid);
         }
-        wait::until("the servers have ended", || async {
-            let has_ended = |pid: &str| {
-                // The command line of a process that has ended is empty, also while nobody has reaped it.
-                let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                line.is_empty()
-            };
-            pids.lines().all(has_ended).then_some(())
-        })
-        .await;
+        gone(&pids).await;
     }
 
     /// Returns the calls that the server has run, each with the description that the tool had.

@@ -68,7 +68,7 @@ fn processes(directory: &Path, server: &str) -> Vec<String> {
     pids.lines().map(str::to_owned).collect()
 }
 
-fn kill(id: &str) {
+pub(crate) fn kill(id: &str) {
     signal::kill(Pid::from_raw(id.parse().unwrap()), Signal::SIGKILL).unwrap();
 }
 

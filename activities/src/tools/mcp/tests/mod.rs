@@ -24,6 +24,10 @@ fn client(server: &Server, effect: Effect) -> McpServer {
         header_files: Vec::new(),
         oauth: None,
     };
+    client_at(location, effect)
+}
+
+fn client_at(location: ServerLocation, effect: Effect) -> McpServer {
     let options = ServerOptions {
         effects: BTreeMap::from([(ALL_TOOLS.to_owned(), effect)]),
         ..ServerOptions::new("web", location)
@@ -68,11 +72,7 @@ async fn a_call_that_its_program_did_not_read_is_sent_again() {
         environment_files: Vec::new(),
         launch: Launch::unconfined(),
     };
-    let options = ServerOptions {
-        effects: BTreeMap::from([(ALL_TOOLS.to_owned(), Effect::Once)]),
-        ..ServerOptions::new("web", location)
-    };
-    let client = McpServer::new(options, egress());
+    let client = client_at(location, Effect::Once);
     assert_eq!(echo(&client).await, Ok(json!("echo")));
     let noted = |what: &str| std::fs::read_to_string(format!("{files}.{what}")).unwrap();
     assert_eq!(
