@@ -33,7 +33,7 @@ function Growing({ text }: { text: string }) {
   return <Blocks tokens={read.current.tokens} isOpen />;
 }
 
-/** A long text. What is drawn of it grows from its beginning, a part in each task, unless it was here a moment ago. */
+/** A long text. What is drawn of it grows from nothing, a part in each task, unless it was here a moment ago. */
 function InParts({ text }: { text: string }) {
   const [, redraw] = useState({});
   const atOnce = useMemo(() => tokensOfWritten(text), [text]);

@@ -83,11 +83,12 @@ function unread(text: string): Token[] {
   return [{ type: "html", raw: text, text } as Token];
 }
 
-/** A long text that is read in parts: its blocks at first, and what is in them a part at a time. */
+/** A long text that is read in parts: nothing at first, then its blocks, then what is in them, a part at a time. */
 export class Reading {
   readonly #lexer = new Lexer({ gfm: true });
   readonly #text: string;
-  #blocks: readonly Token[] = [];
+  /** Undefined until they are found. */
+  #blocks: readonly Token[] | undefined;
   /** Blocks that are read. */
   #count = 0;
   /** Places of the lexer's queue that are read. */
@@ -95,33 +96,32 @@ export class Reading {
 
   constructor(text: string) {
     this.#text = text;
-    try {
-      this.#blocks = this.#lexer.blockTokens(text, this.#lexer.tokens);
-    } catch {
-      this.#failed();
-    }
-    this.more();
   }
 
   /** What is read, from the beginning. */
   get tokens(): readonly Token[] {
-    return this.#blocks.slice(0, this.#count);
+    return this.#blocks?.slice(0, this.#count) ?? [];
   }
 
   get isWhole(): boolean {
-    return this.#count === this.#blocks.length;
+    return this.#count === this.#blocks?.length;
   }
 
-  /** Reads the next part. */
+  /** Finds the blocks, or reads the next part of them. To find them all takes as long as a part, so it has a task of its own. */
   more(): void {
     try {
-      for (let characters = 0; characters < PART && !this.isWhole; this.#count++) {
-        const block = this.#blocks[this.#count]!;
-        this.#readWithin(listsWithin(block));
-        characters += block.raw.length;
-      }
+      if (this.#blocks) this.#readPart(this.#blocks);
+      else this.#blocks = this.#lexer.blockTokens(this.#text, this.#lexer.tokens);
     } catch {
       this.#failed();
+    }
+  }
+
+  #readPart(blocks: readonly Token[]): void {
+    for (let characters = 0; characters < PART && this.#count < blocks.length; this.#count++) {
+      const block = blocks[this.#count]!;
+      this.#readWithin(listsWithin(block));
+      characters += block.raw.length;
     }
   }
 
