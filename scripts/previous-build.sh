@@ -15,7 +15,7 @@ if [ "$(cat "$place/commit" 2>/dev/null)" = "$commit" ] && [ -x "$place/everturn
     exit 0
 fi
 mkdir -p "$place"
-rm -f "$place/commit"
+rm -f "$place/commit" "$place/everturn"
 if [ "$commit" = none ]; then
     cargo build --quiet --workspace --bin everturn --locked
     cp target/debug/everturn "$place/everturn"
@@ -25,9 +25,15 @@ else
     rm -rf "$source"
     mkdir -p "$source"
     trap 'rm -rf "$source"' EXIT
-    git archive "$commit" | tar -x -C "$source"
+    # Cargo compares times: with those of the commit (without --touch), these sources would be older than what is built, and
+    # the binary of this commit would be taken for that of the one before.
+    git archive "$commit" | tar -x --touch -C "$source"
     here=$PWD
     (cd "$source" && CARGO_TARGET_DIR="$here/target" cargo build --quiet --workspace --bin everturn --locked)
+    if ! grep -qF "$source" target/debug/everturn; then
+        echo "✗ target/debug/everturn was not built from $source: remove target/debug, and run this again" >&2
+        exit 1
+    fi
     mv target/debug/everturn "$place/everturn"
 fi
 echo "$commit" >"$place/commit"
