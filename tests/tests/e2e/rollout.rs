@@ -31,7 +31,8 @@ const BUSY: usize = 4;
 const TURNS: usize = 3;
 /// How long an answer takes, so that calls of the model are in flight at each moment.
 const ANSWER: Duration = Duration::from_millis(400);
-/// The longest delay of a turn.
+/// The longest delay of a turn: by how much it may take longer than others. A worker that stops may lose a workflow task, which
+/// is given to another one after 4 s (docs/engine.md, a worker that stops).
 const DELAY: Duration = Duration::from_secs(10);
 
 /// The pause of a reader whose gateway did not answer.
@@ -77,20 +78,20 @@ impl Cluster<'_> {
         .await
     }
 
-    /// One turn after the other, read as it happens. Returns the number of turns, and the longest time of one.
-    async fn converse(&self) -> (usize, Duration) {
+    /// One turn after the other, read as it happens. Returns how long each of them took.
+    async fn converse(&self) -> Vec<Duration> {
         self.has_begun.cancelled().await;
         let made = self.post("", &json!({})).await;
         let conversation = made["id"].as_str().unwrap().to_owned();
         let mut reader = Reader::new(&self.stack.http, &conversation);
-        let (mut turns, mut longest) = (0, Duration::ZERO);
+        let mut times = Vec::new();
         while !self.is_over.is_cancelled() {
             let begun = Instant::now();
             // However often it is sent, it is the same message.
             let message = json!({"content": "look", "message_id": Uuid::now_v7().to_string()});
             self.post(&format!("/{conversation}/messages"), &message)
                 .await;
-            turns += 1;
+            let turns = times.len() + 1;
             while reader.view.turns_ended() < turns {
                 let (url, mut never) = (self.url(), Cut::never());
                 let has_all = |view: &View| view.turns_ended() >= turns;
@@ -99,17 +100,17 @@ impl Cluster<'_> {
                     tokio::time::sleep(COMES_BACK).await;
                 }
             }
-            longest = longest.max(begun.elapsed());
+            times.push(begun.elapsed());
             self.ended.rise();
         }
         let shown = reader.view.events().iter();
         let shown: Vec<_> = shown.map(|event| event["type"].as_str().unwrap()).collect();
         assert_eq!(
             shown.join(" "),
-            vec![EACH_TURN; turns].join(" "),
+            vec![EACH_TURN; times.len()].join(" "),
             "the reader has lost events"
         );
-        (turns, longest)
+        times
     }
 
     async fn goes_on(&self) {
@@ -178,11 +179,14 @@ async fn nothing_is_lost_or_late_while_every_process_is_replaced_ten_times() {
     };
     let conversations = join_all((0..BUSY).map(|_| cluster.converse()));
     let (conversations, _left) = tokio::join!(conversations, cluster.roll());
-    let mut turns = 0;
-    for (count, longest) in conversations {
-        assert!(longest < 2 * ANSWER + DELAY, "a turn took {longest:?}");
-        turns += count;
-    }
+    let mut times = conversations.concat();
+    times.sort();
+    let turns = times.len();
+    let (usual, longest) = (times[turns / 2], times[turns - 1]);
+    assert!(
+        longest < usual + DELAY,
+        "a turn took {longest:?}, and others {usual:?}"
+    );
     assert_eq!(stack.effects().len(), turns, "every tool ran once");
     let calls = stack.model.requests().len();
     assert_eq!(calls, 2 * turns, "no call is paid twice");
