@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use everturn_tests::{
     arena::{Arena, Speech},
-    crowd::{Crowd, allow_streams, open_and_stop},
+    crowd::{Crowd, allow_streams, open_and_stop, percentile},
     model::{Model, Reply},
     stack::frames_until,
     wait,
@@ -112,7 +112,7 @@ async fn a_reader_that_stops_is_cut_and_nobody_notices(arena: &Arena) {
 fn median(latencies: &[Duration]) -> Duration {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable();
-    sorted[sorted.len() / 2]
+    percentile(&sorted, 50)
 }
 
 /// Reads what the kernel still holds, which is not all that was said, and the end behind it.
