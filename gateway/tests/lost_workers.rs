@@ -166,6 +166,19 @@ async fn what_a_dead_worker_was_doing_begins_again_once() {
     assert_eq!(left[0].worker, lives.worker);
 }
 
+/// The engine may have given it something as it stopped.
+#[tokio::test]
+async fn what_a_worker_that_has_ended_was_given_begins_again() {
+    let world = World::new().await;
+    let (ended, given) = world.worker().await;
+    world.store.end_lease(&ended.worker).await.unwrap();
+    let (counts, _guard) = world.gateway();
+    world.removed(&ended).await;
+    let given = given.as_str();
+    assert_eq!(world.engine.asked(), [given, given, given]);
+    assert_eq!((counts.workers(), counts.activities()), (0, 1));
+}
+
 #[tokio::test]
 async fn a_worker_that_renews_is_never_dead() {
     let world = World::new().await;

@@ -294,7 +294,8 @@ CREATE TABLE public.worker_leases (
     identity text NOT NULL,
     lease_ms bigint NOT NULL,
     renewals bigint DEFAULT 0 NOT NULL,
-    takes bigint DEFAULT 0 NOT NULL
+    takes bigint DEFAULT 0 NOT NULL,
+    is_ended boolean DEFAULT false NOT NULL
 );
 ALTER TABLE ONLY public.agent_definitions
     ADD CONSTRAINT agent_definitions_pkey PRIMARY KEY (hash);

@@ -1,5 +1,8 @@
 //! Has what a dead worker was doing begin again at other workers, seconds before its heartbeats are late.
 //!
+//! A worker that has stopped by itself was doing nothing. But the engine may have given it an activity that did not reach it
+//! (docs/engine.md, a worker that stops), and no heartbeat comes of that one either. So the same is done for it.
+//!
 //! Each gateway looks at the leases of all workers. One whose lease was not renewed for too long (`signs`) is dead, or
 //! stands still, and one gateway takes over what is left of it: it asks the engine which activities that worker has begun,
 //! those of the turns in which it made the last claims first, and fails them, so that the engine gives them to others at
@@ -39,6 +42,9 @@ const MAX_AGENT_EXECUTIONS_AGAIN: u32 = 100;
 /// A worker that stands still, or whose machine is gone, may be given tasks for so long: the engine has its polls, which
 /// last for a minute. Until then its turns are looked at again and again, each time that its lease is over.
 const LINGER: Duration = Duration::from_secs(65);
+/// How often the lease of a worker that has ended is taken: it has no polls any more, so the turns are looked at once more,
+/// for what the engine was just giving it.
+const TAKES_OF_ENDED: u32 = 2;
 /// An activity that begins again may be given to such a worker again. It has five polls, so after so many rounds none is
 /// left.
 const ROUNDS: u32 = 7;
@@ -80,7 +86,7 @@ impl LostWorkerCounts {
         self.workers.load(Ordering::Relaxed)
     }
 
-    /// Activities of such workers that begin again.
+    /// Activities of such workers, and of workers that have ended, that begin again.
     pub fn activities(&self) -> u64 {
         self.activities.load(Ordering::Relaxed)
     }
@@ -167,26 +173,28 @@ impl LostWorkerWatch {
         if taken.is_empty() {
             return Ok(false);
         }
-        let is_first = |lease: &&SeenLease| lease.takes == 1;
-        let identities = taken.iter().filter(is_first).map(|it| it.identity.clone());
-        let found: Vec<_> = identities.collect();
-        self.counts
-            .workers
-            .fetch_add(found.len() as u64, Ordering::Relaxed);
+        let found: Vec<_> = taken.iter().filter(|lease| lease.takes == 1).collect();
         let limit = if found.is_empty() {
             MAX_AGENT_EXECUTIONS_AGAIN
         } else {
-            tracing::warn!(workers = ?found, "workers are dead: what they were doing begins again");
             MAX_AGENT_EXECUTIONS
         };
+        let dead = found.into_iter().filter(|lease| !lease.is_ended);
+        let dead: Vec<_> = dead.map(|lease| &lease.identity).collect();
+        if !dead.is_empty() {
+            tracing::warn!(workers = ?dead, "workers are dead: what they were doing begins again");
+            self.counts
+                .workers
+                .fetch_add(dead.len() as u64, Ordering::Relaxed);
+        }
         let restarted = self.see_to(taken, limit).await?;
         if restarted > 0 {
-            tracing::info!(restarted, "activities of dead workers begin again");
+            tracing::info!(restarted, "activities of workers that are gone begin again");
         }
         Ok(true)
     }
 
-    /// Restarts what these workers were doing, and removes their leases after a while. Returns the number of activities.
+    /// Restarts what these workers had been given, and removes their leases after a while. Returns the number of activities.
     async fn see_to(&self, mut taken: Vec<SeenLease>, limit: u32) -> Result<u64, LookError> {
         let lost = workers(&taken);
         let executions = self.store.running_agent_executions(&lost, limit).await?;
@@ -198,7 +206,12 @@ impl LostWorkerWatch {
             restarted += self.restart(part, &workers(&taken)).await?;
         }
         for lease in taken {
-            if lease.duration * lease.takes >= self.linger {
+            let is_done = if lease.is_ended {
+                lease.takes >= TAKES_OF_ENDED
+            } else {
+                lease.duration * lease.takes >= self.linger
+            };
+            if is_done {
                 self.store.remove_lease(&lease).await?;
             }
         }

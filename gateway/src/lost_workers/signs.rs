@@ -1,4 +1,4 @@
-//! Which workers have given no sign of life for too long. Pure: it is told what each look has seen.
+//! Which workers have ended, or have given no sign of life for too long. Pure: it is told what each look has seen.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -18,8 +18,9 @@ struct LastSign {
 }
 
 impl Signs {
-    /// Takes in what a look has seen, and returns the leases that are over: they were not renewed in as many looks, one
-    /// `every` after the other, as they last. No clock is read: with a wrong one, a worker that lives would be dead.
+    /// Takes in what a look has seen, and returns the leases that are over: they were ended and not taken yet, or were not
+    /// renewed in as many looks, one `every` after the other, as they last. No clock is read: with a wrong one, a worker
+    /// that lives would be dead.
     pub(super) fn look(&mut self, leases: Vec<SeenLease>, every: Duration) -> Vec<SeenLease> {
         let before = std::mem::take(&mut self.workers);
         let mut over = Vec::new();
@@ -33,7 +34,8 @@ impl Signs {
                 looks,
             };
             self.workers.insert(lease.worker.clone(), sign);
-            if every * looks >= lease.duration {
+            let has_just_ended = lease.is_ended && lease.takes == 0;
+            if has_just_ended || every * looks >= lease.duration {
                 over.push(lease);
             }
         }
@@ -56,15 +58,21 @@ mod tests {
         WorkerId::from(id.to_owned())
     }
 
-    /// One look at leases of two seconds. Returns whose are over.
-    fn look(signs: &mut Signs, leases: &[(&str, i64)]) -> Vec<String> {
-        let seen = leases.iter().map(|&(id, renewals)| SeenLease {
+    /// A lease of two seconds.
+    fn lease(id: &str, renewals: i64) -> SeenLease {
+        SeenLease {
             worker: worker(id),
             identity: String::new(),
             duration: Duration::from_secs(2),
             renewals,
             takes: 0,
-        });
+            is_ended: false,
+        }
+    }
+
+    /// One look at leases. Returns whose are over.
+    fn look(signs: &mut Signs, leases: &[(&str, i64)]) -> Vec<String> {
+        let seen = leases.iter().map(|&(id, renewals)| lease(id, renewals));
         let over = signs.look(seen.collect(), EVERY);
         over.iter().map(|lease| lease.worker.to_string()).collect()
     }
@@ -100,6 +108,21 @@ mod tests {
             assert_eq!(look(&mut signs, &[("a", 1), ("b", 1)]), [""; 0]);
         }
         assert_eq!(look(&mut signs, &[("a", 1), ("b", 2)]), ["a"]);
+    }
+
+    #[test]
+    fn a_lease_that_was_ended_is_over_at_once_and_later_once_more() {
+        let mut signs = Signs::default();
+        let mut looks = |takes| {
+            let ended = SeenLease {
+                takes,
+                is_ended: true,
+                ..lease("ended", 8 + i64::from(takes))
+            };
+            signs.look(vec![ended], EVERY).len()
+        };
+        assert_eq!(looks(0), 1);
+        assert_eq!([(); 5].map(|()| looks(1)), [0, 0, 0, 0, 1]);
     }
 
     #[test]

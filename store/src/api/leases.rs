@@ -13,14 +13,15 @@ pub trait WorkerLeases: Send + Sync {
     /// after half of it.
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()>;
 
-    /// Ends the lease of a worker that has stopped by itself and runs nothing any more.
+    /// Ends the lease of a worker that has stopped by itself and runs nothing any more. Gateways see it until one of them
+    /// has removed it: the engine may have given the worker a task that did not reach it.
     async fn end_lease(&self, worker: &WorkerId) -> Result<()>;
 }
 
 /// Finds the workers that were lost, and what they ran. For gateways.
 ///
 /// No clock decides: a gateway reads the leases again and again, and one whose `renewals` stand still for its duration
-/// is over.
+/// is over. One that its worker has ended is over at once.
 #[async_trait]
 pub trait LostWorkers: Send + Sync {
     /// Returns the leases of all workers, the first ten thousand by their ids.
@@ -115,8 +116,10 @@ pub struct SeenLease {
     pub duration: Duration,
     /// How often it was renewed or taken by then.
     pub renewals: i64,
-    /// How often it was taken since its worker renewed it last.
+    /// How often it was taken since its worker renewed or ended it.
     pub takes: u32,
+    /// True when its worker has ended it.
+    pub is_ended: bool,
 }
 
 /// An agent execution that runs.

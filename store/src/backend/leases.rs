@@ -61,15 +61,16 @@ impl WorkerLeases for Database {
 impl LostWorkers for Database {
     async fn leases(&self) -> Result<Vec<SeenLease>> {
         let query = sqlx::query_as(sql::LEASES).bind(MAX_LEASES);
-        let rows: Vec<(String, String, i64, i64, i64)> =
+        let rows: Vec<(String, String, i64, i64, i64, bool)> =
             self.read(query.fetch_all(self.reader())).await?;
-        let lease = |(id, identity, lease_ms, renewals, takes)| {
+        let lease = |(id, identity, lease_ms, renewals, takes, is_ended)| {
             Ok(SeenLease {
                 worker: WorkerId::from(id),
                 identity,
                 duration: Duration::from_millis(u64::try_from(lease_ms).unwrap_or_default()),
                 renewals,
                 takes: narrow(takes)?,
+                is_ended,
             })
         };
         rows.into_iter().map(lease).collect()

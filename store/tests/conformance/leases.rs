@@ -50,10 +50,31 @@ pub async fn a_lease_lasts_as_long_as_it_is_renewed(backend: &impl Backend) {
     store.renew_lease(&longer).await.unwrap();
     let renewed = seen(&gateway, &one).await.unwrap();
     assert_eq!(renewed.duration, longer.duration);
-    store.end_lease(&one.worker).await.unwrap();
-    store.end_lease(&one.worker).await.unwrap();
-    assert_eq!(seen(&gateway, &one).await, None);
     assert!(seen(&gateway, &other).await.is_some());
+}
+
+pub async fn a_lease_that_was_ended_is_there_until_a_gateway_removes_it(backend: &impl Backend) {
+    let (store, gateway) = (backend.open().await, backend.open().await);
+    let lease = lease("ended");
+    store.renew_lease(&lease).await.unwrap();
+    let lives = seen(&gateway, &lease).await.unwrap();
+    assert!(!lives.is_ended);
+    for _ in 0..2 {
+        store.end_lease(&lease.worker).await.unwrap();
+        let ended = seen(&gateway, &lease).await.unwrap();
+        assert!(ended.is_ended && ended.takes == 0, "{ended:?}");
+    }
+    assert_eq!(gateway.take_lease(&lives).await.unwrap(), None);
+    // The worker's last renewal may come after its end.
+    store.renew_lease(&lease).await.unwrap();
+    let ended = seen(&gateway, &lease).await.unwrap();
+    assert!(ended.is_ended);
+    let taken = gateway.take_lease(&ended).await.unwrap().unwrap();
+    assert!(taken.is_ended && taken.takes == 1, "{taken:?}");
+    gateway.remove_lease(&taken).await.unwrap();
+    assert_eq!(seen(&gateway, &lease).await, None);
+    store.end_lease(&lease.worker).await.unwrap();
+    assert_eq!(seen(&gateway, &lease).await, None);
 }
 
 pub async fn one_gateway_takes_a_lease_that_is_over(backend: &impl Backend) {

@@ -138,6 +138,7 @@ macro_rules! conformance_suite {
             reconciliation::what_has_not_ended_is_told,
             reconciliation::a_turn_that_does_not_go_on_is_ended_with_an_error,
             leases::a_lease_lasts_as_long_as_it_is_renewed,
+            leases::a_lease_that_was_ended_is_there_until_a_gateway_removes_it,
             leases::one_gateway_takes_a_lease_that_is_over,
             leases::a_worker_that_renews_is_not_removed,
             leases::what_a_worker_held_comes_first,

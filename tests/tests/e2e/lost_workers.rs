@@ -1,7 +1,7 @@
 //! Workers that are killed, or stand still: what they were doing begins again at others, because a gateway sees that their
 //! leases are over, and not because a heartbeat is late.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use everturn_proto::words::FailureCode;
 use everturn_store::SeenLease;
@@ -12,7 +12,12 @@ use everturn_tests::{
     stack::{Process, Stack},
     wait,
 };
+use futures::future::join_all;
 use serde_json::{Value, json};
+use temporalio_client::Client;
+use temporalio_common::protos::temporal::api::{
+    taskqueue::v1::TaskQueue, workflowservice::v1::PollActivityTaskQueueRequest,
+};
 
 use super::crash::half_at_first;
 
@@ -49,6 +54,22 @@ async fn leases_are(stack: &Stack, count: i64) {
         (leases(stack).await == count).then_some(())
     })
     .await;
+}
+
+/// Takes an activity from a task queue as this worker would, and does nothing with it.
+async fn lose_activity(temporal: &Client, task_queue: &str, worker: &str) {
+    let poll = PollActivityTaskQueueRequest {
+        namespace: temporal.options().namespace.clone(),
+        task_queue: Some(TaskQueue {
+            name: task_queue.to_owned(),
+            ..TaskQueue::default()
+        }),
+        identity: worker.to_owned(),
+        ..PollActivityTaskQueueRequest::default()
+    };
+    let mut service = temporal.connection().workflow_service();
+    let task = service.poll_activity_task_queue(tonic::Request::new(poll));
+    assert!(!task.await.unwrap().into_inner().task_token.is_empty());
 }
 
 fn workers(stack: &Stack) -> i64 {
@@ -205,7 +226,44 @@ async fn a_worker_that_ends_leaves_no_lease() {
     stack.ended(&conversation, 1).await;
     assert_eq!(leases(&stack).await, workers(&stack));
     assert_eq!(worker.terminate().await, Some(0));
-    assert_eq!(leases(&stack).await, 0);
+    leases_are(&stack, 0).await;
+}
+
+/// The engine gives a worker that stops an activity, which does not reach it (docs/engine.md, a worker that stops).
+#[tokio::test]
+async fn what_a_worker_was_given_as_it_stopped_begins_again() {
+    const SLOTS: usize = 2;
+    let model = Model::start(|request: &Request| match request.number {
+        ..=SLOTS => Reply::text("I think for a while").held(),
+        _ => Reply::text("Here."),
+    });
+    let stack = Stack::new(model.await).await;
+    // While it is busy it asks for no more, so nobody else takes what the next turn asks for.
+    stack.configure(&format!("[worker]\nmax_concurrent_activities = {SLOTS}\n"));
+    let (worker, _gateway) = stack.start_with_one_worker().await;
+    let busy = join_all([(); SLOTS].map(|()| stack.ask("hello"))).await;
+    stack.asked(SLOTS).await;
+    let (conversation, _) = stack.ask("hello").await;
+    let seen = stack.store().await.lost_workers.leases().await.unwrap();
+    let temporal = stack.temporal.client().await;
+    lose_activity(&temporal, &stack.task_queue, &seen[0].identity).await;
+    stack.model.release();
+    for (conversation, _) in busy {
+        stack.ended(&conversation, 1).await;
+    }
+    assert_eq!(worker.terminate().await, Some(0));
+    let _next = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), "user_message assistant_message complete");
+    assert_eq!(stack.model.requests().len(), SLOTS + 1);
+    assert_eq!(
+        failures(&stack, &conversation).await,
+        [FailureCode::WorkerLost],
+        "no heartbeat was waited for"
+    );
+    leases_are(&stack, workers(&stack)).await;
+    let log = fs::read_to_string(stack.path("gateway.log")).unwrap();
+    assert!(!log.contains("workers are dead"), "it had ended");
 }
 
 /// While the database does not answer, no worker can renew its lease, and no gateway can see that.

@@ -61,7 +61,8 @@ impl LeaseKeeper {
         &self.lease.identity
     }
 
-    /// Ends the lease, after the last activity has ended. If that fails, the lease is over by itself in a while.
+    /// Ends the lease, after the last activity has ended. If that fails, the lease is over by itself in a while, and this
+    /// worker is taken for dead.
     pub(super) async fn end(self) {
         self.renewing.abort();
         let ended = self.store.end_lease(&self.lease.worker);

@@ -11,11 +11,11 @@ pub(crate) const BEGIN_LEASE: &str = "INSERT INTO worker_leases (id, identity, l
      ON CONFLICT (id) DO UPDATE SET renewals = worker_leases.renewals + 1, takes = 0";
 
 /// `$1` worker.
-pub(crate) const END_LEASE: &str = "DELETE FROM worker_leases WHERE id = $1";
+pub(crate) const END_LEASE: &str =
+    "UPDATE worker_leases SET renewals = renewals + 1, takes = 0, is_ended = TRUE WHERE id = $1";
 
 /// `$1` limit.
-pub(crate) const LEASES: &str =
-    "SELECT id, identity, lease_ms, renewals, takes FROM worker_leases ORDER BY id LIMIT $1";
+pub(crate) const LEASES: &str = "SELECT id, identity, lease_ms, renewals, takes, is_ended FROM worker_leases ORDER BY id LIMIT $1";
 
 /// `$1` worker, `$2` renewals when it was seen. A renewal that is being committed holds the row, so this waits for it and
 /// then finds that the worker lives.
