@@ -68,7 +68,7 @@ const LOST_WORKERS: Metric = Metric::counter(
 );
 const RESTARTED: Metric = Metric::counter(
     "everturn_restarted_activities_total",
-    "Activities that begin again because their workers are dead, or had ended when they were given them.",
+    "Activities that begin again because their workers are dead, or were stopping when they were given them.",
     &[],
 );
 

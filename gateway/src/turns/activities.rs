@@ -1,4 +1,4 @@
-//! Restarts activities of dead workers: the port, and its implementation with Temporal.
+//! Restarts activities of workers that are dead or have ended: the port, and its implementation with Temporal.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use super::{
 /// policy.
 const RETRY_AT_ONCE: Duration = Duration::from_millis(1);
 
-/// The engine, for whoever knows that a worker is dead.
+/// The engine, for whoever knows that a worker is dead or has ended.
 #[async_trait]
 pub trait ActivityRestarter: Send + Sync {
     /// Has the activities of an agent execution begin again that one of these workers has begun and not ended. Returns how

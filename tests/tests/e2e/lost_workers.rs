@@ -1,5 +1,5 @@
-//! Workers that are killed, or stand still: what they were doing begins again at others, because a gateway sees that their
-//! leases are over, and not because a heartbeat is late.
+//! Workers that are killed, stand still, or stop: what they had been given begins again at others, because a gateway sees
+//! that their leases are over, and not because a heartbeat is late.
 
 use std::{fs, time::Duration};
 
@@ -54,6 +54,11 @@ async fn leases_are(stack: &Stack, count: i64) {
         (leases(stack).await == count).then_some(())
     })
     .await;
+}
+
+fn nobody_was_dead(stack: &Stack) {
+    let log = fs::read_to_string(stack.path("gateway.log")).unwrap();
+    assert!(!log.contains("workers are dead"), "{log}");
 }
 
 /// Takes an activity from a task queue as this worker would, and does nothing with it.
@@ -227,6 +232,7 @@ async fn a_worker_that_ends_leaves_no_lease() {
     assert_eq!(leases(&stack).await, workers(&stack));
     assert_eq!(worker.terminate().await, Some(0));
     leases_are(&stack, 0).await;
+    nobody_was_dead(&stack);
 }
 
 /// The engine gives a worker that stops an activity, which does not reach it (docs/engine.md, a worker that stops).
@@ -262,8 +268,7 @@ async fn what_a_worker_was_given_as_it_stopped_begins_again() {
         "no heartbeat was waited for"
     );
     leases_are(&stack, workers(&stack)).await;
-    let log = fs::read_to_string(stack.path("gateway.log")).unwrap();
-    assert!(!log.contains("workers are dead"), "it had ended");
+    nobody_was_dead(&stack);
 }
 
 /// While the database does not answer, no worker can renew its lease, and no gateway can see that.
