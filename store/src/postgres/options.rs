@@ -9,9 +9,10 @@ use std::{
 };
 
 use sqlx::{
-    AssertSqlSafe, Connection, PgConnection, PgPool,
+    AssertSqlSafe, Connection, PgConnection, PgPool, Row,
     postgres::{PgConnectOptions, PgPoolOptions, PgSslMode},
 };
+use tokio::time::sleep;
 
 use crate::{api::Result, connect::Peer, error::StoreError};
 
@@ -34,6 +35,21 @@ const NO_BITMAP_SCANS: &str = "SET enable_bitmapscan = off";
 /// Each text is planned once for a connection, and not anew for the values of each call, which costs more than most of
 /// the texts do. The tests of the plans look at both.
 const PLANNED_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
+
+/// True of a replica, and of a server that reads its archive after a restore. Both may become the primary.
+const IS_IN_RECOVERY: &str = "SELECT pg_is_in_recovery()";
+
+/// The time between two looks whether a server has recovered.
+const RECOVERY_PAUSE: Duration = Duration::from_millis(200);
+
+/// A server in recovery answers with what was there some time ago. Who believed it could take a conversation for deleted,
+/// or begin a turn again that has ended.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "PostgreSQL is in recovery, so it lacks the last commits and nothing is asked of it; if it does not recover, it is a \
+     replica: connect to the primary"
+)]
+struct InRecovery;
 
 /// How to connect. What the URL says about TLS (`sslmode`, `sslrootcert`, …) holds.
 #[derive(Debug, Clone)]
@@ -128,11 +144,8 @@ impl PostgresOptions {
             .idle_timeout(None)
             .test_before_acquire(false)
             .after_connect(move |connection, _about| {
-                let settings = AssertSqlSafe(settings.clone());
-                Box::pin(async move {
-                    sqlx::raw_sql(settings).execute(connection).await?;
-                    Ok(())
-                })
+                let settings = settings.clone();
+                Box::pin(async move { set_up(connection, &settings).await })
             })
             .before_acquire(|connection, about| {
                 Box::pin(async move {
@@ -173,6 +186,27 @@ impl PostgresOptions {
     }
 }
 
+/// Sets the time-outs of a new connection, and waits while its server is in recovery. The pool ends this after
+/// `acquire_timeout`.
+async fn set_up(connection: &mut PgConnection, settings: &str) -> sqlx::Result<()> {
+    // One round trip.
+    let texts = format!("{settings}; {IS_IN_RECOVERY}");
+    let mut is_in_recovery = is_true(connection, &texts).await?;
+    if is_in_recovery {
+        tracing::warn!("{InRecovery}");
+    }
+    while is_in_recovery {
+        sleep(RECOVERY_PAUSE).await;
+        is_in_recovery = is_true(connection, IS_IN_RECOVERY).await?;
+    }
+    Ok(())
+}
+
+async fn is_true(connection: &mut PgConnection, texts: &str) -> sqlx::Result<bool> {
+    let asked = sqlx::raw_sql(AssertSqlSafe(texts)).fetch_one(connection);
+    asked.await?.try_get(0)
+}
+
 async fn answers(connection: &mut PgConnection) -> bool {
     matches!(
         tokio::time::timeout(PING_TIMEOUT, connection.ping()).await,
@@ -183,7 +217,11 @@ async fn answers(connection: &mut PgConnection) -> bool {
 /// One connection beside the pool, without its time-outs.
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
     let options = connect_options(url)?.application_name("everturn schema");
-    Ok(PgConnection::connect_with(&options).await?)
+    let mut connection = PgConnection::connect_with(&options).await?;
+    if is_true(&mut connection, IS_IN_RECOVERY).await? {
+        return Err(StoreError::Unavailable(InRecovery.into()));
+    }
+    Ok(connection)
 }
 
 #[cfg(test)]

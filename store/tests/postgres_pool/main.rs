@@ -9,5 +9,6 @@ mod busy;
 #[allow(dead_code, unreachable_pub)]
 mod fixture;
 mod pooler;
+mod recovery;
 #[path = "../support/mod.rs"]
 mod support;

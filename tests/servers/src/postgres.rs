@@ -213,6 +213,38 @@ impl Postgres {
         self.answers().await.unwrap();
     }
 
+    /// Ends it at once, and starts it again as a standby that has read the log up to [`Postgres::back_up`] and pauses
+    /// there: it answers, with what was there then.
+    pub async fn fall_behind(&self) {
+        self.crash().await;
+        let script = r#"
+            mv "$PGDATA" "$PGDATA.lost"
+            cp -a "$HOME/backup" "$PGDATA"
+            cp -a "$PGDATA.lost"/pg_wal/0* "$PGDATA/pg_wal/"
+            cp "$PGDATA/postgresql.auto.conf" "$HOME/before.conf"
+            echo "recovery_target = 'immediate'" >> "$PGDATA/postgresql.auto.conf"
+            echo "recovery_target_action = 'pause'" >> "$PGDATA/postgresql.auto.conf"
+            touch "$PGDATA/standby.signal""#;
+        self.administer(script, &[]).await;
+        self.start_again().await;
+    }
+
+    /// Reads the rest of the log after [`Postgres::fall_behind`], and becomes the primary with all that was committed.
+    pub async fn catch_up(&self) {
+        self.crash().await;
+        let script = r#"
+            cp "$HOME/before.conf" "$PGDATA/postgresql.auto.conf"
+            echo "restore_command = 'false'" >> "$PGDATA/postgresql.auto.conf"
+            mv "$PGDATA/standby.signal" "$PGDATA/recovery.signal""#;
+        self.administer(script, &[]).await;
+        self.start_again().await;
+        let is_primary = "DO $$ BEGIN ASSERT NOT pg_is_in_recovery(); END $$";
+        wait::until("PostgreSQL has recovered", || async {
+            self.execute("postgres", is_primary).await.ok()
+        })
+        .await;
+    }
+
     async fn copy(&self, from: &str, to: &str) {
         let mut command = Command::new("cp");
         let place = |name: &str| self.directory().join(name);

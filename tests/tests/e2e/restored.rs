@@ -80,3 +80,43 @@ async fn a_reader_of_what_was_lost_begins_anew_where_the_logs_part() {
     let anew = stack.frames_until(&conversation, 0, |frame| frame.id == Some(last));
     assert_eq!(screen.events, persisted(&anew.await));
 }
+
+/// A server that is at its recovery, or a replica that is behind, answers with what was there some time ago. Nobody may
+/// believe it: readers would be told that their conversation was deleted, and would not come back.
+#[tokio::test]
+async fn a_server_that_is_behind_is_not_believed() {
+    let Some(stack) = Stack::breakable(Model::start(busy).await).await else {
+        return;
+    };
+    stack.postgres().back_up().await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("work").await;
+    stack.ended(&conversation, 1).await;
+    let client = stack.client();
+    let mut frames = std::pin::pin!(client.follow(&conversation, 0));
+    let mut screen = Screen::default();
+    while screen.events.len() < stack.events(&conversation).await.len() {
+        screen.take(&frames.next().await.unwrap());
+    }
+
+    stack.postgres().fall_behind().await;
+    for path in ["", "/events", "/execution-status"] {
+        let path = format!("/conversations/{conversation}{path}");
+        let problem = stack.get(&path).await;
+        assert_eq!(problem["code"], "store_unavailable", "{path}: {problem}");
+    }
+    stack.postgres().catch_up().await;
+
+    wait::until("the next message is accepted", || async {
+        let more = json!({"content": "more"});
+        let (status, _) = stack.send(&conversation, &more).await;
+        (status == 202).then_some(())
+    })
+    .await;
+    let events = stack.ended(&conversation, 2).await;
+    while screen.events.len() < events.len() {
+        let frame = frames.next().await;
+        screen.take(&frame.expect("the reader may come back"));
+    }
+    assert!(screen.resets.is_empty(), "nothing was lost");
+}
