@@ -30,6 +30,13 @@ pub enum Backends {
 
 static REDIS: OnceCell<Arc<Redis>> = OnceCell::const_new();
 
+/// The database of the shared PostgreSQL that has the tables and no rows. Each stack gets a copy, so that the migrations
+/// run once for all tests of the binary.
+const TEMPLATE: &str = "everturn_template";
+
+/// Set once the tables are in [`TEMPLATE`].
+static MIGRATED: OnceCell<()> = OnceCell::const_new();
+
 /// Returns true when tests run on the production backends.
 pub fn is_production() -> bool {
     std::env::var("EVERTURN_TEST_BACKENDS").is_ok_and(|backends| backends == "production")
@@ -46,7 +53,15 @@ impl Backends {
             .get_or_init(|| async { Arc::new(Redis::start().await) })
             .await
             .clone();
-        Self::production(postgres, redis).await
+        MIGRATED
+            .get_or_init(|| async {
+                postgres.create_database(TEMPLATE).await;
+                migrate(&postgres.url(TEMPLATE)).await;
+            })
+            .await;
+        let name = database_name();
+        postgres.copy_database(TEMPLATE, &name).await;
+        Self::of(postgres, redis, &name)
     }
 
     /// Makes backends on servers that only this stack uses. Returns `None` when tests run on the embedded backends.
@@ -55,7 +70,7 @@ impl Backends {
             return None;
         }
         let (postgres, redis) = tokio::join!(Postgres::start(), Redis::start());
-        Some(Self::production(Arc::new(postgres), Arc::new(redis)).await)
+        Some(Self::on(postgres, redis).await)
     }
 
     /// Makes backends for a measurement: PostgreSQL syncs what it commits. With `is_embedded`, the embedded ones.
@@ -65,7 +80,7 @@ impl Backends {
         }
         let postgres = Postgres::start_at(ServerLocation::Measured);
         let (postgres, redis) = tokio::join!(postgres, Redis::start());
-        Self::production(Arc::new(postgres.unwrap()), Arc::new(redis)).await
+        Self::on(postgres.unwrap(), redis).await
     }
 
     /// Has processes connect to the database over this port, where a proxy listens.
@@ -81,13 +96,17 @@ impl Backends {
         self
     }
 
-    async fn production(postgres: Arc<Postgres>, redis: Arc<Redis>) -> Self {
-        let name = format!("everturn_{}", uuid::Uuid::new_v4().simple());
+    /// Makes backends with a new database on servers that only one stack uses.
+    async fn on(postgres: Postgres, redis: Redis) -> Self {
+        let name = database_name();
         postgres.create_database(&name).await;
-        let database = postgres.url(&name);
-        everturn_store::migrate(&database, StoreOptions::default())
-            .await
-            .unwrap();
+        migrate(&postgres.url(&name)).await;
+        Self::of(Arc::new(postgres), Arc::new(redis), &name)
+    }
+
+    /// Makes backends with a database that has the tables.
+    fn of(postgres: Arc<Postgres>, redis: Arc<Redis>, database: &str) -> Self {
+        let database = postgres.url(database);
         Self::Production {
             postgres,
             redis,
@@ -190,4 +209,13 @@ impl Backends {
         }
         Some(rows)
     }
+}
+
+fn database_name() -> String {
+    format!("everturn_{}", uuid::Uuid::new_v4().simple())
+}
+
+async fn migrate(url: &str) {
+    let migrated = everturn_store::migrate(url, StoreOptions::default());
+    migrated.await.unwrap();
 }
