@@ -8,6 +8,7 @@
 //! - `documents`: what the documents must not leave out
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
+//! - `plain`: how plainly the comments are written
 //! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
 
@@ -20,6 +21,7 @@ mod documents;
 mod facts;
 mod harnesses;
 mod paths;
+mod plain;
 mod releases;
 mod repository;
 mod rooms;

@@ -1,0 +1,312 @@
+//! How plainly the comments are written: pointing words are counted, the words that stand for a noun instead of naming it.
+//!
+//! Half of the readers learned English as a second language. "It holds nothing that anybody said" is short and grammatical,
+//! and nobody can guess its subject. CONTRIBUTING.md, "How we write", says how to write instead.
+
+use crate::repository::{Source, files};
+
+/// The most pointing words in 100 words. Comments of well-kept Rust projects have 5 to 7.
+const MAX_PER_100: f64 = 7.0;
+/// The most heavy sentences in 100 sentences. In a heavy sentence, a quarter of the words are pointing words.
+const MAX_HEAVY_PER_100: f64 = 2.0;
+/// Sentences with fewer words are not measured: "See above." says little of how a text is written.
+const MIN_WORDS: usize = 6;
+
+/// Folders whose comments still exceed the limits. A folder leaves this list when its comments are within the limits, and
+/// never comes back.
+const NOT_YET: &[&str] = &[
+    "activities",
+    "activities/src/egress",
+    "activities/src/files",
+    "activities/src/hooks",
+    "activities/src/model",
+    "activities/src/think",
+    "activities/src/tools",
+    "bench",
+    "clients/rust",
+    "codec",
+    "examples",
+    "gateway",
+    "gateway/src/config",
+    "gateway/src/connections",
+    "gateway/src/http",
+    "gateway/src/limits",
+    "gateway/src/live",
+    "gateway/src/lost_workers",
+    "gateway/src/reconciler",
+    "gateway/src/turns",
+    "proto",
+    "store",
+    "store/src/api",
+    "store/src/backend",
+    "store/src/batch",
+    "store/src/blob_files",
+    "store/src/postgres",
+    "store/src/rows",
+    "store/src/sqlite",
+    "stream",
+    "supervisor",
+    "telemetry",
+    "worker",
+    "worker/src/chat",
+    "worker/src/cli",
+    "worker/src/config",
+    "worker/src/demo",
+    "worker/src/dev",
+    "worker/src/environment",
+    "worker/src/roles",
+    "worker/src/telemetry",
+    "worker/src/transport",
+    "worker/src/waterfall",
+    "workflows",
+];
+
+const POINTING: &[&str] = &[
+    "it", "its", "that", "this", "these", "those", "they", "them", "their", "one", "ones", "what",
+    "which", "whose", "who", "whoever", "whatever", "so", "such", "there", "then", "else", "other",
+    "others", "none", "all", "nothing", "somebody", "anybody", "nobody", "same", "both", "each",
+];
+
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Measure {
+    sentences: u32,
+    words: u32,
+    pointing: u32,
+    heavy: u32,
+}
+
+impl Measure {
+    fn add(&mut self, sentence: &Sentence) {
+        self.sentences += 1;
+        self.words += sentence.words;
+        self.pointing += sentence.pointing;
+        self.heavy += u32::from(sentence.is_heavy());
+    }
+
+    fn per_100(&self) -> f64 {
+        100.0 * f64::from(self.pointing) / f64::from(self.words.max(1))
+    }
+
+    fn heavy_per_100(&self) -> f64 {
+        100.0 * f64::from(self.heavy) / f64::from(self.sentences.max(1))
+    }
+
+    fn is_plain(&self) -> bool {
+        self.per_100() <= MAX_PER_100 && self.heavy_per_100() <= MAX_HEAVY_PER_100
+    }
+}
+
+/// A sentence of at least [`MIN_WORDS`] words.
+#[derive(Debug)]
+struct Sentence {
+    /// The line in which the paragraph of the sentence begins.
+    line: usize,
+    text: String,
+    words: u32,
+    pointing: u32,
+}
+
+impl Sentence {
+    fn is_heavy(&self) -> bool {
+        self.pointing * 4 >= self.words
+    }
+}
+
+#[test]
+fn comments_name_their_subjects() {
+    let mut folders = std::collections::BTreeMap::<String, (Measure, Vec<String>)>::new();
+    for Source { path, text } in files(&[".rs"]) {
+        if is_test(&path) {
+            continue;
+        }
+        let (measure, heavy) = folders.entry(folder(&path)).or_default();
+        for sentence in sentences(&comments(&text)) {
+            measure.add(&sentence);
+            if sentence.is_heavy() {
+                heavy.push(format!("{path}:{} {}", sentence.line, sentence.text));
+            }
+        }
+    }
+    let total: u32 = folders.values().map(|(measure, _)| measure.sentences).sum();
+    assert!(total > 5000, "only {total} sentences were found");
+    let is_listed = |folder: &str| NOT_YET.contains(&folder);
+    let mut not_plain = Vec::new();
+    for (folder, (measure, heavy)) in &folders {
+        if !measure.is_plain() && !is_listed(folder) {
+            let (pointing, share) = (measure.per_100(), measure.heavy_per_100());
+            not_plain.push(format!(
+                "{folder}: {pointing:.1} pointing words per 100 words, {share:.1} % heavy sentences: {heavy:#?}"
+            ));
+        }
+        assert!(
+            !measure.is_plain() || !is_listed(folder),
+            "{folder} is within the limits: take it off NOT_YET"
+        );
+    }
+    assert!(
+        not_plain.is_empty(),
+        "more than {MAX_PER_100} pointing words per 100 words, or {MAX_HEAVY_PER_100} % heavy sentences; name the \
+         thing instead of pointing at it:\n{}",
+        not_plain.join("\n")
+    );
+    for folder in NOT_YET {
+        assert!(
+            folders.contains_key(*folder),
+            "NOT_YET names {folder}, which is gone"
+        );
+    }
+}
+
+fn is_test(path: &str) -> bool {
+    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs")
+}
+
+/// The part of the repository that a file is measured with: its crate, and in a large crate the folder below `src`.
+fn folder(path: &str) -> String {
+    let parts: Vec<_> = path.split('/').collect();
+    match parts[..] {
+        [
+            of @ ("activities" | "gateway" | "store" | "worker"),
+            "src",
+            below,
+            _,
+            ..,
+        ] => {
+            format!("{of}/src/{below}")
+        }
+        ["clients", language, ..] => format!("clients/{language}"),
+        _ => parts[0].to_owned(),
+    }
+}
+
+/// The paragraphs of line comments, each with the line in which it begins.
+fn comments(text: &str) -> Vec<(usize, String)> {
+    let mut paragraphs: Vec<(usize, String)> = Vec::new();
+    let mut last = 0;
+    for (line, code) in text.lines().enumerate() {
+        let line = line + 1;
+        let Some(comment) = comment(code) else {
+            continue;
+        };
+        match paragraphs.last_mut() {
+            Some((_, paragraph)) if line == last + 1 => {
+                paragraph.push(' ');
+                paragraph.push_str(comment);
+            }
+            _ => paragraphs.push((line, comment.to_owned())),
+        }
+        last = line;
+    }
+    paragraphs
+}
+
+/// The text of the comment in a line of code. `//` in a string or a URL begins none.
+fn comment(code: &str) -> Option<&str> {
+    let (mut is_in_string, mut is_escaped, mut before) = (false, false, ' ');
+    for (at, c) in code.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_in_string => is_escaped = true,
+            '"' if before != '\'' => is_in_string = !is_in_string,
+            '/' if !is_in_string && before != ':' && code[at..].starts_with("//") => {
+                let text = &code[at + 2..];
+                let text = text.strip_prefix(['/', '!']).unwrap_or(text);
+                return Some(text.strip_prefix(' ').unwrap_or(text));
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+fn sentences(paragraphs: &[(usize, String)]) -> Vec<Sentence> {
+    let measured = |line: usize, text: &str| {
+        let is_letter = |c: char| c.is_ascii_alphabetic() || matches!(c, '\'' | '’');
+        let words = text
+            .split(|c| !is_letter(c))
+            .filter(|word| !word.is_empty());
+        let words: Vec<_> = words.map(str::to_ascii_lowercase).collect();
+        let pointing = words.iter().filter(|word| is_pointing(word)).count();
+        (words.len() >= MIN_WORDS).then(|| Sentence {
+            line,
+            text: text.trim().to_owned(),
+            words: u32::try_from(words.len()).unwrap(),
+            pointing: u32::try_from(pointing).unwrap(),
+        })
+    };
+    paragraphs
+        .iter()
+        .flat_map(|(line, text)| {
+            let sentences = split(&without_code(text));
+            let sentences = sentences.into_iter();
+            sentences.filter_map(move |sentence| measured(*line, &sentence))
+        })
+        .collect()
+}
+
+/// True for a pointing word, also with an apostrophe behind it: "it's", "that'll".
+fn is_pointing(word: &str) -> bool {
+    let parts = word.split(['\'', '’']);
+    parts.into_iter().any(|part| POINTING.contains(&part))
+}
+
+/// A text with `X` for each piece of code in it.
+fn without_code(text: &str) -> String {
+    let mut parts = text.split('`');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    while let Some(code) = parts.next() {
+        match parts.next() {
+            Some(after) => {
+                plain.push('X');
+                plain.push_str(after);
+            }
+            None => plain.push_str(code),
+        }
+    }
+    plain
+}
+
+/// The sentences of a text: one ends with a mark before a space and a capital letter.
+fn split(text: &str) -> Vec<String> {
+    let mut sentences = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        sentences.last_mut().unwrap().push(c);
+        if !matches!(c, '.' | '!' | '?' | ':') {
+            continue;
+        }
+        let mut spaces = 0;
+        while chars.next_if(|next| next.is_whitespace()).is_some() {
+            spaces += 1;
+        }
+        if spaces > 0 && chars.peek().is_some_and(char::is_ascii_uppercase) {
+            sentences.push(String::new());
+        } else if spaces > 0 {
+            sentences.last_mut().unwrap().push(' ');
+        }
+    }
+    sentences
+}
+
+#[test]
+fn sentences_are_found_in_comments_and_measured() {
+    let code = r#"
+//! It holds nothing that anybody said.
+
+let url = "https://example.com"; // The lease of one worker, which `Lease`
+// renews every second. Short here.
+let text = "// no comment at all in this string";
+"#;
+    let found = sentences(&comments(code));
+    let found: Vec<_> = found
+        .iter()
+        .map(|sentence| (sentence.line, sentence.words, sentence.pointing))
+        .collect();
+    assert_eq!(found, [(2, 6, 4), (4, 10, 2)]);
+    let mut measure = Measure::default();
+    for sentence in sentences(&comments(code)) {
+        measure.add(&sentence);
+    }
+    assert!(!measure.is_plain(), "{measure:?}");
+}
