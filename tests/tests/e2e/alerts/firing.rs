@@ -45,7 +45,7 @@ pub(super) async fn firing(
     scrapes: &[String],
 ) -> Vec<Firing> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let program = root.join(".tools/bin/scraped-alerts");
+    let program = root.join("target/scraped-alerts");
     assert!(
         program.is_file(),
         "{} is missing: run `make scraped-alerts`",
