@@ -63,12 +63,12 @@ mod tests {
         }
     }
 
-    /// An index on a table that is in use locks it against writes for as long as it is built, unless it is built
-    /// concurrently. Those before version 110 were made before there was a release with rows.
+    /// The build of an index locks its table against writes, unless the index is built concurrently. The tables of the first
+    /// migration have no rows yet.
     #[test]
     fn large_indexes_are_built_concurrently() {
         static POSTGRES: Migrator = sqlx::migrate!("./migrations/postgres");
-        for migration in POSTGRES.iter().filter(|migration| migration.version > 100) {
+        for migration in POSTGRES.iter().skip(1) {
             let text = migration.sql.as_str();
             let of_new_tables = |line: &&str| {
                 let table = line

@@ -50,13 +50,14 @@ impl From<Error> for StoreError {
     }
 }
 
-/// A database of a newer version, or one whose migrations were edited, is `Corrupt`.
+/// A database that a build from before the first release made, or a database whose migrations were edited, is `Corrupt`.
 impl From<MigrateError> for StoreError {
     fn from(error: MigrateError) -> Self {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             MigrateError::VersionMissing(version) => Self::Corrupt(format!(
-                "its tables (version {version}) are of a newer Everturn than this one"
+                "its tables have the version {version} of a build from before the first release, which this Everturn \
+                 cannot bring up to date; start with an empty database"
             )),
             other => Self::Corrupt(other.to_string()),
         }

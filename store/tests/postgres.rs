@@ -79,24 +79,6 @@ async fn migrated_is_as_recorded_and_migrating_again_changes_nothing() {
     assert_eq!(database.schema(), fresh);
 }
 
-#[tokio::test]
-async fn conversations_from_before_there_were_names_are_kept() {
-    let database = Database::empty().await;
-    let mut connection = database.connection().await;
-    sqlx::migrate!("./migrations/postgres")
-        .run_to(270, &mut connection)
-        .await
-        .unwrap();
-    let rows = sqlx::raw_sql(conformance::names::ROWS_OF_BEFORE);
-    rows.execute(&mut connection).await.unwrap();
-    PostgresStore::migrate(&database.url).await.unwrap();
-    conformance::names::are_kept(&database.open().await).await;
-    // A worker of the release before goes on beside this one.
-    let old = "INSERT INTO conversations (id, tenant_id, agent, title, created_at, updated_at) \
-               VALUES ('later', 'acme', 'default', '', now(), now())";
-    sqlx::query(old).execute(&mut connection).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn pods_may_migrate_at_the_same_time() {
     let database = Database::empty().await;

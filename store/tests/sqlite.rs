@@ -250,58 +250,14 @@ async fn json_is_kept_to_the_letter_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_first_version_is_migrated_to_what_a_fresh_one_has() {
+async fn a_file_from_before_the_first_release_is_refused() {
     let file = SqliteFile::fresh().await;
-    let fresh = schema(&file.path()).await;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("everturn.db");
-    let mut connection = SqliteConnection::connect_with(
-        &SqliteConnectOptions::new()
-            .filename(&path)
-            .create_if_missing(true),
-    )
-    .await
-    .unwrap();
-    sqlx::migrate!("./migrations/sqlite")
-        .run_to(1, &mut connection)
-        .await
-        .unwrap();
-    connection.close().await.unwrap();
-    assert_ne!(schema(&path).await, fresh);
-    let store = SqliteStore::open(&path, SqliteOptions::default())
-        .await
-        .unwrap();
-    store.close().await;
-    assert_eq!(schema(&path).await, fresh);
-}
-
-#[tokio::test]
-async fn conversations_from_before_there_were_names_are_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("everturn.db");
-    let options = SqliteConnectOptions::new().filename(&path);
-    let mut connection = SqliteConnection::connect_with(&options.create_if_missing(true))
-        .await
-        .unwrap();
-    sqlx::migrate!("./migrations/sqlite")
-        .run_to(270, &mut connection)
-        .await
-        .unwrap();
-    let rows = sqlx::raw_sql(conformance::names::ROWS_OF_BEFORE);
-    rows.execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    let store = SqliteStore::open(&path, SqliteOptions::default())
-        .await
-        .unwrap();
-    conformance::names::are_kept(&store).await;
-}
-
-async fn schema(path: &Path) -> Vec<String> {
-    let text = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
-    sqlx::query_scalar(text)
-        .fetch_all(&mut raw(path).await)
-        .await
-        .unwrap()
+    let early = "UPDATE _sqlx_migrations SET version = 290";
+    let mut connection = raw(&file.path()).await;
+    sqlx::query(early).execute(&mut connection).await.unwrap();
+    let refused = SqliteStore::open(&file.path(), SqliteOptions::default()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("empty database"), "{refused}");
 }
 
 #[tokio::test]

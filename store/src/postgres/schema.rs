@@ -28,6 +28,10 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 /// One process migrates at a time. The others ask again and again, and do not wait in a statement, as sqlx would: an index
 /// that is built concurrently waits for all statements that began before, and so for theirs.
 pub(super) async fn migrate(url: &str) -> Result<()> {
+    migrate_with(url, &MIGRATOR).await
+}
+
+async fn migrate_with(url: &str, migrator: &Migrator) -> Result<()> {
     // No time-outs: a migration takes as long as it takes.
     let mut connection = server::connect(url).await?;
     while !sqlx::query_scalar(TRY_LOCK)
@@ -36,9 +40,9 @@ pub(super) async fn migrate(url: &str) -> Result<()> {
     {
         sleep(LOCK_PAUSE).await;
     }
-    let done = match found(&mut connection).await? {
+    let done = match found(&mut connection, migrator).await? {
         Tables::Newer | Tables::Current => Ok(()),
-        Tables::Older(_) => MIGRATOR.run_direct(None, &mut connection, false).await,
+        Tables::Older(_) => migrator.run_direct(None, &mut connection, false).await,
     };
     // Closing ends the session, and with it the lock when the migration failed.
     let closed = connection.close().await;
@@ -48,7 +52,7 @@ pub(super) async fn migrate(url: &str) -> Result<()> {
 
 /// Refuses tables that this version does not work with, saying what to do.
 pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
-    match found(connection).await? {
+    match found(connection, &MIGRATOR).await? {
         Tables::Current | Tables::Newer => Ok(()),
         Tables::Older(version) => {
             let own = schema_range::newest(&MIGRATOR);
@@ -59,9 +63,9 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
     }
 }
 
-/// Returns how the tables stand to this version.
-async fn found(connection: &mut PgConnection) -> Result<Tables> {
-    let own = schema_range::newest(&MIGRATOR);
+/// Returns how the tables stand to the newest version of these migrations.
+async fn found(connection: &mut PgConnection, migrator: &Migrator) -> Result<Tables> {
+    let own = schema_range::newest(migrator);
     let found = number(connection, schema_range::VERSION)
         .await?
         .unwrap_or(0);
@@ -78,5 +82,79 @@ async fn number(connection: &mut PgConnection, text: &'static str) -> Result<Opt
     match sqlx::query_scalar(text).fetch_one(connection).await {
         Err(Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(None),
         found => Ok(found?),
+    }
+}
+
+/// How later migrations run, shown with migrations of the tests: the product has only its tables yet.
+#[cfg(test)]
+mod tests {
+    use everturn_test_servers::postgres;
+    use sqlx::{
+        SqlSafeStr,
+        migrate::{Migration, MigrationType},
+    };
+
+    use super::*;
+
+    const TABLES: &str = "CREATE TABLE schema_range (oldest_version BIGINT NOT NULL); \
+                          INSERT INTO schema_range VALUES (1); \
+                          CREATE TABLE items (id BIGINT PRIMARY KEY, name TEXT NOT NULL); \
+                          INSERT INTO items VALUES (1, 'old')";
+    const EXPANDED: &str = "ALTER TABLE items ADD COLUMN size BIGINT NOT NULL DEFAULT 0";
+    const INDEXED: &str = "CREATE UNIQUE INDEX CONCURRENTLY items_by_name ON items (name)";
+
+    /// The first `count` migrations.
+    fn migrator(count: usize) -> Migrator {
+        let texts = [TABLES, EXPANDED, INDEXED].into_iter().take(count);
+        let migrations = (1..).zip(texts).map(|(version, text)| {
+            let is_concurrent = text.contains("CONCURRENTLY");
+            let kind = MigrationType::Simple;
+            Migration::new(version, "".into(), kind, text.into_sql_str(), is_concurrent)
+        });
+        Migrator::with_migrations(migrations.collect())
+    }
+
+    async fn database(name: &str) -> (PgConnection, String) {
+        let server = postgres::shared().await;
+        server.create_database(name).await;
+        (server.connect(name).await.unwrap(), server.url(name))
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn many_pods_expand_tables_with_rows_while_an_old_process_writes() {
+        let (mut old, url) = database("expanded").await;
+        migrate_with(&url, &migrator(1)).await.unwrap();
+        let pods: Vec<_> = (0..8)
+            .map(|_| {
+                let url = url.clone();
+                tokio::spawn(async move { migrate_with(&url, &migrator(3)).await })
+            })
+            .collect();
+        let insert = "INSERT INTO items (id, name) SELECT MAX(id) + 1, 'new' || MAX(id) FROM items";
+        for pod in pods {
+            sqlx::query(insert).execute(&mut old).await.unwrap();
+            pod.await.unwrap().unwrap();
+        }
+        let rows = "SELECT COUNT(*) FROM items WHERE size = 0";
+        let rows: i64 = sqlx::query_scalar(rows).fetch_one(&mut old).await.unwrap();
+        assert_eq!(rows, 9);
+        let index = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'items_by_name'::regclass";
+        let is_valid: bool = sqlx::query_scalar(index).fetch_one(&mut old).await.unwrap();
+        assert!(is_valid);
+        // The old version restarts, and somebody runs its `everturn migrate`.
+        migrate_with(&url, &migrator(1)).await.unwrap();
+        assert_eq!(found(&mut old, &migrator(1)).await.unwrap(), Tables::Newer);
+        let contracted = "UPDATE schema_range SET oldest_version = 3";
+        sqlx::query(contracted).execute(&mut old).await.unwrap();
+        let refused = migrate_with(&url, &migrator(1)).await.unwrap_err();
+        assert!(refused.to_string().contains("newer"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn tables_from_before_the_first_release_are_refused() {
+        let (_connection, url) = database("early").await;
+        migrate_with(&url, &migrator(2)).await.unwrap();
+        let refused = migrate(&url).await.unwrap_err();
+        assert!(refused.to_string().contains("empty database"), "{refused}");
     }
 }

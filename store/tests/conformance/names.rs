@@ -15,22 +15,6 @@ use super::{
 const OLD_ROW: &str = "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id) VALUES \
      ('c', 'acme', 'ann', 'default', 'old', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00', 'log_old')";
 
-/// Rows of two tenants, for tables in which conversations have no names yet.
-pub const ROWS_OF_BEFORE: &str = "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at) VALUES \
-     ('c', 'acme', '', 'default', 'theirs', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00'), \
-     ('d', 'default', '', 'default', 'own', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00')";
-
-/// Asserts that [`ROWS_OF_BEFORE`] are found by their tenants after a migration, by their ids.
-pub async fn are_kept(store: &impl Conversations) {
-    for (of, name, title) in [("acme", "c", "theirs"), ("default", "d", "own")] {
-        let found = store.conversation(&Access::tenant(of), name).await.unwrap();
-        assert_eq!(found.as_ref().unwrap().title.as_deref(), Some(title));
-        assert_eq!(shown(found), Some(named(name, name, of)));
-    }
-    let created = create(store, &tenant(), "c").await;
-    assert_eq!(shown(created), Some(named("default~c", "c", "default")));
-}
-
 async fn create(store: &impl Conversations, access: &Access, name: &str) -> Option<Conversation> {
     let new = NewConversation {
         access: access.clone(),

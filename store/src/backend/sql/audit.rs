@@ -1,4 +1,4 @@
-//! Texts about the audit trail. The number of an entry is given by the database (`migrations/*/0270_audit.sql`).
+//! Texts about the audit trail. The number of an entry is given by the database (`migrations/*/0300_tables.sql`).
 
 /// `$1` at, `$2` keep until, `$3` tenant, `$4` and `$5` actor, `$6` action, `$7` and `$8` target, `$9` outcome, `$10`
 /// address, `$11` request, `$12` details.
