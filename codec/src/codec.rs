@@ -12,24 +12,26 @@ use temporalio_common::{
 
 use crate::{error::CodecError, keys::KeyRing, sealed, tenant};
 
-/// The field of a payload's metadata that says how its bytes are written.
+/// The field of a payload's metadata with the encoding of the payload's bytes.
 pub const ENCODING: &str = "encoding";
-/// The encoding of a sealed payload. The Temporal UI and the CLI know it.
+/// The encoding of a sealed payload. The Temporal UI and the CLI know this name.
 pub const ENCRYPTED: &str = "binary/encrypted";
 /// The field with the id of the key.
 pub const KEY_ID: &str = "encryption-key-id";
 /// The field with the label of the tenant; absent when the key is the installation's.
 pub const TENANT: &str = "encryption-tenant";
-/// The field that keeps a payload in clear. Only encoding reads it: nobody makes a payload pass by it that comes back.
+/// The field that keeps a payload in clear. Only encoding reads the field, so a sender cannot use the field to get a payload past
+/// decoding.
 const LEFT_CLEAR: &str = "everturn-codec";
 
-/// Marks a payload that must stay in clear, because SDKs read it without their codec. It holds nothing that anybody said.
+/// Marks a payload that must stay in clear, because SDKs read the payload without a codec. The caller must not mark a payload
+/// with user data.
 pub fn left_clear(payload: &mut Payload) {
     let value = b"clear".to_vec();
     payload.metadata.insert(LEFT_CLEAR.to_owned(), value);
 }
 
-/// Encrypts payloads with the active key of a ring, and decrypts them with any of its keys.
+/// Encrypts payloads with the active key of a ring, and decrypts payloads with any key of the ring.
 #[derive(Debug, Clone)]
 pub struct Codec {
     ring: KeyRing,
@@ -37,8 +39,8 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Makes the codec of a ring. It passes by what is not encrypted: histories from before the codec, and what an
-    /// operator has typed.
+    /// Makes the codec of a ring. Payloads in clear pass unchanged: those of histories from before the codec, and the input that
+    /// an operator typed.
     pub fn new(ring: KeyRing) -> Self {
         Self {
             ring,
@@ -46,7 +48,7 @@ impl Codec {
         }
     }
 
-    /// Has the codec take nothing that is not encrypted, when `is_required`.
+    /// Makes the codec refuse payloads in clear, when `is_required`.
     #[must_use]
     pub fn requiring(self, is_required: bool) -> Self {
         Self {
@@ -60,7 +62,7 @@ impl Codec {
         &self.ring
     }
 
-    /// A converter for clients and workers that uses this codec, also for the texts of failures.
+    /// Returns a converter with this codec for clients and workers. The converter encrypts the texts of failures, too.
     pub fn converter(&self) -> DataConverter {
         DataConverter::new(
             PayloadConverter::default(),
@@ -69,7 +71,7 @@ impl Codec {
         )
     }
 
-    /// Encrypts one payload for the tenant of this label; `None`: for the installation.
+    /// Encrypts a payload for the tenant of this label, or for the installation when the label is `None`.
     pub fn seal(&self, payload: &Payload, label: Option<&str>) -> Result<Payload, CodecError> {
         let key = self.ring.active();
         let data = sealed::seal(key, label.unwrap_or_default(), payload.encode_to_vec())?;
@@ -87,7 +89,7 @@ impl Codec {
         })
     }
 
-    /// Decrypts one payload. One that is not encrypted comes back as it is.
+    /// Decrypts a payload. A payload in clear comes back unchanged.
     pub fn open(&self, payload: Payload) -> Result<Payload, CodecError> {
         if !is_encrypted(&payload) {
             return if self.is_required {
@@ -115,14 +117,14 @@ impl Codec {
     }
 }
 
-/// True for a payload that a codec like this has made.
+/// True for a payload that an Everturn codec has encrypted.
 pub fn is_encrypted(payload: &Payload) -> bool {
     let encoding = payload.metadata.get(ENCODING);
     encoding.is_some_and(|encoding| encoding == ENCRYPTED.as_bytes())
 }
 
-/// The label of the tenant for whom a payload says that it was encrypted; empty: the installation. `None`: it is no text.
-/// Who changes it makes the payload unreadable.
+/// Returns the label in a payload's metadata: the label of a tenant, or an empty label for the installation. Returns `None` when
+/// the label is not UTF-8. The payload does not decrypt with a changed label.
 pub fn label_of(payload: &Payload) -> Option<&str> {
     match payload.metadata.get(TENANT) {
         Some(label) => str::from_utf8(label).ok(),
@@ -150,7 +152,7 @@ impl PayloadCodec for Codec {
     }
 }
 
-/// The SDK fails the workflow task or the attempt with it, and the engine tries both again.
+/// Makes the error with which the SDK fails the workflow task or the attempt. The engine tries both again.
 fn conversion_error(error: CodecError) -> PayloadConversionError {
     PayloadConversionError::EncodingError(Box::new(error))
 }
@@ -285,8 +287,8 @@ mod tests {
         assert_eq!(strict.open(marked).unwrap_err(), CodecError::InClear);
     }
 
-    /// What an activity ends with goes through the SDK's visitor: its result, the details of its failure, the text of the
-    /// failure, and those of what caused it.
+    /// The SDK's visitor encrypts the result of an activity, the details and the text of its failure, and the texts of the
+    /// failure's causes.
     #[tokio::test]
     async fn the_texts_and_details_of_failures_are_encrypted() {
         let codec = codec(&key("a"));

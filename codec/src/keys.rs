@@ -10,21 +10,21 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::error::CodecError;
 
 pub(crate) const KEY_BYTES: usize = 32;
-/// Bytes of a key's id. It is a part of each payload.
+/// Bytes of a key's id. Every payload carries the id of its key.
 const MAX_ID_BYTES: usize = 64;
-/// Keys of a ring. One that has more of them was never tidied up.
+/// Keys of a ring. Nobody ever removed old keys from a ring with more keys.
 const MAX_KEYS: usize = 64;
 
-/// A text that is no ring. The message never repeats the text, which holds secrets.
+/// A text that is not a ring. The message never repeats the text, which contains secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
-    /// There is no key in it.
+    /// The text has no key.
     #[error("the ring has no key; `everturn codec key` makes one")]
     Empty,
     /// More keys than a ring may have.
     #[error("the ring has more than {MAX_KEYS} keys")]
     TooMany,
-    /// A line that is no key.
+    /// A line without the form of a key.
     #[error(
         "line {line} of the ring must be `<id>:<32 bytes in Base64>`, with letters, digits, dots, dashes and underscores \
          in the id; `everturn codec key` makes one"
@@ -33,7 +33,7 @@ pub enum KeyRingError {
         /// Number of the line, from 1.
         line: usize,
     },
-    /// An id that stands in the ring twice.
+    /// The id of two keys in the ring.
     #[error("line {line} of the ring has the id of another key")]
     SameId {
         /// Number of the line, from 1.
@@ -48,7 +48,8 @@ pub struct KeyRing {
     keys: Arc<[Key]>,
 }
 
-/// A key of the ring. No payload is encrypted with it: the keys of payloads are derived from it.
+/// A key of the ring. The codec derives the keys of payloads from the keys of the ring, and encrypts no payload with a ring key
+/// itself.
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) id: String,
@@ -56,7 +57,7 @@ pub(crate) struct Key {
 }
 
 impl KeyRing {
-    /// Reads a ring. Lines are separated by line ends or commas; empty ones, and those that begin with `#`, are passed by.
+    /// Reads a ring. Line ends or commas separate the lines. Empty lines and lines that begin with `#` are comments.
     pub fn parse(text: &str) -> Result<Self, KeyRingError> {
         let (mut keys, mut ids) = (Vec::new(), HashSet::new());
         for (at, line) in text.split(['\n', ',']).map(str::trim).enumerate() {
@@ -86,7 +87,7 @@ impl KeyRing {
         found.ok_or_else(|| CodecError::UnknownKey(shown(id)))
     }
 
-    /// The ids of all keys. The first one is that of the active key.
+    /// Returns the ids of the keys, beginning with the active key.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| key.id.as_str())
     }
@@ -109,7 +110,7 @@ impl Key {
     }
 }
 
-/// Makes a key and writes it as a line of a ring.
+/// Makes a key and returns the key as a line of a ring.
 pub fn generate_key(id: &str) -> Result<String, CodecError> {
     if !is_id(id.as_bytes()) {
         return Err(CodecError::Malformed("the id of a key"));
@@ -126,7 +127,7 @@ fn is_id(id: &[u8]) -> bool {
     (1..=MAX_ID_BYTES).contains(&id.len()) && id.iter().all(is_fit)
 }
 
-/// The id for people. Anybody may have written it into a payload.
+/// Returns an id in a form for people. The id comes from a payload, so its bytes are not trusted.
 fn shown(id: &[u8]) -> String {
     match str::from_utf8(id) {
         Ok(text) if is_id(id) => text.to_owned(),

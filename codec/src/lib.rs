@@ -1,13 +1,13 @@
-//! Encrypts what goes through Temporal, so that the engine, its database and its UI hold nothing in clear.
+//! Encrypts the payloads that go through Temporal, so that the engine, its database and its UI have no text of users in clear.
 //!
 //! - [`keys`](KeyRing): the keys of an installation, one of them active
 //! - `sealed`: bytes to sealed bytes and back, with a key that is derived anew for each payload
 //! - `codec`: payloads of Temporal's SDK to sealed payloads and back
-//! - [`tenant`]: whose payload it is, which decides about its key
+//! - [`tenant`]: the tenant of a payload, which decides about the payload's key
 //! - `error`: why a payload cannot be read
 //!
-//! `docs/operate/codec.md` describes the format for workers in other languages, and what stays in clear. `vectors.json`
-//! holds payloads that each of them must read.
+//! `docs/operate/codec.md` describes the format for workers in other languages, and lists the data that stays in clear.
+//! `vectors.json` has payloads that a codec in any language must read.
 //!
 //! Must not be here: where keys come from (`worker/src/config/codec.rs`), and who may have payloads decoded
 //! (`gateway/src/http/routes/codec.rs`).

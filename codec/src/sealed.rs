@@ -1,8 +1,8 @@
-//! Bytes to sealed bytes and back: AES-256-GCM, with a key that is derived for each payload.
+//! Bytes to sealed bytes and back: AES-256-GCM, with a derived key for every payload.
 //!
 //! The form is `1 ‖ salt (16) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`. The key of the payload is HKDF-SHA256 of a key of the
-//! ring, with this salt and the tenant's label. So each key encrypts one payload, and no number of payloads wears a key of
-//! the ring out: with one key for all of them, random nonces would allow some 2^32.
+//! ring, with the salt and the tenant's label. Because a derived key encrypts a single payload, a key of the ring serves any number
+//! of payloads. A key that encrypted the payloads itself would serve some 2^32 payloads, because nonces are random.
 
 use ring::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
@@ -12,14 +12,14 @@ use ring::{
 
 use crate::{error::CodecError, keys::Key};
 
-/// The first byte. Another form has another one.
+/// The first byte, which is the version of the form.
 const VERSION: u8 = 1;
 const SALT_LEN: usize = 16;
 const RANDOM_LEN: usize = SALT_LEN + NONCE_LEN;
-/// What keys and tags are for. Whatever else the keys of the ring were used for, it gives other ones.
+/// The purpose of derived keys and tags. Another use of the ring's keys has another purpose, and so derives other keys.
 const PURPOSE: &[u8] = b"everturn/codec/1";
 
-/// Seals these bytes with random salt and nonce.
+/// Seals bytes with a random salt and a random nonce.
 pub(crate) fn seal(key: &Key, label: &str, clear: Vec<u8>) -> Result<Vec<u8>, CodecError> {
     let mut random = [0; RANDOM_LEN];
     SystemRandom::new()
@@ -48,7 +48,7 @@ fn seal_with(
     Ok(sealed)
 }
 
-/// Opens what was sealed with this key for this label.
+/// Opens bytes that [`seal`] sealed with this key and label.
 pub(crate) fn open(key: &Key, label: &str, sealed: &[u8]) -> Result<Vec<u8>, CodecError> {
     let Some((&VERSION, rest)) = sealed.split_first() else {
         return Err(CodecError::Malformed("its version is not known"));
@@ -77,7 +77,7 @@ fn derived(key: &Key, label: &str, salt: &[u8]) -> Result<LessSafeKey, CodecErro
     Ok(LessSafeKey::new(UnboundKey::from(key)))
 }
 
-/// What the tag binds besides the payload: the id of the key, and the label. An id has no NUL.
+/// Returns the associated data of a payload, which the tag binds: the id of the key, and the label. An id has no NUL.
 fn bound(key: &Key, label: &str) -> Vec<u8> {
     [PURPOSE, b"\0", key.id.as_bytes(), b"\0", label.as_bytes()].concat()
 }

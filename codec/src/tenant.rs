@@ -1,8 +1,8 @@
-//! Whose payload it is. Each tenant's payloads have keys of their own, which are derived with the tenant's label.
+//! The tenant of a payload. A tenant's payloads have keys of their own, which the codec derives with the tenant's label.
 //!
-//! Temporal's SDK tells a codec neither the workflow nor the activity that a payload belongs to. So the label is that of
-//! the request or the activity in which the payload is encrypted ([`within`], [`of_this_task`]), or else of the tenant
-//! that the payload itself names. What has neither has no label. Its key is the installation's.
+//! Temporal's SDK tells a codec neither the workflow nor the activity of a payload. So the codec takes the label of the request or
+//! the activity that encrypts the payload ([`within`], [`of_this_task`]). Without a label of the caller, the codec takes the tenant
+//! in the payload's JSON. A payload without a tenant has the installation's key.
 
 use std::{
     num::NonZeroUsize,
@@ -14,15 +14,15 @@ use lru::LruCache;
 use serde::Deserialize;
 use tokio::task::{self, Id};
 
-/// Activities of this process whose tenant is remembered: more than a process has at once. What is forgotten too soon has
-/// no label.
+/// The number of activities whose tenant a process remembers: more than a process has at a time. A result of a forgotten activity
+/// has no label.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(65_536).expect("it is not zero");
 
 tokio::task_local! {
     static SCOPE: String;
 }
 
-/// The labels of the tasks that said theirs last.
+/// The labels of tasks, by the id of the task. The oldest labels are forgotten first.
 static TASKS: LazyLock<Mutex<Remembered>> = LazyLock::new(|| Mutex::new(none_remembered()));
 
 type Remembered = LruCache<Id, String>;
@@ -31,25 +31,26 @@ fn none_remembered() -> Remembered {
     LruCache::new(REMEMBERED)
 }
 
-/// The label of a tenant: its id, or a hash of one that is too long. The engine has the same as its fairness key.
+/// Returns the label of a tenant: the tenant's id, or a hash of a long id. The tenant's fairness key in the engine is the label,
+/// too.
 pub fn label(tenant_id: &str) -> String {
     ids::fairness_key(tenant_id)
 }
 
-/// Encrypts whatever the future sends for this tenant.
+/// Runs a future, and encrypts its payloads for this tenant.
 pub async fn within<F: Future>(tenant_id: &str, future: F) -> F::Output {
     SCOPE.scope(label(tenant_id), future).await
 }
 
-/// Encrypts for this label what the current task sends from now on. The SDK encrypts the result of an activity after the
-/// activity has ended, and in its task.
+/// Encrypts the further payloads of the current task for this label. The SDK encrypts the result of an activity after the end of
+/// the activity, in the activity's task.
 pub fn of_this_task(label: &str) {
     let Some(id) = task::try_id() else { return };
     let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
     tasks.put(id, label.to_owned());
 }
 
-/// The label of what is encrypted now; `None` when nobody has said.
+/// Returns the label of the running request or task; `None` without a label.
 pub(crate) fn current() -> Option<String> {
     let scope = SCOPE.try_with(Clone::clone).ok();
     scope.or_else(|| {
@@ -59,8 +60,8 @@ pub(crate) fn current() -> Option<String> {
     })
 }
 
-/// What a payload of ours says about its tenant: the input of a workflow, the input of a remote tool, and the answer to
-/// the claim of one.
+/// The tenant in the JSON of Everturn's payloads: the input of a workflow, the input of a remote tool, and the answer to the claim
+/// of a remote tool.
 #[derive(Deserialize)]
 struct Named {
     tenant_id: Option<String>,
@@ -72,7 +73,7 @@ struct NamedWithin {
     tenant_id: Option<String>,
 }
 
-/// The label of the tenant that the JSON of a payload names; `None` when it names none.
+/// Returns the label of the tenant in the JSON of a payload; `None` for JSON without a tenant.
 pub fn named_in(json: &[u8]) -> Option<String> {
     let named: Named = serde_json::from_slice(json).ok()?;
     let within = named.input.and_then(|input| input.tenant_id);
