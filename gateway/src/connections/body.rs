@@ -1,4 +1,4 @@
-//! Request bodies that come too slowly, and responses that hold the place of their connection.
+//! Limits the time of request bodies, and keeps a connection's slot until the response is sent.
 
 use std::{
     error::Error,
@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::places::Answering;
 
-/// How long a body may take: `base`, and the time that its bytes need at `bytes_per_second`.
+/// The time that a request body may take: `base`, and the time of its bytes at `bytes_per_second`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) base: Duration,
@@ -22,24 +22,24 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// When more must have come, if so many bytes have come until now.
+    /// Returns the time by which the next bytes must arrive, after `bytes` bytes have arrived.
     fn deadline(self, begun: Instant, bytes: u64) -> Instant {
         let rate = u64::from(self.bytes_per_second.max(1));
         begun + self.base + Duration::from_millis(bytes.saturating_mul(1000) / rate)
     }
 }
 
-/// A body came more slowly than it may.
+/// A request body arrived more slowly than the pace allows.
 #[derive(Debug, thiserror::Error)]
 #[error("the request body came too slowly")]
 struct TooSlow;
 
-/// True when a body could not be read because it came too slowly.
+/// True when the gateway gave up on a body because the body arrived too slowly.
 pub(crate) fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
     error.is::<TooSlow>() || error.source().is_some_and(is_too_slow)
 }
 
-/// The body of a request, which fails when it comes too slowly.
+/// Wraps a request body so that reading fails when the body arrives too slowly.
 pub(crate) fn paced(body: Incoming, pace: Pace) -> Body {
     if body.is_end_stream() {
         return Body::empty();
@@ -76,7 +76,7 @@ where
         let this = &mut *self;
         match Pin::new(&mut this.body).poll_frame(context) {
             Poll::Pending => {
-                // The deadline moves with each piece. It is set when there is nothing to read.
+                // Every piece moves the deadline. The timer is set only when the read would block.
                 let deadline = this.pace.deadline(this.begun, this.bytes);
                 if this.limit.deadline() != deadline {
                     this.limit.as_mut().reset(deadline);
@@ -106,7 +106,7 @@ where
     }
 }
 
-/// The body of a response. Its connection keeps its place until the body is dropped.
+/// The body of a response. The connection keeps its slot until the body is dropped.
 pub(crate) struct Answer {
     body: Body,
     _answering: Answering,

@@ -1,4 +1,4 @@
-//! The address of who is asking. Behind proxies that are trusted, it is the one that they tell.
+//! The address of the client. Behind trusted proxies, the proxies name the client's address in `X-Forwarded-For`.
 
 use std::net::IpAddr;
 
@@ -7,15 +7,16 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The most addresses of the header that are read: more proxies than anybody has in a row.
+/// The number of addresses that are read from the header: longer than any real chain of proxies.
 const MAX_HOPS: usize = 16;
 
 /// The other side of the connection: a client, or a proxy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Returns the address that a request comes from, as far as it can be believed: the last one of `X-Forwarded-For` that
-/// is no trusted proxy, and the peer's when the peer itself is none. What is before that one, anybody may have written.
+/// Returns the client's address, as far as trusted proxies vouch for the address: the last address of `X-Forwarded-For`
+/// that is not a trusted proxy. Without a trusted proxy as the peer, the peer's address counts, because any client may
+/// write the header. Earlier addresses in the header are not trusted for the same reason.
 pub(crate) fn address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
     let mut client = peer.0.to_canonical();
@@ -27,7 +28,7 @@ pub(crate) fn address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.rsplit(','));
     for hop in hops.take(MAX_HOPS) {
-        // A proxy that is trusted writes addresses. What else stands here comes from before it.
+        // A trusted proxy writes addresses. Any other text was in the header before the proxy got the request.
         let Ok(address) = hop.trim().parse::<IpAddr>() else {
             return client;
         };
@@ -39,8 +40,8 @@ pub(crate) fn address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     client
 }
 
-/// What counts as one address in limits: an IPv4 address, or the network of an IPv6 address, because who has one of its
-/// addresses has all 2^64.
+/// Returns the address under which limits count a client: an IPv4 address, or the /64 network of an IPv6 address,
+/// because a client usually has the whole network.
 pub(crate) fn counted(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -71,11 +72,11 @@ mod tests {
             });
             address(Peer(peer.parse().unwrap()), &map, &trusted).to_string()
         };
-        // Whoever connects without a proxy may write what they like.
+        // A client without a proxy may write any header.
         assert_eq!(ask("203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
         assert_eq!(ask("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
         assert_eq!(ask("::ffff:10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
-        // The client wrote the first one.
+        // The client wrote the first address.
         assert_eq!(
             ask("10.0.0.1", &["1.1.1.1, 198.51.100.1, 10.0.0.2"]),
             "198.51.100.1"

@@ -1,7 +1,7 @@
-//! Connections that cut a reader that has stopped reading (invariant 10, nothing grows without a bound).
+//! Connections that cut a stalled reader (invariant 10, nothing grows without a bound).
 //!
-//! A stream's body produces an event only when its connection can send it, so a reader that stalls makes nothing pile
-//! up in memory. But it would keep its socket for ever, and a graceful shutdown would wait for it.
+//! A stream's body produces an event only when the connection can send the event, so a stalled reader fills no memory.
+//! Without a cut, a stalled reader would keep its socket for ever, and a graceful shutdown would wait for the reader.
 
 use std::{
     io::{self, IoSlice},
@@ -19,11 +19,11 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutWriter;
 
-/// Bytes that the kernel keeps for a reader that does not take them. The kernel counts its own structures, too; without
-/// a limit it keeps up to 4 MB for each connection. This is enough for 1 MB/s to a reader 250 ms away.
+/// Bytes that the kernel buffers for a slow reader. The kernel's own structures count, too. Without a limit, the kernel
+/// buffers up to 4 MB a connection. The limit is enough for 1 MB/s to a reader 250 ms away.
 const SEND_BUFFER_BYTES: u32 = 256 * 1024;
 
-/// Connections that may wait to be accepted. When another gateway stops, all its readers may come at once.
+/// Connections that may wait for `accept`. When another gateway stops, its readers may all connect at once.
 const BACKLOG: u32 = 4096;
 
 /// Listens on `address`, with bounded buffers. Must be called within a tokio runtime.
@@ -33,9 +33,9 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     } else {
         TcpSocket::new_v6()?
     };
-    // As `TcpListener::bind` does: the port is free for the next process at once.
+    // Like `TcpListener::bind`: the next process may bind the port at once.
     socket.set_reuseaddr(true)?;
-    // Connections inherit the size from the socket that listens.
+    // Connections inherit the size from the listening socket.
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -60,7 +60,7 @@ impl Listener for StallGuardedListener {
 
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
         let (stream, address) = Listener::accept(&mut self.tcp).await;
-        // Deltas are small and must not wait for one another.
+        // Deltas are small, and Nagle's algorithm would delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps Nagle's algorithm");
         }
@@ -72,8 +72,8 @@ impl Listener for StallGuardedListener {
     }
 }
 
-/// A connection whose writes, plain and vectored, flushes and shutdown fail when the other side takes nothing for
-/// `stall_timeout`. The time begins anew with each one that ends.
+/// Wraps a connection so that writes, flushes and the shutdown fail when the peer reads no byte for `stall_timeout`. The
+/// time begins anew with every finished operation.
 fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Guarded<Io> {
     let mut writer = TimeoutWriter::new(io);
     writer.set_timeout(Some(stall_timeout));
@@ -83,8 +83,8 @@ fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Guarded<Io> {
     }
 }
 
-/// A connection that counts when it is cut because the other side takes nothing. The stream that is sent over it cannot:
-/// it is not asked for more, and is dropped like that of a reader who has left.
+/// A connection with a metric for a cut after a stall. The stream on the connection cannot count the cut: the stream is
+/// only dropped, like the stream of a reader who has left.
 pub(crate) struct Guarded<Io> {
     io: Pin<Box<TimeoutWriter<Io>>>,
     has_stalled: bool,

@@ -1,13 +1,13 @@
-//! Connections: what happens before a request is whole, and before it is known who sends it.
+//! Connections, until a request is complete and its sender is known.
 //!
 //! - [`listener`]: the socket; cuts readers that stall
-//! - `places`: how many connections there may be, and which one gives way
-//! - `body`: request bodies that come too slowly, and places that a response holds
-//! - `client`: the address of who is asking, behind proxies that are trusted
+//! - `places`: the slots of connections, and the connection that gives way when the slots are taken
+//! - `body`: the time limit of request bodies, and the slot of a connection while a response is sent
+//! - `client`: the address of the client, behind trusted proxies
 //!
-//! Everything here bounds what somebody without a credential can take (invariant 10, nothing grows without a bound).
+//! The module bounds the resources of clients without a credential (invariant 10, nothing grows without a bound).
 //!
-//! Must not be here: endpoints, and who may do what.
+//! Must not be here: endpoints and permissions.
 
 pub(crate) mod body;
 pub(crate) mod client;

@@ -1,6 +1,6 @@
-//! Places for connections. When all are taken, the connection that has waited longest for a request gives way.
+//! Slots for connections. When every slot is taken, the connection with the longest wait for a request gives way.
 //!
-//! So whoever opens connections and asks nothing, or asks very slowly, takes places only from others of that kind.
+//! So idle or very slow clients take slots only from other idle or slow clients.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,41 +10,41 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// The places of one gateway.
+/// The slots of one gateway.
 #[derive(Debug)]
 pub(crate) struct Places {
     most: usize,
-    /// `None`: any number.
+    /// The slots of one address; `None` for any number.
     most_of_address: Option<usize>,
     taken: Mutex<Taken>,
 }
 
 #[derive(Debug, Default)]
 struct Taken {
-    /// Each turn to wait has a number of its own, so the smallest one waits longest.
+    /// The number of the last wait. Numbers only rise, so the smallest number belongs to the longest wait.
     last_turn: u64,
     last_id: u64,
-    /// The connections that have a place.
+    /// The connections with a slot, by id.
     held: HashMap<u64, Held>,
-    /// The connections that wait for a request.
+    /// The connections that wait for a request, by the number of the wait.
     waiting: BTreeMap<u64, (u64, CancellationToken)>,
     of_address: HashMap<IpAddr, usize>,
 }
 
 #[derive(Debug, Default)]
 struct Held {
-    /// Requests that are being answered.
+    /// The number of requests during their answers.
     answers: usize,
-    /// The turn in which the connection waits; `None` while a request is being answered.
+    /// The number of the connection's wait; `None` while the gateway answers a request.
     turn: Option<u64>,
 }
 
-/// Why a connection gets no place.
+/// Why a connection gets no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoPlace {
-    /// All connections are being answered.
+    /// The gateway is answering a request on every connection.
     Full,
-    /// The address has as many as it may.
+    /// The address has its full number of connections.
     Address,
 }
 
@@ -57,7 +57,7 @@ impl Places {
         })
     }
 
-    /// Takes a place for a connection from this address. It waits for its first request from now on.
+    /// Takes a slot for a connection from this address. The connection's wait for the first request begins.
     pub(crate) fn enter(places: &Arc<Self>, address: IpAddr) -> Result<Place, NoPlace> {
         let mut taken = places.lock();
         let of_address = taken.of_address.get(&address).copied().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Taken {
     }
 
     fn begin_answer(&mut self, id: u64) {
-        // Who has lost the place is about to be cut.
+        // A connection without its slot is about to be cut.
         let Some(held) = self.held.get_mut(&id) else {
             return;
         };
@@ -120,7 +120,7 @@ impl Taken {
     }
 }
 
-/// The place of a connection. Dropping it gives the place back.
+/// The slot of a connection. A drop gives the slot back.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
@@ -135,7 +135,7 @@ impl Place {
         self.cut.cancelled().await;
     }
 
-    /// A request has come: the connection keeps its place until the answer is dropped.
+    /// Notes a request: the connection keeps its slot until the answer is dropped.
     pub(crate) fn answer(place: &Arc<Self>) -> Answering {
         place.places.lock().begin_answer(place.id);
         Answering(Arc::clone(place))
@@ -158,7 +158,7 @@ impl Drop for Place {
     }
 }
 
-/// A request that is being answered. When it is dropped, its connection waits for the next one.
+/// A request during its answer. After the drop, the connection waits for the next request.
 #[derive(Debug)]
 pub(crate) struct Answering(Arc<Place>);
 
@@ -195,7 +195,7 @@ mod tests {
                 .iter()
                 .any(|place| place.cut.is_cancelled())
         );
-        // It has asked after the others came, so it waits for less time than they do.
+        // The first connection asked after the arrival of the others, so its wait is the shortest.
         drop(answering);
         let _fifth = enter(&places, 5).unwrap();
         assert!(third.cut.is_cancelled() && !first.cut.is_cancelled());
@@ -222,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, the counts are those of the connections that are there.
+        /// The counts always equal the open connections.
         #[test]
         fn nothing_is_left_of_connections_that_are_gone(steps in proptest::collection::vec((0..4u8, 0..4u8), 0..200)) {
             let places = Places::new(5, Some(3));
@@ -236,7 +236,7 @@ mod tests {
                     3 if !held.is_empty() => drop(held.remove(chosen)),
                     _ => {}
                 }
-                // Connections that must give way end.
+                // A connection ends when it must give way.
                 held.retain(|(place, _)| !place.cut.is_cancelled());
                 let taken = places.lock();
                 prop_assert!(taken.held.len() == held.len() && held.len() <= 5);

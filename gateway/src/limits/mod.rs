@@ -1,8 +1,7 @@
-//! What a tenant and each of its owners may use: requests a second, open streams, and memory.
+//! The limits of a tenant and of its owners: requests a second, open streams, and memory.
 //!
-//! A gateway counts in memory, and shares what it counts with the other gateways ([`sharing`]), so that the limits hold
-//! at all of them together. Memory is each gateway's own. How many turns may run at once is told to the store, which
-//! counts them.
+//! A gateway counts in memory, and shares its counts with the other gateways ([`sharing`]), so that the limits hold for the gateways
+//! together. The memory limit is local to a gateway. The store counts running turns; the gateway passes the limit to the store.
 
 pub(crate) mod memory;
 mod reached;
@@ -33,7 +32,7 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// Counts for these limits; with other gateways, if there is something to share counts by.
+    /// Makes a limiter with these limits. `shared` shares the counts with other gateways.
     pub(crate) fn new(config: &GatewayConfig, shared: Option<Arc<dyn SharedCounts>>) -> Self {
         Self {
             requests: Arc::new(RequestLimits::new(config, shared.is_some())),
@@ -48,32 +47,32 @@ impl Limiter {
         self.requests.check(access)
     }
 
-    /// Takes a place for a stream, which is held until the permit is dropped.
+    /// Takes a permit for a stream. The stream counts until the permit is dropped.
     pub(crate) async fn open_stream(&self, access: &Access) -> Result<StreamPermit, LimitReached> {
         let (permit, told) = Streams::open(&self.streams, access)?;
         if let (Some(sharing), Some(told)) = (&self.sharing, told) {
-            // Refused: the permit is dropped.
+            // A refusal drops the permit.
             sharing.hold(&told).await?;
         }
         Ok(permit)
     }
 
-    /// What tenants hold.
+    /// Returns the memory of the tenants.
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 
-    /// How many streams are open.
+    /// Returns the number of open streams.
     pub(crate) fn open_streams(&self) -> usize {
         self.streams.count()
     }
 
-    /// Waits until no stream is open. None may be opened meanwhile.
+    /// Waits until the last stream is closed. The caller must open no stream meanwhile.
     pub(crate) async fn streams_closed(&self) {
         self.streams.closed().await;
     }
 
-    /// What shares the counts with other gateways while it runs; `None` when there is nothing to share them by.
+    /// Returns the task that shares counts with other gateways; `None` without shared counts.
     pub(crate) fn share(&self) -> Option<Share> {
         let sharing = self.sharing.clone()?;
         Some(Share::new(

@@ -1,19 +1,19 @@
-//! Which limit is reached, and whose it is.
+//! The limit that a request has reached, and the party with the limit.
 
 use std::time::Duration;
 
 /// A limit that a request has met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitReached {
-    /// Requests come faster than they may; the next one may come after `wait`.
+    /// Requests come too fast. The next request is allowed after `wait`.
     Requests { of: Party, wait: Duration },
-    /// The party has as many streams open as it may have.
+    /// The party has its full number of open streams.
     StreamsOf { of: Party, open: u32 },
-    /// This gateway serves as many streams as it may.
+    /// The gateway has its full number of open streams.
     Streams,
 }
 
-/// Whose limit it is.
+/// The party of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Party {
     Tenant,

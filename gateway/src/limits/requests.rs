@@ -1,9 +1,10 @@
 //! Requests a second, of tenants and of their owners.
 //!
-//! A limit is kept as one time: when everything is back that requests have taken of it. Each request moves that time by
-//! one interval, and is refused when it would be further away than the burst allows (the generic cell rate algorithm).
-//! What other gateways have let through moves it, too, once it is known here. So a gateway asks nobody before it answers
-//! a request, and what several have let through in the same moment is paid back by waiting longer.
+//! The state of a limit is a time: the time at which the whole burst is free again (the generic cell rate algorithm). A
+//! request moves the time by an interval. The gateway refuses a request that would move the time further away than the
+//! burst. Requests at other gateways move the time, too, as soon as this gateway learns of the requests. Therefore a
+//! request never waits for another process. When several gateways allow too many requests in the same moment, later
+//! requests wait longer.
 
 use std::{
     collections::HashMap,
@@ -18,25 +19,25 @@ use tokio::sync::Notify;
 use super::reached::{LimitReached, Party};
 use crate::config::{GatewayConfig, RequestRate};
 
-/// How often those who have sent no request lately are removed from memory. Until then each costs some hundred bytes.
+/// The pause between two sweeps, which remove tenants and owners without recent requests. An entry costs some hundred bytes.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
-/// The limits, and who has taken how much of them.
+/// The limits, and the requests of tenants and owners.
 pub(super) struct RequestLimits {
     tenant: Option<Rate>,
     owner: Option<Rate>,
     is_shared: bool,
     sweep_every: Duration,
     taken: Mutex<Taken>,
-    /// Notified when there is something to share.
+    /// Notified when a gateway has new counts to share.
     changed: Notify,
 }
 
 #[derive(Clone, Copy)]
 struct Rate {
-    /// The time after which the limit gives one request back.
+    /// The time after which the limit allows another request.
     interval: Duration,
-    /// The time in which it gives a whole burst back.
+    /// The time after which the limit allows a whole burst.
     burst: Duration,
 }
 
@@ -52,9 +53,9 @@ struct OfTenant {
 
 #[derive(Clone, Copy)]
 struct Bucket {
-    /// When everything is back that was taken.
+    /// The time at which the whole burst is free again.
     full_at: Instant,
-    /// What this gateway has let through, and not shared yet, as the time in which the limit gives it back.
+    /// The requests of this gateway that are not shared yet, as a multiple of the interval.
     unshared: Duration,
 }
 
@@ -67,7 +68,7 @@ impl Rate {
         })
     }
 
-    /// How long a request has to wait; `None`: not at all.
+    /// Returns the wait of a request; `None` without a wait.
     fn wait(self, bucket: Bucket, now: Instant) -> Option<Duration> {
         let left = bucket.full_at.saturating_duration_since(now) + self.interval;
         left.checked_sub(self.burst).filter(|wait| !wait.is_zero())
@@ -85,7 +86,7 @@ impl Bucket {
     fn take(&mut self, rate: Rate, now: Instant, is_shared: bool) {
         self.full_at = self.full_at.max(now) + rate.interval;
         if is_shared {
-            // While nothing can be shared: no more than one burst, which is what is told at most.
+            // At most a burst, which is the most that a gateway shares. The sum stays bounded while Redis is away.
             self.unshared = (self.unshared + rate.interval).min(rate.burst);
         }
     }
@@ -110,7 +111,7 @@ impl RequestLimits {
         }
     }
 
-    /// Counts a request, unless it is one too many.
+    /// Counts a request, or refuses a request over the limit.
     pub(super) fn check(&self, access: &Access) -> Result<(), LimitReached> {
         let of_owner = self.owner.zip(access.owner_id.as_deref());
         if self.tenant.is_none() && of_owner.is_none() {
@@ -142,13 +143,12 @@ impl RequestLimits {
         Ok(())
     }
 
-    /// Waits until there is something to share.
+    /// Waits for new counts to share.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Takes what is to be shared, of one tenant after the other. What could not be shared is given back by
-    /// [`Self::give_back`].
+    /// Takes the counts to share, grouped by tenant. After a failure, the caller gives counts back with [`Self::give_back`].
     pub(super) fn unshared(&self) -> Vec<Vec<Spent>> {
         let mut taken = self.lock();
         let mut all = Vec::new();
@@ -176,7 +176,7 @@ impl RequestLimits {
         all
     }
 
-    /// Notes that everything is back after `left`, by the requests of all gateways.
+    /// Notes the sum of the gateways: the whole burst is free again after `left`.
     pub(super) fn learn(&self, of: &Counted, left: Duration) {
         let now = Instant::now();
         self.change(of, now, |bucket| {
@@ -184,7 +184,7 @@ impl RequestLimits {
         });
     }
 
-    /// Takes back what could not be shared.
+    /// Takes back counts that were not shared because of a failure.
     pub(super) fn give_back(&self, spent: &Spent) {
         let rate = match &spent.of.owner_id {
             None => self.tenant,
@@ -215,13 +215,13 @@ impl Taken {
         if !self.tenants.contains_key(id) {
             self.tenants.insert(id.into(), OfTenant::new(now));
         }
-        // It is there now, so nothing is made.
+        // The entry exists by now, so the look-up makes no new entry.
         self.tenants
             .entry(id.into())
             .or_insert_with(|| OfTenant::new(now))
     }
 
-    /// Removes those whose limit is unused again.
+    /// Removes tenants and owners whose whole burst is free.
     fn forget_idle(&mut self, now: Instant, every: Duration) {
         if now.saturating_duration_since(self.swept_at) < every {
             return;
@@ -353,7 +353,7 @@ mod tests {
         let spent = limits.unshared().concat();
         assert_eq!(spent[0].refill, Duration::from_secs(2));
         assert!(limits.unshared().is_empty(), "it is told once");
-        // Two of this gateway, and seven of another one.
+        // Two requests of this gateway, and seven requests of another gateway.
         limits.learn(&spent[0].of, Duration::from_secs(9));
         assert_eq!(limits.check(&access), Ok(()));
         assert_eq!(refused(limits.check(&access)), Some(Party::Tenant));

@@ -1,8 +1,8 @@
-//! Tells other gateways what this one counts, and learns what they count.
+//! Publishes the counts of this gateway, and learns the counts of other gateways.
 //!
-//! Requests are told some times a second, so that no request waits for an answer. A stream asks before it is opened: many
-//! that are opened at once at several gateways would not be paid back. While nothing can be shared, each gateway keeps
-//! the limits alone.
+//! A gateway publishes its requests some times a second, because no request may wait for Redis. Before a stream opens,
+//! the gateway asks Redis for the sum, because too many open streams cannot be paid back later. While Redis is away, a
+//! gateway applies the limits to its own counts alone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,23 +17,23 @@ use super::{
     streams::{Streams, Told},
 };
 
-/// How long counts are collected before they are told. Requests that several gateways let through within it may exceed
-/// the limit together; what they exceed it by is paid back.
+/// The pause between two publications of counts. Within the pause, several gateways may exceed the limit
+/// together. Later requests then wait longer.
 const COLLECTED: Duration = Duration::from_millis(100);
 
-/// How often all streams are told again, so that they go on to count.
+/// The pause between two publications of every open stream. A published stream counts for [`LIFETIME`].
 const REFRESHED: Duration = Duration::from_secs(10);
 
-/// How long streams count that nobody tells of any more: those of a gateway that was killed.
+/// The time after which streams of a killed gateway stop to count.
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// Calls that are made at once.
+/// Calls to Redis at a time.
 const CALLS: usize = 8;
 
-/// Owners that one call names.
+/// Owners in a call.
 const OWNERS: usize = 100;
 
-/// What counts are shared by. Clones share it.
+/// The connection to the shared counts. Clones share the connection.
 #[derive(Clone)]
 pub(super) struct Sharing {
     counts: Arc<dyn SharedCounts>,
@@ -47,7 +47,7 @@ impl Sharing {
         Self { counts, id }
     }
 
-    /// Asks whether these streams may be open.
+    /// Asks whether a tenant and its owners may have these open streams.
     pub(super) async fn hold(&self, told: &Told) -> Result<(), LimitReached> {
         let held = &told.held;
         match self.counts.hold(self.holder(told.version), held).await {
@@ -57,7 +57,7 @@ impl Sharing {
                     .get(exceeded.place)
                     .and_then(|it| it.of.owner_id.as_ref());
                 let of = owner.map_or(Party::Tenant, |_| Party::Owner);
-                // The one that was asked for is not open.
+                // The sum includes the refused stream.
                 let open = exceeded.open.saturating_sub(1);
                 Err(LimitReached::StreamsOf { of, open })
             }
@@ -77,7 +77,7 @@ impl Sharing {
     }
 }
 
-/// Shares counts for as long as it runs.
+/// The task that shares counts.
 pub(crate) struct Share {
     sharing: Sharing,
     requests: Arc<RequestLimits>,
@@ -97,7 +97,7 @@ impl Share {
         }
     }
 
-    /// Never ends.
+    /// Shares counts, and never ends.
     pub(crate) async fn run(&self) {
         let mut refresh = interval_at(Instant::now() + REFRESHED, REFRESHED);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -115,7 +115,7 @@ impl Share {
         }
     }
 
-    /// Tells what has closed since then, so that the places of a gateway that stops are free at once.
+    /// Publishes the closed streams, so that the permits of a stopping gateway are free at once.
     pub(crate) async fn end(&self) {
         self.tell_streams(false).await;
     }
@@ -157,7 +157,7 @@ impl Share {
             .await;
     }
 
-    /// Tells how many streams are open. What could not be told is told with everything else, at the next refresh.
+    /// Publishes the number of open streams. After a failure, the next refresh publishes the number.
     async fn note(&self, version: u64, held: Vec<Held>) {
         let holder = self.sharing.holder(version);
         if let Err(error) = self.sharing.counts.hold(holder, &held).await {

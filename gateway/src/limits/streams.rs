@@ -1,4 +1,4 @@
-//! Open streams: all of this gateway, and those of each tenant and owner who has any.
+//! Open streams of this gateway, and of its tenants and owners.
 
 use std::{
     collections::HashMap,
@@ -16,21 +16,21 @@ use crate::config::GatewayConfig;
 
 pub(super) struct Streams {
     most: usize,
-    /// `None`: any number.
+    /// The streams of a tenant; `None` for any number.
     most_of_tenant: Option<u32>,
     most_of_owner: Option<u32>,
     is_shared: bool,
     open: Mutex<OpenStreams>,
     /// Notified when the last stream closes.
     all_closed: Notify,
-    /// Notified when other gateways are to be told that one has closed.
+    /// Notified when the gateway must publish a closed stream.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct OpenStreams {
     all: usize,
-    /// Counts changes.
+    /// The number of changes.
     version: u64,
     tenants: HashMap<Box<str>, OfTenant>,
 }
@@ -38,17 +38,18 @@ struct OpenStreams {
 #[derive(Default)]
 struct OfTenant {
     open: u32,
-    /// The open streams of each owner. Owners are counted only when they have a limit.
+    /// The open streams by owner, where owners have a limit.
     owners: HashMap<Box<str>, u32>,
-    /// Streams have closed, and other gateways are not told yet. Whoever has none left is removed once they are.
+    /// True while the gateway has not published closed streams yet. A tenant without open streams leaves the table after the
+    /// publication.
     is_changed: bool,
 }
 
-/// What other gateways are told of a tenant's streams.
+/// The counts of a tenant that other gateways learn.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) version: u64,
-    /// The open streams of the tenant, and those of its owners.
+    /// The open streams of the tenant and of its owners.
     pub(super) held: Vec<Held>,
 }
 
@@ -65,7 +66,7 @@ impl Streams {
         }
     }
 
-    /// Takes a place. Also returns what other gateways have to agree to, where there is a limit.
+    /// Takes a permit. Also returns the counts that Redis has to allow, where a limit exists.
     pub(super) fn open(
         streams: &Arc<Self>,
         access: &Access,
@@ -105,7 +106,7 @@ impl Streams {
         Ok((permit, told.filter(|told| !told.held.is_empty())))
     }
 
-    /// The counts that have a limit, of the tenant and of this owner.
+    /// Returns the counts of the tenant and of the owner, where a limit exists.
     fn held(&self, tenant_id: &str, tenant: &OfTenant, owner_id: Option<&str>) -> Vec<Held> {
         let held = |owner_id: Option<&str>, open, most: Option<u32>| {
             most.map(|_| Held {
@@ -130,7 +131,7 @@ impl Streams {
     pub(super) async fn closed(&self) {
         loop {
             let mut closed = pin!(self.all_closed.notified());
-            // From here on no end of a stream is missed.
+            // From here on the end of a stream wakes the future.
             closed.as_mut().enable();
             if self.lock().all == 0 {
                 return;
@@ -139,13 +140,13 @@ impl Streams {
         }
     }
 
-    /// Waits until a stream has closed of which other gateways were told.
+    /// Waits until a published stream has closed.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// What other gateways are to be told, of one tenant after the other: of those where a stream has closed, or of `all`.
-    /// It has no limits, because nothing is opened.
+    /// Returns the counts to publish, grouped by tenant: of tenants with a closed stream, or of `all` tenants. The counts have no
+    /// limits, because no stream is opened.
     pub(super) fn to_tell(&self, all: bool) -> Vec<Told> {
         let mut open = self.lock();
         let OpenStreams {
@@ -187,7 +188,7 @@ fn refuse(of: Party, open: u32, most: Option<u32>) -> Result<(), LimitReached> {
     }
 }
 
-/// The place of one open stream; dropping it gives the place back.
+/// The permit of an open stream. A drop gives the permit back.
 pub(crate) struct StreamPermit {
     streams: Arc<Streams>,
     tenant_id: Box<str>,
@@ -213,7 +214,7 @@ impl Drop for StreamPermit {
             Some((owner_id, *of_owner))
         });
         if self.streams.is_shared {
-            // Who has none left is removed when that was told.
+            // A tenant without open streams leaves the table after the publication.
             tenant.is_changed = true;
             self.streams.changed.notify_one();
             return;

@@ -1,8 +1,8 @@
-//! Memory that is held for tenants: frames, pages, bodies of requests and answers. Each tenant that holds something has an
-//! account.
+//! The memory of tenants in a gateway: frames, pages, bodies of requests and answers. A tenant with memory has an account.
 //!
-//! A tenant is over its share when it holds more than one may, or when all together hold more than they may and it holds
-//! more than an equal part. Then it waits, and the others do not. To count takes no lock, because each frame is counted.
+//! A tenant is over its share above the limit of a tenant. When the tenants together are above the limit of the gateway,
+//! a tenant is over its share above an equal part of the limit. A tenant over its share waits, and other tenants do not.
+//! Counting takes no lock, because the gateway counts every frame.
 
 #[cfg(test)]
 mod tests;
@@ -22,32 +22,32 @@ use tokio::{sync::Notify, time::timeout};
 
 use crate::config::GatewayConfig;
 
-/// How often somebody who waits looks again, because what another tenant gives back may make the share larger.
+/// The pause after which a waiting tenant looks again, because memory that another tenant gives back may enlarge the share.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What all tenants hold.
+/// The memory of the tenants together.
 #[derive(Debug)]
 pub(crate) struct Memory {
     most: usize,
     most_of_tenant: usize,
     all: AtomicUsize,
-    /// The tenants that hold something.
+    /// The number of tenants with memory.
     holders: AtomicUsize,
     accounts: Mutex<HashMap<Box<str>, Weak<Account>>>,
 }
 
-/// What one tenant holds.
+/// The memory of one tenant.
 #[derive(Debug)]
 pub(crate) struct Account {
     memory: Arc<Memory>,
     tenant_id: Box<str>,
     held: AtomicUsize,
     waiting: AtomicUsize,
-    /// Notified when something is given back.
+    /// Notified when the tenant gives memory back.
     freed: Notify,
 }
 
-/// Bytes that are held; dropping it gives them back.
+/// Counted bytes. A drop gives the bytes back.
 #[derive(Debug)]
 pub(crate) struct Held {
     account: Arc<Account>,
@@ -66,7 +66,7 @@ impl Memory {
         })
     }
 
-    /// The account of a tenant. It is forgotten when nobody has it any more.
+    /// Returns the account of a tenant. The account is removed with its last clone.
     pub(crate) fn account(self: &Arc<Self>, tenant_id: &str) -> Arc<Account> {
         let mut accounts = self.lock();
         if let Some(account) = accounts.get(tenant_id).and_then(Weak::upgrade) {
@@ -83,12 +83,12 @@ impl Memory {
         account
     }
 
-    /// The bytes that all tenants hold.
+    /// Returns the bytes of the tenants together.
     pub(crate) fn held(&self) -> usize {
         self.all.load(Relaxed)
     }
 
-    /// What each tenant may hold while all together hold too much.
+    /// Returns the share of a tenant while the tenants together are above the gateway's limit.
     fn share(&self) -> usize {
         self.most / self.holders.load(Relaxed).max(1)
     }
@@ -99,7 +99,7 @@ impl Memory {
 }
 
 impl Account {
-    /// Counts bytes that are held already.
+    /// Counts bytes that are in memory already.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
         self.add(bytes);
         Held {
@@ -108,17 +108,18 @@ impl Account {
         }
     }
 
-    /// Counts these bytes for as long as somebody has a part of them.
+    /// Counts bytes until the last reference to a part of the bytes is dropped.
     pub(crate) fn counted(self: &Arc<Self>, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         let held = self.hold(bytes.as_ref().len());
         Bytes::from_owner(Counted { bytes, _held: held })
     }
 
-    /// Takes memory for bytes to come, unless the tenant would be over its share. Whoever holds nothing gets any amount.
+    /// Takes memory for bytes to come, unless the tenant would be over its share. A tenant without memory gets any amount.
     pub(crate) fn try_room(self: &Arc<Self>, bytes: usize) -> Option<Held> {
         let before = self.add(bytes);
         if before > 0 && self.is_over() {
-            // Nobody is told: this memory was not free before, and whoever waits would wake itself again and again.
+            // Without a notification: the memory was not free before, and a waiting caller would wake itself again and
+            // again.
             self.subtract(bytes);
             return None;
         }
@@ -135,17 +136,17 @@ impl Account {
         }
         let _waiting = Waiting::new(self);
         loop {
-            // Whoever gives nothing back for a while leaves it to the time to look again.
+            // Memory of other tenants notifies only their accounts, so the time-out covers that memory.
             let _looks_again = timeout(LOOK_EVERY, self.freed.notified()).await;
             if let Some(room) = self.try_room(bytes) {
-                // There may be memory for the next one who waits.
+                // The next waiting caller may get memory, too.
                 self.freed.notify_one();
                 return room;
             }
         }
     }
 
-    /// Waits until the tenant is not over its share. Cancel safe.
+    /// Waits until the tenant is within its share. Cancel safe.
     pub(crate) async fn has_room(self: &Arc<Self>) {
         if self.is_over() {
             drop(self.room(0).await);
@@ -158,7 +159,7 @@ impl Account {
         held > memory.most_of_tenant || (memory.held() > memory.most && held > memory.share())
     }
 
-    /// Counts, and returns what the tenant held before.
+    /// Adds bytes, and returns the tenant's bytes before.
     fn add(&self, bytes: usize) -> usize {
         self.memory.all.fetch_add(bytes, Relaxed);
         let before = self.held.fetch_add(bytes, Relaxed);
@@ -186,7 +187,7 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         let mut accounts = self.memory.lock();
-        // The tenant may have another account by now.
+        // The map may have a newer account of the tenant.
         if accounts
             .get(&self.tenant_id)
             .is_some_and(|account| account.strong_count() == 0)
@@ -197,7 +198,7 @@ impl Drop for Account {
 }
 
 impl Held {
-    /// Corrects what is held.
+    /// Changes the number of counted bytes.
     pub(crate) fn set(&mut self, bytes: usize) {
         self.account.add(bytes);
         self.account.give_back(self.bytes);
@@ -211,7 +212,7 @@ impl Drop for Held {
     }
 }
 
-/// Bytes that are counted while they are there.
+/// Bytes with their count.
 struct Counted<T> {
     bytes: T,
     _held: Held,
@@ -223,7 +224,7 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for Counted<T> {
     }
 }
 
-/// Somebody who waits for memory.
+/// A caller that waits for memory.
 struct Waiting<'a>(&'a Account);
 
 impl<'a> Waiting<'a> {
