@@ -1,12 +1,13 @@
-//! Has what a dead worker was doing begin again at other workers, seconds before its heartbeats are late.
+//! Restarts the activities of a dead worker at other workers, seconds before the engine misses the worker's heartbeats.
 //!
-//! A worker that has stopped by itself was doing nothing. But the engine may have given it an activity that did not reach it
-//! (docs/engine.md, a worker that stops), and no heartbeat comes of that one either. So the same is done for it.
+//! A worker that stopped in order had no work left. But the engine may have given the worker an activity that did not arrive
+//! (docs/engine.md, a worker that stops), and no heartbeat comes from the lost activity. So a gateway restarts the
+//! activities of stopped workers, too.
 //!
-//! Each gateway looks at the leases of all workers. One whose lease was not renewed for too long (`signs`) is dead, or
-//! stands still, and one gateway takes over what is left of it: it asks the engine which activities that worker has begun,
-//! those of the turns in which it made the last claims first, and fails them, so that the engine gives them to others at
-//! once. A worker that was taken for dead and is not does no harm: its claims are fenced (invariant 5, paid once;
+//! Every gateway looks at the workers' leases. A worker without a renewal for too long (`signs`) is dead, or stands still,
+//! and one gateway takes the lease. The gateway asks the engine for the activities of the worker, beginning with the turns
+//! of the worker's last claims. The gateway fails these activities, and the engine gives the activities to other workers at
+//! once. A living worker that was taken for dead does no harm, because the store fences its claims (invariant 5, paid once;
 //! invariant 6, done once; invariant 7, fenced deltas).
 //!
 //! Must not be here: how leases and claims are stored (`everturn_store::LostWorkers`), how an activity is failed (`turns`).
@@ -29,37 +30,38 @@ use tokio_util::sync::CancellationToken;
 use self::signs::Signs;
 use crate::turns::{ActivityRestarter, TurnError};
 
-/// How often a gateway reads the leases. It is one statement that reads as many rows as there are workers.
+/// The pause between two looks at the leases. A look is one statement, which reads a row for every worker.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The longest pause between two looks. After a longer one, what was seen before says nothing: the database was away, or
-/// this gateway stood still.
+/// The longest pause between two looks. After a longer pause, earlier looks prove nothing, because the database was away or
+/// the gateway stood still.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The most turns, with sub-agents, that are looked at when a worker has died: those that it held, and others, in case
-/// that it had just begun with them. Heartbeats find the rest.
+/// The most agent executions that a gateway looks at for a dead worker: those with a claim of the worker, and others that
+/// the worker may have just begun. Missed heartbeats find the rest.
 const MAX_AGENT_EXECUTIONS: u32 = 1000;
-/// The most turns that are looked at again later.
+/// The most agent executions that a gateway looks at in a later look.
 const MAX_AGENT_EXECUTIONS_AGAIN: u32 = 100;
-/// A worker that stands still, or whose machine is gone, may be given tasks for so long: the engine has its polls, which
-/// last for a minute. Until then its turns are looked at again and again, each time that its lease is over.
+/// The time for which the engine may give tasks to a dead worker: the worker's polls last for a minute. Until then, a
+/// gateway looks at the worker's turns at every end of the lease.
 const LINGER: Duration = Duration::from_secs(65);
-/// How often the lease of a worker that has ended is taken: it has no polls any more, so the turns are looked at once more,
-/// for what the engine was just giving it.
+/// How often gateways take the lease of a stopped worker. The worker has no polls any more. The second look finds activities
+/// that the engine was giving the worker during the first look.
 const TAKES_OF_ENDED: u32 = 2;
-/// An activity that begins again may be given to such a worker again. It has five polls, so after so many rounds none is
-/// left.
+/// The rounds of restarts in a look. The engine may give a restarted activity to the dead worker again, at most once for
+/// each of the worker's five polls.
 const ROUNDS: u32 = 7;
-/// The pause between two rounds. In this time the engine has given an activity that begins again to a worker.
+/// The pause between two rounds, within which the engine gives a restarted activity to a worker.
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
-/// Turns looked at in a second. The engine gets one call for each, and two or three for each that the worker held: some
-/// percent of what a small engine can do, and 200 activities of a dead worker begin again within a second.
+/// The agent executions that a gateway looks at in a second. The engine gets a call for every agent execution, and two or
+/// three calls where the worker had an activity. A small engine spends some percent of its capacity, and 200 activities of a
+/// dead worker begin again within a second.
 const EXECUTIONS_A_SECOND: u32 = 200;
-/// Turns looked at at a time, so that an engine that is slow to answer is not asked for more and more. When it answers
-/// none of so many, it is away.
+/// The agent executions that a gateway looks at in parallel, so that calls do not pile up at a slow engine. When every call
+/// of a group fails, the engine counts as away.
 const AT_ONCE: usize = 8;
-/// The number of turns after which the lease is taken anew, so that no other gateway takes it meanwhile.
+/// The number of agent executions after which the gateway takes the lease again, so that no other gateway takes the lease.
 const EXECUTIONS_A_TAKE: usize = 100;
 
-/// Looks for workers that are dead, and restarts what they were doing.
+/// Finds dead workers, and restarts their activities.
 pub struct LostWorkerWatch {
     store: Arc<dyn LostWorkers>,
     engine: Arc<dyn ActivityRestarter>,
@@ -67,7 +69,7 @@ pub struct LostWorkerWatch {
     linger: Duration,
 }
 
-/// What was found and done, counted for metrics from the start of the process.
+/// Counters for metrics, from the start of the process.
 #[derive(Debug, Default)]
 pub struct LostWorkerCounts {
     looks: AtomicU64,
@@ -76,23 +78,23 @@ pub struct LostWorkerCounts {
 }
 
 impl LostWorkerCounts {
-    /// How often the leases were looked at.
+    /// Returns the number of looks at the leases.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// Workers that were found dead, and that this gateway saw to.
+    /// Returns the number of dead workers whose lease this gateway took.
     pub fn workers(&self) -> u64 {
         self.workers.load(Ordering::Relaxed)
     }
 
-    /// Activities of such workers, and of workers that have ended, that begin again.
+    /// Returns the number of restarted activities of dead and stopped workers.
     pub fn activities(&self) -> u64 {
         self.activities.load(Ordering::Relaxed)
     }
 }
 
-/// Why a look was ended early. What is left to do is done later, by this gateway or another one.
+/// Why a look ended early. A later look, by any gateway, does the rest.
 #[derive(Debug, thiserror::Error)]
 enum LookError {
     #[error(transparent)]
@@ -102,7 +104,7 @@ enum LookError {
 }
 
 impl LostWorkerWatch {
-    /// Makes a watch, which does nothing until it runs.
+    /// Makes a watch. [`Self::run`] starts the looks.
     pub fn new(store: Arc<dyn LostWorkers>, engine: Arc<dyn ActivityRestarter>) -> Self {
         Self {
             store,
@@ -112,13 +114,13 @@ impl LostWorkerWatch {
         }
     }
 
-    /// Sets for how long the turns of a dead worker are looked at again. Default 65 s.
+    /// Sets the time for which gateways look at the turns of a dead worker again. Default 65 s.
     #[must_use]
     pub fn lingering(self, linger: Duration) -> Self {
         Self { linger, ..self }
     }
 
-    /// What it has found and done so far.
+    /// Returns the counters.
     pub fn counts(&self) -> Arc<LostWorkerCounts> {
         Arc::clone(&self.counts)
     }
@@ -126,7 +128,7 @@ impl LostWorkerWatch {
     /// Looks again and again, until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut ticks = interval(LOOK_EVERY);
-        // Two looks are never closer to each other than that, so a number of looks stands for a time.
+        // Two looks are never closer together than `LOOK_EVERY`, so a number of looks stands for a time.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut signs, mut last_look) = (Signs::default(), Instant::now());
         let (mut is_store_away, mut is_engine_away) = (false, false);
@@ -152,7 +154,7 @@ impl LostWorkerWatch {
                         LookError::Store(_) => &mut is_store_away,
                         LookError::Engine(_) => &mut is_engine_away,
                     };
-                    // One message for an outage is enough.
+                    // An outage logs one message.
                     if !std::mem::replace(is_away, true) {
                         tracing::warn!(%error, "cannot see to workers that are dead; trying again");
                     }
@@ -161,7 +163,7 @@ impl LostWorkerWatch {
         }
     }
 
-    /// Looks once, and sees to the workers that are dead. Returns whether the engine was asked.
+    /// Looks once, and restarts the activities of dead workers. Returns true after a call to the engine.
     async fn look(&self, signs: &mut Signs, last_look: &mut Instant) -> Result<bool, LookError> {
         let leases = self.store.leases().await.inspect_err(|_| signs.forget())?;
         *last_look = Instant::now();
@@ -194,7 +196,7 @@ impl LostWorkerWatch {
         Ok(true)
     }
 
-    /// Restarts what these workers had been given, and removes their leases after a while. Returns the number of activities.
+    /// Restarts the activities of these workers, and removes their leases after a while. Returns the number of activities.
     async fn see_to(&self, mut taken: Vec<SeenLease>, limit: u32) -> Result<u64, LookError> {
         let lost = workers(&taken);
         let executions = self.store.running_agent_executions(&lost, limit).await?;
@@ -218,7 +220,7 @@ impl LostWorkerWatch {
         Ok(restarted)
     }
 
-    /// Takes the leases again. Those of workers that live after all are left out.
+    /// Takes the leases again, and leaves out workers with a renewed lease.
     async fn take_again(&self, taken: Vec<SeenLease>) -> Result<Vec<SeenLease>, LookError> {
         let mut again = Vec::with_capacity(taken.len());
         for lease in taken {
@@ -227,7 +229,8 @@ impl LostWorkerWatch {
         Ok(again)
     }
 
-    /// Restarts the activities of these workers in these turns, until others have them. Returns how often.
+    /// Restarts the activities of these workers in these turns until living workers have the activities. Returns the number
+    /// of restarts.
     async fn restart(
         &self,
         executions: &[RunningAgentExecution],
@@ -255,8 +258,8 @@ impl LostWorkerWatch {
         Ok(restarted)
     }
 
-    /// Restarts the activities of these workers in these turns. Returns the turns that had some, and how many. One turn
-    /// that the engine does not take must not keep the others waiting.
+    /// Restarts the workers' activities in the turns once. Returns the turns with restarts, and the number of restarts. A
+    /// turn that the engine refuses does not delay the other turns.
     async fn restart_once<'e>(
         &self,
         executions: &[&'e RunningAgentExecution],

@@ -1,10 +1,11 @@
-//! Which workers have ended, or have given no sign of life for too long. Pure: it is told what each look has seen.
+//! Decides which workers have stopped, or have given no sign of life for too long. The code is pure: its input is the leases
+//! of a look.
 
 use std::{collections::HashMap, time::Duration};
 
 use everturn_store::{SeenLease, WorkerId};
 
-/// What the looks so far have seen. There are as many entries as there are leases.
+/// The leases of the looks so far, with an entry for every lease.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
     workers: HashMap<WorkerId, LastSign>,
@@ -13,14 +14,14 @@ pub(super) struct Signs {
 #[derive(Debug, Clone, Copy)]
 struct LastSign {
     renewals: i64,
-    /// The looks since then.
+    /// The looks since the last renewal.
     looks: u32,
 }
 
 impl Signs {
-    /// Takes in what a look has seen, and returns the leases that are over: they were ended and not taken yet, or were not
-    /// renewed in as many looks, one `every` after the other, as they last. No clock is read: with a wrong one, a worker
-    /// that lives would be dead.
+    /// Takes the leases of a look, and returns the leases that are over: ended leases that no gateway has taken yet, and
+    /// leases without a renewal for as many looks as the lease lasts, with a pause of `every` between two looks. The
+    /// function reads no clock, because a wrong clock would make a living worker dead.
     pub(super) fn look(&mut self, leases: Vec<SeenLease>, every: Duration) -> Vec<SeenLease> {
         let before = std::mem::take(&mut self.workers);
         let mut over = Vec::new();
@@ -42,7 +43,8 @@ impl Signs {
         over
     }
 
-    /// Forgets what was seen, after a time in which nobody could see the leases. Perhaps nobody could renew them either.
+    /// Forgets earlier looks, after a time in which the gateway could not see the leases. Perhaps no worker could renew its
+    /// lease either.
     pub(super) fn forget(&mut self) {
         self.workers.clear();
     }
@@ -70,7 +72,7 @@ mod tests {
         }
     }
 
-    /// One look at leases. Returns whose are over.
+    /// Looks at leases once. Returns the workers with a lease that is over.
     fn look(signs: &mut Signs, leases: &[(&str, i64)]) -> Vec<String> {
         let seen = leases.iter().map(|&(id, renewals)| lease(id, renewals));
         let over = signs.look(seen.collect(), EVERY);

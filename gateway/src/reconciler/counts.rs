@@ -1,4 +1,4 @@
-//! What a reconciler has found and done, counted for metrics.
+//! The counters of a reconciler, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,11 +14,11 @@ pub struct ReconcilerCounts {
 /// The counters at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReconcilerNumbers {
-    /// Conversations looked at, because nothing happened in them for a while.
+    /// Checked conversations, which had no event for a while.
     pub checked: u64,
     /// Messages signalled again.
     pub signalled: u64,
-    /// Workflows started for turns that had none.
+    /// Started workflows, for turns without a workflow.
     pub started: u64,
     /// Turns ended with an error.
     pub failed: u64,

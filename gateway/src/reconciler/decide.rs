@@ -1,5 +1,5 @@
-//! What is to be done about a conversation in which nothing happens. Pure: it knows what is stored, and whether a
-//! workflow runs.
+//! Decides how to put a stalled conversation right. The code is pure: its input is the stored state, and whether a workflow
+//! runs.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::words::OnBusy;
@@ -7,26 +7,26 @@ use everturn_store::{Unfinished, WaitingMessage};
 
 use crate::{config::LostTurns, turns::StartMessages};
 
-/// How often a workflow is started for a conversation that gets no event, before its turn is ended with an error.
+/// The workflow starts for a conversation without a new event, before the reconciler ends the turn with an error.
 const MAX_STARTS: u32 = 3;
 
-/// What is to be done.
+/// The action for a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decision {
-    /// Nothing: a workflow runs and knows its messages, or what waits is too young.
+    /// No action: a workflow runs and knows its messages, or the waiting messages are too young.
     Wait,
-    /// A workflow runs, and may not know these messages.
+    /// Signal the messages to the running workflow, which may not know the messages.
     Signal(Vec<WaitingMessage>),
-    /// No workflow runs. One is started for these messages; the number counts the starts since the last event.
+    /// Start a workflow for these messages, because no workflow runs. The number counts the starts since the last event.
     Start(StartMessages, u32),
-    /// No workflow runs. This message must not have a turn later.
+    /// End this message with an error, because no workflow runs and the message must not have a turn later.
     FailRejected(String),
-    /// No workflow runs, and the turn of this message does not go on.
+    /// End the turn of this message with an error, because no workflow runs and the turn does not go on.
     FailLost(String),
 }
 
-/// Decides what is to be done. A message counts as waiting only when it was stored before `stored_before`: a younger
-/// one is on its way.
+/// Decides the action. Only a message from before `stored_before` counts as waiting: the signal of a younger message may
+/// still arrive.
 pub(super) fn decide(
     unfinished: &Unfinished,
     is_running: bool,

@@ -1,12 +1,11 @@
-//! Puts right what was accepted and has stalled, without anyone asking: a message whose signal never arrived, and a turn
-//! whose workflow is gone.
+//! Puts stalled conversations right without a request of a client: a message with a lost signal, and a turn without a
+//! workflow.
 //!
-//! Each gateway runs one reconciler. Every `every`, one of them gets the turn to look (a row in the store decides), and
-//! it looks at conversations in which nothing has happened for `grace`: it asks the engine whether a workflow runs, and
-//! does what [`decide`] says. Its calls to the engine are spaced, so that the engine is never asked for more than
-//! `calls_per_second`, however much has stalled.
+//! Every gateway runs one reconciler. Once in every `every`, a row in the store chooses one gateway for a look. The gateway
+//! looks at conversations without an event for `grace`, asks the engine for the workflow, and takes the action of
+//! [`decide`]. The calls to the engine are spaced at `calls_per_second`, however many conversations have stalled.
 //!
-//! Must not be here: what has not ended (`everturn_store::Reconciliation`), how a turn is started (`turns`).
+//! Must not be here: which turns have not ended (`everturn_store::Reconciliation`), how a turn is started (`turns`).
 
 mod budget;
 mod counts;
@@ -33,24 +32,24 @@ use crate::{
     turns::{OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter},
 };
 
-/// A message that was to run only when nothing else ran, and whose gateway did not start it.
+/// The error of a message with `on_busy` = `reject` whose gateway did not start the turn.
 const NOT_STARTED: TurnFailure = TurnFailure {
     code: FailureCode::TurnNotStarted,
     message: "The message was sent with `on_busy: reject`, and its turn did not start when it came. It is not started \
               later. Send it again if it still needs an answer.",
 };
 
-/// How many calls to the engine may fail one after the other before a look ends: the engine is away.
+/// The failed calls in a row after which the engine counts as away, and the look ends.
 const MAX_FAILURES: u32 = 3;
 
-/// A turn that is not resumed.
+/// The error of a turn without a workflow.
 const LOST: TurnFailure = TurnFailure {
     code: FailureCode::TurnLost,
     message: "The turn's workflow is gone, and the turn could not go on. Send the message again if it still needs an \
               answer.",
 };
 
-/// Looks for what has stalled, and puts it right.
+/// Finds stalled conversations, and puts them right.
 pub struct Reconciler {
     store: Arc<dyn Reconciliation>,
     turns: Arc<dyn TurnStarter>,
@@ -58,7 +57,7 @@ pub struct Reconciler {
     counts: Arc<ReconcilerCounts>,
 }
 
-/// Why a look was ended early.
+/// Why a look ended early.
 #[derive(Debug, thiserror::Error)]
 enum LookError {
     #[error(transparent)]
@@ -68,7 +67,7 @@ enum LookError {
 }
 
 impl Reconciler {
-    /// Makes a reconciler, which does nothing until it runs.
+    /// Makes a reconciler. [`Self::run`] starts the looks.
     pub fn new(
         store: Arc<dyn Reconciliation>,
         turns: Arc<dyn TurnStarter>,
@@ -82,7 +81,7 @@ impl Reconciler {
         }
     }
 
-    /// What it has found and done so far.
+    /// Returns the counters.
     pub fn counts(&self) -> Arc<ReconcilerCounts> {
         Arc::clone(&self.counts)
     }
@@ -103,7 +102,7 @@ impl Reconciler {
             };
             match looked {
                 Ok(()) => is_away = false,
-                // One message for an outage is enough.
+                // An outage logs one message.
                 Err(error) if !is_away => {
                     is_away = true;
                     tracing::warn!(%error, "cannot look for turns that have stalled; trying again");
@@ -113,7 +112,7 @@ impl Reconciler {
         }
     }
 
-    /// Looks once, when it is this gateway's turn.
+    /// Looks once, when the store chooses this gateway.
     async fn look(&self, now: DateTime<Utc>) -> Result<(), LookError> {
         let config = &self.config;
         let pace = CheckPace {
@@ -125,8 +124,8 @@ impl Reconciler {
         };
         let mut due = self.store.due_checks(&pace).await?.into_iter();
         let looked = self.check_each(&mut due, &pace).await;
-        // With a slow engine, a look does not get far. What it did not reach keeps its place. Else the same ones might be
-        // reached again and again.
+        // With a slow engine, a look checks only the first conversations. The unchecked conversations keep their rank for
+        // the next look. Otherwise every look might check the same conversations.
         let rest = due.as_slice();
         if !rest.is_empty() {
             self.store.put_back_checks(rest).await?;
@@ -134,8 +133,8 @@ impl Reconciler {
         looked
     }
 
-    /// Looks at one conversation after the other, until the time of the look is over. What is left of `due` was not
-    /// looked at.
+    /// Checks the conversations of `due` one after the other, until the time of the look is over. The unchecked
+    /// conversations stay in `due`.
     async fn check_each(
         &self,
         due: &mut impl Iterator<Item = DueCheck>,
@@ -149,7 +148,7 @@ impl Reconciler {
             let conversation_id = check.conversation_id;
             match self.check(&conversation_id, pace, &mut calls).await {
                 Ok(()) => failures = 0,
-                // One conversation that the engine does not take must not keep the others waiting.
+                // A conversation that the engine refuses does not delay the other conversations.
                 Err(LookError::Engine(error)) if failures < MAX_FAILURES => {
                     tracing::debug!(%error, conversation_id, "the engine did not take a turn");
                     failures += 1;
@@ -161,7 +160,7 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Looks at one conversation, and does what is to be done.
+    /// Checks one conversation, and puts the conversation right.
     async fn check(
         &self,
         conversation_id: &str,
@@ -190,8 +189,8 @@ impl Reconciler {
         }
     }
 
-    /// Signals messages again whose signals may not have arrived, as many as there is time for. A workflow that knows
-    /// them already ignores it.
+    /// Signals messages again whose signals may be lost, until the time of the look is over. A workflow ignores the signal
+    /// of a known message.
     async fn signal(
         &self,
         unfinished: &Unfinished,
@@ -208,7 +207,7 @@ impl Reconciler {
             let on_busy = OnBusy::of_stored(&message.on_busy);
             let is_running = self.turns.signal(&conversation.id, &message.id, on_busy);
             if !is_running.await? {
-                // It has ended in the meantime. The next look finds what is left.
+                // The workflow has ended in the meantime. The next look finds the remaining messages.
                 break;
             }
             self.counts.signalled();
@@ -222,8 +221,8 @@ impl Reconciler {
         Ok(self.store.note_check(&conversation.id, &note).await?)
     }
 
-    /// Starts a workflow for what has not ended. The starts are counted, so that a turn that gets no further is not
-    /// started for ever.
+    /// Starts a workflow for the waiting messages. The store counts the starts, so that the reconciler gives up on a turn
+    /// without progress.
     async fn start(
         &self,
         unfinished: &Unfinished,

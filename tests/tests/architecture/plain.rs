@@ -29,8 +29,6 @@ const NOT_YET: &[&str] = &[
     "gateway/src/config",
     "gateway/src/http",
     "gateway/src/live",
-    "gateway/src/lost_workers",
-    "gateway/src/reconciler",
     "gateway/src/turns",
     "proto",
     "store",
