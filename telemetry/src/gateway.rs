@@ -1,4 +1,4 @@
-//! Requests, readers, and turns that were put right. A gateway records them.
+//! Metrics of gateways: requests, readers, and stalled turns.
 
 use std::time::Duration;
 
@@ -87,54 +87,54 @@ pub(crate) const ALL: &[&Metric] = &[
     &RESTARTED,
 ];
 
-/// A request was answered with this status. `path` has the names of its parameters in place of their values.
+/// Records the answer to a request. `path` is the route, with the names of parameters in place of values.
 pub fn answered(method: &str, path: &str, status: &str, took: Duration) {
     REQUESTS.add(1, &[method, path, status]);
     REQUEST_SECONDS.took(took, &[method, path]);
 }
 
-/// Notes how many streams are open now.
+/// Records the number of open streams.
 pub fn open_streams(open: usize) {
     STREAMS.set(open, &[]);
 }
 
-/// Notes how many conversations are read live now.
+/// Records the number of conversations with a live reader.
 pub fn tails(running: usize) {
     TAILS.set(running, &[]);
 }
 
-/// A reader has connected that had missed so many events.
+/// Records a new reader, with the number of events since the reader's cursor.
 pub fn connected(missed: u32) {
     STREAM_LAG.observe(f64::from(missed), &[]);
 }
 
-/// A stream has ended without being asked to.
+/// Records a stream that the gateway cut.
 pub fn cut(reason: &'static str) {
     STREAMS_CUT.add(1, &[reason]);
 }
 
-/// Notes how many bytes are held for tenants now.
+/// Records the bytes in memory for tenants.
 pub fn memory_held(bytes: usize) {
     MEMORY_HELD.set(bytes, &[]);
 }
 
-/// A `reader` was sent back to the store, or a `request` was refused, because its tenant held too much.
+/// Records a `reader` that went back to the store, or a refused `request`, because the tenant was over its memory share.
 pub fn over_memory(what: &'static str) {
     OVER_MEMORY.add(1, &[what]);
 }
 
-/// A connection was closed because of a limit: all are taken (`full`), its address has as many as it may (`address`), or
-/// it waited for a request longer than any other when another one came (`idle`).
+/// Records a connection that a limit closed: every slot was taken (`full`), the client's address had its full number of
+/// connections (`address`), or the connection had the longest wait for a request when a new connection came (`idle`).
 pub fn refused_connection(reason: &'static str) {
     CONNECTIONS_REFUSED.add(1, &[reason]);
 }
 
-/// What the reconciler has done so far in this process.
+/// Records the actions of the reconciler since the start of the process.
 pub fn reconciled(did: &'static str, total: u64) {
     RECONCILED.set_total(total, &[did]);
 }
 
-/// What was found of dead workers so far in this process.
+/// Records the dead workers, and their restarted activities, since the start of the process.
 pub fn lost_workers(workers: u64, activities: u64) {
     LOST_WORKERS.set_total(workers, &[]);
     RESTARTED.set_total(activities, &[]);

@@ -1,16 +1,16 @@
-//! The metrics of Everturn: each has its name, its meaning and its labels here, and a function that records it. And the
-//! spans of its traces, as far as those need them who do a part of a turn.
+//! The metrics of Everturn: a metric has its name, meaning, labels and recording function here. The crate also has the spans
+//! that callers within a turn need.
 //!
-//! - `metric`: [`Metric`], what a metric is
-//! - [`turns`]: turns, the calls of models and tools that they make, and what their saves cost
-//! - [`gateway`]: requests, readers, and turns that were put right
-//! - [`process`]: what every process says of itself
-//! - [`trace`]: the span that one is in
+//! - `metric`: [`Metric`], the type of a metric
+//! - [`turns`]: turns, their calls of models and tools, and the time of their saves
+//! - [`gateway`]: requests, readers, and stalled turns
+//! - [`process`]: metrics of every process
+//! - [`trace`]: the current span
 //!
-//! No metric is recorded in a process that serves no `/metrics` ([`switch_on`]). Labels are words of a fixed list or
-//! names of the configuration, never ids, so that a process has some hundred series however much it does.
+//! A process without `/metrics` records nothing ([`switch_on`]). Labels are words of a fixed list or names of the
+//! configuration, never ids, so a process has some hundred series under any load.
 //!
-//! Must not be here: how metrics are served (`worker/src/telemetry/`), and what decides anything by them.
+//! Must not be here: how metrics are served (`worker/src/telemetry/`), and decisions that depend on metrics.
 
 pub mod gateway;
 mod metric;
@@ -20,7 +20,7 @@ pub mod turns;
 
 pub use metric::{Kind, Metric, switch_on};
 
-/// All metrics that Everturn records itself. The SDK of Temporal adds its own, which begin with `temporal_`.
+/// Returns the metrics of Everturn. Temporal's SDK adds metrics with names that begin with `temporal_`.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
     [turns::ALL, gateway::ALL, process::ALL]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What a metric is.
+//! The type of a metric.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -7,10 +7,10 @@ use std::{
 
 use metrics::Label;
 
-/// True in a process that serves its metrics.
+/// True in a process with `/metrics`.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Begins to record, because this process serves its metrics.
+/// Switches recording on, in a process with `/metrics`.
 pub fn switch_on() {
     IS_ON.store(true, Ordering::Relaxed);
 }
@@ -19,36 +19,36 @@ fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// One metric, of which there is a series for each combination of labels.
+/// A metric, with a series for every combination of labels.
 #[derive(Debug)]
 pub struct Metric {
-    /// Its name in Prometheus.
+    /// The name in Prometheus.
     pub name: &'static str,
-    /// How it counts.
+    /// The kind of the metric.
     pub kind: Kind,
-    /// What it says, as a sentence.
+    /// The meaning, as a sentence.
     pub help: &'static str,
-    /// The names of its labels.
+    /// The names of the labels.
     pub labels: &'static [&'static str],
 }
 
-/// How a metric counts.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// It only rises, from the start of the process.
+    /// A number that only rises, from the start of the process.
     Counter,
-    /// It is as it is now.
+    /// The current value.
     Gauge,
-    /// It counts values by these upper bounds.
+    /// A histogram with these upper bounds.
     Histogram(&'static [f64]),
 }
 
-/// Upper bounds for what takes milliseconds, in seconds: calls of the store, requests, first words.
+/// Upper bounds in seconds for times of milliseconds: calls of the store, requests, first deltas.
 pub(crate) const SHORT: &[f64] = &[
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
 ];
 
-/// Upper bounds for what takes seconds to hours, in seconds: turns, calls of models and tools.
+/// Upper bounds in seconds for times of seconds to hours: turns, calls of models and tools.
 pub(crate) const LONG: &[f64] = &[
     0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0, 21600.0,
 ];
@@ -100,7 +100,7 @@ impl Metric {
         }
     }
 
-    /// Sets a counter that is counted elsewhere.
+    /// Sets a counter whose sum comes from the caller.
     pub(crate) fn set_total(&self, total: u64, values: &[&str]) {
         if is_on() {
             metrics::counter!(self.name, self.labelled(values)).absolute(total);
@@ -110,7 +110,7 @@ impl Metric {
     /// Sets a gauge.
     pub(crate) fn set(&self, value: usize, values: &[&str]) {
         if is_on() {
-            // No gauge here comes near 2^53.
+            // A gauge never comes near 2^53.
             #[allow(clippy::cast_precision_loss)]
             metrics::gauge!(self.name, self.labelled(values)).set(value as f64);
         }

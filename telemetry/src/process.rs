@@ -1,4 +1,4 @@
-//! What every process says of itself.
+//! Metrics of every process.
 
 use crate::metric::Metric;
 
@@ -20,19 +20,19 @@ const STREAM_ERRORS: Metric = Metric::counter(
 
 pub(crate) const ALL: &[&Metric] = &[&BUILD, &CONNECTIONS, &STREAM_ERRORS];
 
-/// A process of this version runs this role.
+/// Records the version and the role of the process.
 pub fn started(version: &str, role: &str) {
     BUILD.set(1, &[version, role]);
 }
 
-/// The pool of connections to the database as it is now.
+/// Records the state of the pool of database connections.
 pub fn connections(idle: usize, busy: usize, limit: usize) {
     CONNECTIONS.set(idle, &["idle"]);
     CONNECTIONS.set(busy, &["busy"]);
     CONNECTIONS.set(limit, &["limit"]);
 }
 
-/// The stream did not take something.
+/// Records a failed call of the stream.
 pub fn stream_failed(is_away: bool) {
     let kind = if is_away { "away" } else { "other" };
     STREAM_ERRORS.add(1, &[kind]);

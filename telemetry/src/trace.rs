@@ -1,7 +1,7 @@
-//! The trace of a turn, for those who do a part of it: the span that they are in, and how others are told of it (W3C Trace
+//! The trace of a turn for code within the turn: the current span, and the headers that pass the span on (W3C Trace
 //! Context).
 //!
-//! The spans are OpenTelemetry's. A process that exports none ([`switch_on`]) makes none, and sends no headers.
+//! The spans are OpenTelemetry's. A process without an export of traces makes no span and sends no headers ([`switch_on`]).
 //!
 //! Must not be here: how traces are exported, and the spans of turns (`worker/src/telemetry/traces/`).
 
@@ -20,26 +20,26 @@ use opentelemetry::{
 
 /// The name of the instrumentation in the spans of Everturn.
 pub const SCOPE: &str = "everturn";
-/// The header with the trace and the span that a request belongs to (W3C Trace Context).
+/// The header with the trace and the span of a request (W3C Trace Context).
 pub const TRACE_PARENT: &str = "traceparent";
-/// The header with what other systems wrote.
+/// The header with the state of other systems (W3C Trace Context).
 pub const TRACE_STATE: &str = "tracestate";
 
 /// True in a process that exports traces.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Begins to make spans, because this process exports them.
+/// Switches spans on, in a process that exports traces.
 pub fn switch_on() {
     IS_ON.store(true, Ordering::Relaxed);
 }
 
-/// Runs a future in the span in which this is called, also on another thread.
+/// Runs a future in the caller's span, also on another thread.
 pub fn carried<F: Future>(future: F) -> impl Future<Output = F::Output> {
     future.with_current_context()
 }
 
-/// The headers that tell another system of the span in which this is called: `traceparent` and perhaps `tracestate`. None
-/// without a span.
+/// Returns the headers that pass the caller's span to another system: `traceparent`, and `tracestate` where the trace has a
+/// state. Without a span, the list is empty.
 pub fn headers() -> Vec<(String, String)> {
     let mut headers = Headers(Vec::new());
     if IS_ON.load(Ordering::Relaxed) {
@@ -57,7 +57,7 @@ impl Injector for Headers {
     }
 }
 
-/// The headers of W3C Trace Context that a request came with.
+/// A request's headers of W3C Trace Context.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received<'a> {
     /// [`TRACE_PARENT`].
@@ -80,12 +80,12 @@ impl Extractor for Received<'_> {
     }
 }
 
-/// The span of an HTTP request that is being answered. It ends with its drop.
+/// The span of an HTTP request. The drop ends the span.
 pub struct RequestSpan(Context);
 
 impl RequestSpan {
-    /// Begins the span of a request, within the trace that its headers name. `None` when this process exports none, or the
-    /// request has no endpoint.
+    /// Begins the span of a request, within the trace of the request's headers. Returns `None` in a process without an
+    /// export of traces, and for a request without an endpoint.
     pub fn begin(
         method: &'static str,
         route: Option<&str>,
@@ -107,12 +107,12 @@ impl RequestSpan {
         Some(Self(above.with_span(span)))
     }
 
-    /// Runs the handler of the request in this span.
+    /// Runs the request's handler in the span.
     pub fn around<F: Future>(&self, handler: F) -> impl Future<Output = F::Output> {
         handler.with_context(self.0.clone())
     }
 
-    /// Notes how the request was answered.
+    /// Notes the status of the answer.
     pub fn answered(&self, status: u16) {
         let span = self.0.span();
         span.set_attribute(KeyValue::new(

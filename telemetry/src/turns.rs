@@ -1,4 +1,4 @@
-//! Turns, the calls of models and tools that they make, and what their saves cost. A worker records them.
+//! Metrics of workers: turns, their calls of models and tools, and the time of their saves.
 
 use std::time::Duration;
 
@@ -103,12 +103,12 @@ pub(crate) const ALL: &[&Metric] = &[
     &STORE_ERRORS,
 ];
 
-/// A turn has begun.
+/// Records the begin of a turn.
 pub fn begun() {
     TURNS_BEGUN.add(1, &[]);
 }
 
-/// Whose agent execution it is.
+/// The kind of an agent execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agent {
     /// The agent of a turn.
@@ -117,8 +117,8 @@ pub enum Agent {
     Sub,
 }
 
-/// An agent execution has ended with this status; `code` is that of its error, or empty. `took` is known of turns that
-/// began in this process.
+/// Records the end of an agent execution. `code` is the code of the error, or empty. `took` is known for turns that began in
+/// the process.
 pub fn ended(agent: Agent, status: &str, code: &str, took: Option<Duration>) {
     let of = match agent {
         Agent::OfTurn => "turn",
@@ -130,17 +130,17 @@ pub fn ended(agent: Agent, status: &str, code: &str, took: Option<Duration>) {
     }
 }
 
-/// The reply of a step was stored.
+/// Records a stored reply of a step.
 pub fn step_stored() {
     STEPS.add(1, &[]);
 }
 
-/// The reply of a step was stored already, so that its call was not made.
+/// Records a step without a call, because the store had the reply already.
 pub fn checkpoint_hit() {
     CHECKPOINT_HITS.add(1, &[]);
 }
 
-/// A model, as the configuration names it.
+/// A model by the names in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     /// The provider.
@@ -150,46 +150,46 @@ pub struct Model {
 }
 
 impl Model {
-    /// A call has ended: with `ok`, `dropped`, or the code of an error.
+    /// Records the end of a call. `result` is `ok`, `dropped`, or the code of an error.
     pub fn called(&self, result: &str, took: Duration) {
         MODEL_CALLS.add(1, &[&self.provider, &self.name, result]);
         MODEL_SECONDS.took(took, &[&self.provider, &self.name]);
     }
 
-    /// The first piece of a reply has come.
+    /// Records the time until the first piece of a reply.
     pub fn first_delta(&self, after: Duration) {
         FIRST_DELTA_SECONDS.took(after, &[&self.provider, &self.name]);
     }
 
-    /// What a call has read and written.
+    /// Records the tokens of a call.
     pub fn tokens(&self, input: u32, output: u32) {
         MODEL_TOKENS.add(u64::from(input), &[&self.provider, &self.name, "input"]);
         MODEL_TOKENS.add(u64::from(output), &[&self.provider, &self.name, "output"]);
     }
 }
 
-/// Notes how many calls of a provider wait for its limits.
+/// Records the number of calls that wait for a provider's limits.
 pub fn calls_waiting(provider: &str, count: usize) {
     MODEL_CALLS_WAITING.set(count, &[provider]);
 }
 
-/// A model is left alone from now on, or no longer.
+/// Records the circuit of a model. While the circuit is open, workers do not call the model.
 pub fn circuit_open(provider: &str, model: &str, is_open: bool) {
     CIRCUITS_OPEN.set(usize::from(is_open), &[provider, model]);
 }
 
-/// The end of a tool execution was stored, with this status.
+/// Records the stored end of a tool execution.
 pub fn tool_ended(effect: &str, status: &str, took: Duration) {
     TOOLS_ENDED.add(1, &[effect, status]);
     TOOL_SECONDS.took(took, &[effect]);
 }
 
-/// A batch of this kind was saved.
+/// Records a saved batch.
 pub fn saved(batch: &'static str, took: Duration) {
     SAVE_SECONDS.took(took, &[batch]);
 }
 
-/// A call to the store has failed.
+/// Records a failed call to the store.
 pub fn store_failed(is_away: bool) {
     let kind = if is_away { "unavailable" } else { "other" };
     STORE_ERRORS.add(1, &[kind]);

@@ -41,7 +41,6 @@ const NOT_YET: &[&str] = &[
     "store/src/sqlite",
     "stream",
     "supervisor",
-    "telemetry",
     "worker",
     "worker/src/chat",
     "worker/src/cli",
