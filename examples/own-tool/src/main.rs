@@ -1,5 +1,5 @@
-//! `everturn` with a tool of one's own: `own-tool dev`, `own-tool worker` and so on. An agent uses the tool when its
-//! `tools` name it: `tools = ["word_count"]`.
+//! `everturn` with an additional tool: `own-tool dev`, `own-tool worker` and so on. An agent gets the tool by its name in
+//! `tools`: `tools = ["word_count"]`.
 
 use std::process::ExitCode;
 

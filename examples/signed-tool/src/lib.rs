@@ -1,4 +1,4 @@
-//! How a service in Rust checks the signature of a request that an HTTP tool of Everturn has sent (docs/tools/http.md).
+//! Checks the signature of a request from an HTTP tool of Everturn, for a service in Rust (docs/tools/http.md).
 
 use std::{
     collections::BTreeMap,
@@ -9,9 +9,9 @@ use std::{
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
-/// How old a request may be, and how far its clock may be ahead.
+/// The largest age of a request, and the largest lead of the sender's clock.
 const TOLERANCE: Duration = Duration::from_secs(300);
-/// The headers about the caller, in the order in which they are signed.
+/// The headers about the caller, in the order of the signature.
 const HEADERS: [&str; 6] = [
     "everturn-tenant-id",
     "everturn-owner-id",
@@ -21,20 +21,20 @@ const HEADERS: [&str; 6] = [
     "everturn-execution-id",
 ];
 
-/// A request as the service has received it.
+/// A received request.
 #[derive(Debug, Clone, Copy)]
 pub struct Received<'a> {
     /// The method, in capitals.
     pub method: &'a str,
-    /// The path with its query, as it was sent: nothing is decoded.
+    /// The path with the query, in the encoding of the sender.
     pub path_and_query: &'a str,
-    /// All bytes of the body.
+    /// The bytes of the body.
     pub body: &'a [u8],
 }
 
-/// Returns the values of the headers about the caller by their names, percent-encoded as they were sent, when the request
-/// is signed with one of these keys (secrets by their ids). `None`: do not answer it. Remember the ids of the tool
-/// executions of the last minutes to notice a request that is sent a second time.
+/// Checks the signature with `keys` (secrets by id), and returns the headers about the caller by name. The values are
+/// percent-encoded. Refuse the request on `None`. Remember the ids of the tool executions of the last minutes, and refuse a
+/// repeated request.
 pub fn verify<'h>(
     request: Received<'_>,
     header: impl Fn(&str) -> Option<&'h str>,
@@ -68,7 +68,7 @@ pub fn verify<'h>(
     }
     let mut mac = Hmac::<Sha256>::new_from_slice(keys.get(id)?.as_bytes()).ok()?;
     mac.update(signed.as_bytes());
-    // It compares in a time that does not tell how much of the code is right.
+    // The comparison takes constant time, so its duration reveals no part of the code.
     mac.verify_slice(&bytes(code)?).ok()?;
     Some(
         HEADERS

@@ -24,7 +24,6 @@ const NOT_YET: &[&str] = &[
     "activities/src/tools",
     "bench",
     "clients/rust",
-    "examples",
     "gateway",
     "gateway/src/config",
     "gateway/src/http",
