@@ -1,4 +1,4 @@
-//! `begin_after_turn_activity`: plans the hooks that run after a turn, and stores their records. They run like any tool.
+//! `begin_after_turn_activity`: plans the hooks after a turn, and stores their records. The hooks run like any tool.
 
 use everturn_proto::{
     Thread,
@@ -68,7 +68,7 @@ pub(crate) async fn begin(
     })
 }
 
-/// What was said in the turn.
+/// The texts of the turn.
 struct Said {
     message: String,
     answer: String,

@@ -1,4 +1,4 @@
-//! The activities as the worker registers them. Each calls the function of its module.
+//! The activities as the worker registers them. Every activity calls the function of a module.
 
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
@@ -29,50 +29,50 @@ use crate::{
     tools::ToolRegistry,
 };
 
-/// Everything the activities work with. One for the life of a worker; its clones share it.
+/// The dependencies of the activities, for the life of a worker. Clones share the dependencies.
 #[derive(Clone)]
 pub struct AgentActivities {
-    /// Where turns are kept.
+    /// The store of turns.
     pub turns: Arc<dyn TurnStore>,
-    /// Where texts go while they are written.
+    /// The stream for texts while models write them.
     pub stream: Arc<dyn StreamWriter>,
-    /// Where cancels are announced.
+    /// The channel for announcements of cancels.
     pub cancel_news: Arc<dyn CancelNews>,
-    /// The attempts that are told of announced cancels.
+    /// The running attempts, which learn of announced cancels.
     pub cancels: Cancels,
     /// The client of the models.
     pub model: Arc<dyn ModelClient>,
-    /// The contexts that were read last.
+    /// The recently read contexts.
     pub known_contexts: Arc<KnownContexts>,
     /// Images and files.
     pub blobs: BlobFiles,
-    /// The files that models were sent last.
+    /// The files in recent requests to models.
     pub known_files: Arc<KnownFiles>,
-    /// How many bytes a token has.
+    /// The bytes per token of agent executions.
     pub measures: Arc<Measures>,
-    /// The models that are left alone, because they have failed.
+    /// The circuits of failed models, which get no calls for a while.
     pub circuits: Circuits,
-    /// The tools that agents can use.
+    /// The tools for agents.
     pub tools: Arc<ToolRegistry>,
-    /// The threads that tools run on.
+    /// The threads for tools.
     pub tool_threads: ToolThreads,
-    /// The agents this worker knows.
+    /// The agents in the worker's configuration.
     pub agents: Arc<KnownAgents>,
-    /// What tenants may take of models on a day.
+    /// The daily budgets of tenants for models.
     pub tenant_budgets: TenantBudgets,
-    /// Which answers to approvals are taken.
+    /// The way by which answers to approvals must come.
     pub approval_answers: AnswersFrom,
-    /// How long an attempt that needs what this worker does not know is left to other workers.
+    /// The time for which an attempt is left to other workers when this worker lacks an agent, a tool or a provider.
     pub wait_for_peer: Duration,
-    /// This process, for its claims.
+    /// The worker's name in claims of steps and tools.
     pub worker: WorkerId,
-    /// Where the activities of the turns run that this worker begins.
+    /// The task queues for turns that start on this worker.
     pub queues: TurnQueues,
-    /// Whether this worker stops, and until when its attempts may go on.
+    /// The worker's shutdown, and the time limit of running attempts.
     pub stopping: Stopping,
 }
 
-/// The task queues on which the activities of a turn run. Without one they run on that of its workflow.
+/// The task queues for the activities of a turn. Without a queue, the activities run on the workflow's queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnQueues {
     /// The queue of LLM calls.
@@ -81,17 +81,17 @@ pub struct TurnQueues {
     pub tools: Option<String>,
 }
 
-/// What each tenant may take of models on a day (UTC).
+/// The budgets of tenants for models, per day (UTC).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TenantBudgets {
-    /// The budget of a tenant that has none of its own.
+    /// The budget of a tenant without its own budget.
     pub each: DayBudget,
     /// The budgets of single tenants.
     pub own: BTreeMap<String, DayBudget>,
 }
 
 impl TenantBudgets {
-    /// The budget of a tenant.
+    /// Returns the budget of a tenant.
     pub fn of(&self, tenant_id: &str) -> DayBudget {
         self.own.get(tenant_id).copied().unwrap_or(self.each)
     }
@@ -162,7 +162,7 @@ impl AgentActivities {
         save::save(&self, &ctx, request).await
     }
 
-    // The SDK runs an activity that is not async on a thread of its own.
+    // The SDK runs an activity that is not async on a separate thread.
     #[allow(clippy::unused_async)]
     #[activity(definition = declared::AnnounceCancel)]
     pub async fn announce_cancel(

@@ -1,24 +1,24 @@
-//! Which tool calls a person must approve.
+//! The tool calls that a person must approve.
 //!
-//! This is decided once, where the model's reply becomes a plan, and kept with the plan in the checkpoint. So a retry,
-//! a reset or a resume asks for the same approvals.
+//! The decision is made once, when the model's reply becomes a plan, and is stored with the plan in the checkpoint.
+//! Therefore a retry, a reset or a resume asks for the same approvals.
 
 use everturn_proto::{
     Json,
     turn::{AgentTool, ApprovalPolicy},
 };
 
-/// How long an approval is waited for when the agent has no policy for the tool, in seconds: three days, as when a policy
-/// says nothing.
+/// The time to wait for an approval of a tool without a policy, in seconds: three days, as in a policy without a time.
 pub(crate) const DEFAULT_TIMEOUT_S: u32 = 72 * 3600;
 
-/// Seconds within which the call must be approved; `None` when it needs no approval.
+/// Returns the seconds within which a person must approve the call; `None` when the call needs no approval.
 pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> Option<u32> {
     let policy = tool?.approval.as_ref()?;
     needs_approval(policy, input).then(|| policy.timeout_s.max(1))
 }
 
-/// A rule that cannot be read asks for an approval, because it is not known what it would have allowed.
+/// Returns whether the call needs an approval. With an unreadable rule every call needs one, because the rule may have
+/// allowed fewer calls.
 fn needs_approval(policy: &ApprovalPolicy, input: &Json) -> bool {
     let Some(when) = &policy.when else {
         return true;

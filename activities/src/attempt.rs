@@ -1,4 +1,4 @@
-//! One attempt of an activity: kept alive by heartbeats, ended by its deadline, by a cancel or by itself.
+//! One attempt of an activity: kept alive by heartbeats, ended by its deadline, by a cancel or by its own result.
 
 use std::{
     future::Future,
@@ -17,50 +17,51 @@ use crate::{
     tools::Progress,
 };
 
-/// The time between two heartbeats, and before the first one: most calls have ended by then, and each heartbeat is a write
-/// of the engine. Gateways see sooner that a worker is dead, because it has a lease.
+/// The time between two heartbeats, and before the first heartbeat: most calls end sooner, and each heartbeat is a
+/// write of the engine. Gateways notice a dead worker sooner, by its lease.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
-/// The number of heartbeats that fit into the time-out of an activity, if not more: a worker may stall for a while. A
+/// The least number of heartbeats within an activity's heartbeat time-out, because a worker may stall for a while. A
 /// workflow of the release before gives its activities 5 s.
 const HEARTBEATS_A_TIMEOUT: u32 = 3;
-/// An attempt ends itself this long before the engine would, so that its end is recorded: at most this, at most
-/// a tenth of its time. It counts where the engine gives an attempt no more than its limit, as older workflows asked.
+/// The margin between an attempt's own end and the engine's deadline, in which the end is recorded: at most this
+/// constant, at most a tenth of the attempt's time. The margin matters for older workflows, whose engine time-out
+/// equals the activity's limit.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(2);
 
-/// The shortest and the longest pause between two tries of a store that does not answer: short enough for a restart,
+/// The shortest and the longest pause between two calls of a store that does not answer: short enough for a restart,
 /// long enough for an outage.
 const MIN_STORE_WAIT: Duration = Duration::from_millis(100);
 const MAX_STORE_WAIT: Duration = Duration::from_secs(2);
-/// How long an error of the store that is not known is taken for one that passes.
+/// The time for which an unknown error of the store counts as temporary.
 const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
 
-/// How an attempt ended.
+/// The end of an attempt.
 pub(crate) enum Ended<T> {
-    /// It ended by itself.
+    /// The work gave its result.
     Done(T),
-    /// It was asked to stop: the turn was cancelled, the run is gone, or the worker stops.
+    /// The attempt was stopped: the turn was cancelled, the run is gone, or the worker stops.
     Stopped,
-    /// It reached its limit.
+    /// The attempt reached its limit.
     OutOfTime,
 }
 
-/// One attempt, from the moment in which this worker began it.
+/// One attempt, from the start on this worker.
 pub(crate) struct Attempt<'a> {
     pub(crate) ctx: &'a ActivityContext,
     stopping: &'a Stopping,
-    /// `None` for a local activity, which the engine does not know.
+    /// The watch for announced cancels; `None` for a local activity, which the engine does not know.
     watched: Option<Watched>,
     begun: Instant,
-    /// How long the engine gives it; `None`: any time.
+    /// The engine's time limit; `None`: unlimited.
     limit: Option<Duration>,
 }
 
 impl<'a> Attempt<'a> {
     /// Begins the attempt of this activity of an agent execution.
     ///
-    /// The engine says by its own clock when the attempt began and when it is over. Only the time between the two
-    /// counts here, by the worker's monotonic clock: a worker whose wall clock is wrong would end its attempts at once,
-    /// or long after the engine has made them again.
+    /// The engine reports the start and the deadline of the attempt by the engine's clock. The attempt uses only the
+    /// difference, by the worker's monotonic clock: a worker with a wrong wall clock would end its attempts at once, or
+    /// long after the engine has repeated them.
     pub(crate) fn begin(
         activities: &'a AgentActivities,
         ctx: &'a ActivityContext,
@@ -78,8 +79,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Runs `work` as the attempt, for `limit` at the most. The work is dropped when the attempt ends otherwise.
-    /// Heartbeats say how far it is.
+    /// Runs `work` as the attempt, for `limit` at the most. Any other end of the attempt drops the work. Heartbeats
+    /// report the progress.
     pub(crate) async fn run<T>(
         &self,
         progress: &Progress,
@@ -97,7 +98,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits until a cancel is announced that the engine confirms.
+    /// Waits until a cancel is announced and confirmed by the engine.
     async fn announced(&self, progress: &Progress) {
         match &self.watched {
             Some(watched) => watched.cancelled(self.ctx, progress).await,
@@ -105,9 +106,9 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Calls the store until it answers, at most until the attempt would end itself: a paid answer or a tool's outcome
-    /// would be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is
-    /// recorded all the same. The end of the worker does: whoever stops it would kill it soon.
+    /// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would
+    /// be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end the calls, because finished work
+    /// must be recorded. The end of the worker's grace period does, because the process would be killed soon.
     pub(crate) async fn insist<T, F>(&self, call: impl FnMut() -> F) -> Result<T, ActivityError>
     where
         F: Future<Output = Result<T, StoreError>>,
@@ -123,14 +124,14 @@ impl<'a> Attempt<'a> {
         answer.map_err(|error| fail::from_store(&error, Tries::Over))
     }
 
-    /// How long the attempt may still take.
+    /// Returns the rest of the attempt's time.
     pub(crate) fn time_left(&self) -> Duration {
         let left = self.time_to_deadline();
         left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
     }
 
     fn time_to_deadline(&self) -> Duration {
-        // Without a deadline the time is unlimited. A year is as good, and does not overflow a timer.
+        // Without a deadline the time is unlimited. A year is long enough, and does not overflow a timer.
         const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         self.limit.map_or(UNLIMITED, |limit| {
             limit.saturating_sub(self.begun.elapsed())
@@ -161,7 +162,7 @@ where
 
 /// Returns the time between two heartbeats of an activity with this heartbeat time-out.
 fn heartbeat_interval(timeout: Option<Duration>) -> Duration {
-    // The engine means no time-out by a zero.
+    // A zero of the engine means no time-out.
     timeout
         .filter(|timeout| !timeout.is_zero())
         .map_or(HEARTBEAT_INTERVAL, |timeout| {

@@ -1,9 +1,9 @@
-//! Cancels that are announced, and the attempts of this worker that they are for.
+//! Announced cancels, and the waiting attempts of this worker.
 //!
-//! An attempt hears of a cancel from the engine, with the answer to a heartbeat. That takes as long as the pause between two
-//! heartbeats. So the workflow announces on the stream that its agent execution is cancelled, and the attempt then asks the
-//! engine at once. The engine remains the only judge: an announcement that it does not confirm stops nothing, and when one
-//! is lost, the next heartbeat tells.
+//! An attempt learns of a cancel from the engine, with the answer to a heartbeat, and therefore up to one heartbeat
+//! interval late. For this reason the workflow announces the cancel of its agent execution on the stream, and the
+//! attempt then asks the engine at once. The engine alone decides: an unconfirmed announcement stops nothing, and after
+//! a lost announcement the next heartbeat brings the cancel.
 
 use std::{
     collections::HashMap,
@@ -24,22 +24,24 @@ use tokio::{
 
 use crate::{AgentActivities, tools::Progress};
 
-/// The pause before the engine is asked for the first time. The announcement is ahead of the engine by about so long
-/// (docs/engine.md, a cancel comes with the end of a workflow task), and each question is a write of the engine.
+/// The pause before the first question to the engine. The announcement is earlier than the engine's knowledge by about
+/// this time (docs/engine.md, a cancel comes with the end of a workflow task), and each question is a write of the
+/// engine.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause between two questions.
 const MAX_PAUSE: Duration = Duration::from_millis(250);
-/// How long the engine is asked after an announcement. After that, the next heartbeat tells.
+/// The time for questions after an announcement. Later, the next heartbeat brings the cancel.
 const ASKING: Duration = Duration::from_secs(2);
 
-/// The attempts of this worker, by agent execution. Clones share them. There are never more than activities.
+/// The attempts of this worker, by agent execution. Clones share them. Their number is at most the number of
+/// activities.
 #[derive(Debug, Clone, Default)]
 pub struct Cancels {
     watched: Arc<Mutex<HashMap<String, watch::Sender<()>>>>,
 }
 
 impl Cancels {
-    /// Tells the attempts of each agent execution whose cancel is announced. Never returns.
+    /// Notifies the attempts of each announced agent execution. Never returns.
     pub async fn follow(&self, mut announced: mpsc::Receiver<String>) -> Infallible {
         while let Some(agent_execution_id) = announced.recv().await {
             if let Some(watched) = self.lock().get(&agent_execution_id) {
@@ -65,7 +67,7 @@ impl Cancels {
     }
 }
 
-/// An attempt that watches for a cancel, until it is dropped.
+/// The watch of an attempt for a cancel. Dropping the value ends the watch.
 #[derive(Debug)]
 pub(crate) struct Watched {
     cancels: Cancels,
@@ -74,10 +76,10 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Waits until a cancel is announced, also one that was announced before this call, and the engine confirms it.
+    /// Waits until a cancel is announced and the engine confirms it. An announcement before this call counts, too.
     pub(crate) async fn cancelled(&self, ctx: &ActivityContext, progress: &Progress) {
         let mut announced = self.announced.clone();
-        // The sender is in the map for as long as this watches.
+        // The sender stays in the map as long as `self` watches.
         while announced.changed().await.is_ok() {
             if timeout(ASKING, confirmed(ctx, progress)).await.is_ok() {
                 return;
@@ -96,14 +98,14 @@ impl Drop for Watched {
     fn drop(&mut self) {
         let mut watched = self.cancels.lock();
         let others = watched.get(&self.agent_execution_id);
-        // The receiver of this one still counts.
+        // The receiver of `self` still counts.
         if others.is_some_and(|sender| sender.receiver_count() <= 1) {
             watched.remove(&self.agent_execution_id);
         }
     }
 }
 
-/// True when the engine says that the activity is to be cancelled, and not only to stop for another reason.
+/// True when the engine asks for a cancel of the activity, and not only for a stop with another reason.
 pub(crate) async fn is_requested(ctx: &ActivityContext) -> bool {
     let token = TaskToken::from(ctx.info().task_token.clone());
     let identifier = ActivityIdentifier::from_task_token(token);
@@ -113,8 +115,8 @@ pub(crate) async fn is_requested(ctx: &ActivityContext) -> bool {
     answer.is_ok_and(|answer| answer.cancel_requested)
 }
 
-/// Waits until the engine says that the activity is to be cancelled. The SDK sends no heartbeat sooner than a while after
-/// the last one (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this one goes past it.
+/// Waits until the engine asks for a cancel of the activity. The SDK delays a heartbeat soon after the last heartbeat
+/// (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this function bypasses the SDK.
 async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
     let token = TaskToken::from(ctx.info().task_token.clone());
     let identifier = ActivityIdentifier::from_task_token(token);
@@ -132,11 +134,11 @@ async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
     }
 }
 
-/// `announce_cancel_activity`: hands the announcement over, and does not wait for the stream. The workflow task in which
-/// the workflow asks the engine for the cancel ends after this activity.
+/// `announce_cancel_activity`: hands the announcement over, and does not wait for the stream. The workflow's cancel
+/// reaches the engine after this activity, with the end of the workflow task.
 pub(crate) fn announce(activities: &AgentActivities, request: AnnounceCancelRequest) {
     let news = Arc::clone(&activities.cancel_news);
-    // It ends by itself: the stream answers, or fails, in limited time.
+    // The task ends by itself: the stream answers, or fails, within its time limit.
     tokio::spawn(async move {
         if let Err(error) = news.announce_cancel(&request.agent_execution_id).await {
             tracing::debug!(%error, "the announcement of a cancel was lost");

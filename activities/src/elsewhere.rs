@@ -1,8 +1,8 @@
-//! What this worker does not know although a turn needs it: an agent, a tool, a provider. While the workers of a queue are
-//! replaced by others with another configuration, another worker may know it, so the attempt is left to that one, for a
-//! bounded time.
+//! A turn's agent, tool or provider that is missing on this worker. While workers with another configuration replace
+//! the workers of a queue, another worker may have the missing part. Therefore the attempt is left to the other worker,
+//! for a bounded time.
 //!
-//! Must not be here: what becomes of the turn when nobody knows it (`load`, `think`, `run_tool`).
+//! Must not be here: the end of a turn whose missing part no worker has (`load`, `think`, `run_tool`).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{AgentActivities, failure as fail};
 
 impl AgentActivities {
-    /// Returns what this worker lacks to make a call of the model for this agent.
+    /// Returns the missing part for a call of the agent's model on this worker.
     pub(crate) fn lacks_for(&self, agent: &AgentDefinition) -> Option<String> {
         if !self.model.has_provider(&agent.provider) {
             return Some(format!("provider `{}`", agent.provider));
@@ -31,14 +31,14 @@ impl AgentActivities {
         Some(format!("tool `{}`", missing.name))
     }
 
-    /// Returns the tool of this call, when the agent has it and this worker does not.
+    /// Returns the tool of this call, when the agent has the tool and this worker does not.
     pub(crate) fn lacks_tool(&self, call: &ToolCall) -> Option<String> {
         let is_missing = call.names_a_tool() && !self.tools.may_have(&call.tool_name);
         is_missing.then(|| format!("tool `{}`", call.tool_name))
     }
 
-    /// Returns the failure with which the attempt is left to another worker; `None` when it has waited for one for so
-    /// long that there is none.
+    /// Returns the failure that leaves the attempt to another worker; `None` after the waiting time, because no other
+    /// worker has taken the attempt.
     pub(crate) fn left_to_others(
         &self,
         ctx: &ActivityContext,
@@ -52,7 +52,7 @@ impl AgentActivities {
         Some(fail::not_here(ctx, message))
     }
 
-    /// Returns what becomes of a turn that begins here, when this worker does not know its agent.
+    /// Returns the policy for a turn with an unknown agent.
     pub(crate) fn on_unknown_agent(&self, ctx: &ActivityContext) -> OnUnknownAgent {
         if waited(ctx) < self.wait_for_peer {
             OnUnknownAgent::Refuse
@@ -62,7 +62,7 @@ impl AgentActivities {
     }
 }
 
-/// How long the activity has been tried, by the engine's clock. A local activity has just begun.
+/// Returns how long the activity has been tried, by the engine's clock. A local activity has just begun.
 fn waited(ctx: &ActivityContext) -> Duration {
     let info = ctx.info();
     let times = info.started_time.zip(info.scheduled_time);

@@ -1,11 +1,11 @@
-//! Places where a test can stop the process, to kill it at exactly that moment. In release builds they do nothing.
+//! Code points at which a test can stop the process, to kill it at an exact moment. In release builds they do nothing.
 //!
-//! - `EVERTURN_FAILPOINT=<name>=<file>`: the first to reach `name` creates `file` and waits there until `<file>.go`
-//!   exists (or it is killed); when the file exists already the place is passed, so that the next worker finishes the
-//!   turn.
-//! - `EVERTURN_FAILPOINTS=<folder>`: every tool execution has a place of its own, the one named in the file
-//!   `<folder>/<conversation>`. All that reach it create `<folder>/<conversation>@<tool execution>` and wait until
-//!   `<folder>/<conversation>.go` exists.
+//! - `EVERTURN_FAILPOINT=<name>=<file>`: the first process at `name` creates `file` and waits until `<file>.go` exists
+//!   (or a test kills the process). When the file exists already, the process goes on, so that the next worker finishes
+//!   the turn.
+//! - `EVERTURN_FAILPOINTS=<folder>`: every tool execution has its own failpoint, named in the file
+//!   `<folder>/<conversation>`. Every tool execution at the failpoint creates
+//!   `<folder>/<conversation>@<tool execution>` and waits until `<folder>/<conversation>.go` exists.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ pub async fn reach(name: &str) {
     }
 }
 
-/// Stops a tool execution here when the environment asks for it, for anyone or for those of this conversation.
+/// Stops a tool execution here when the environment asks for it, for every tool execution or for this conversation's.
 pub async fn reach_in(name: &str, conversation_id: &str, execution_id: &str) {
     reach(name).await;
     if cfg!(debug_assertions)

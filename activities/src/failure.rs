@@ -1,4 +1,5 @@
-//! How errors become activity failures: what the engine retries, and the codes the workflow tells apart.
+//! The conversion of errors into activity failures: the failures that the engine retries, and the codes for the
+//! workflow.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use temporalio_sdk::activities::ActivityContext;
 
 use crate::model::ModelError;
 
-/// A failure that trying again will not help.
+/// Makes a failure that another attempt would repeat.
 pub(crate) fn permanent(code: FailureCode, message: impl Into<String>) -> ActivityError {
     ActivityError::application(
         ApplicationFailure::builder(message.into())
@@ -19,7 +20,7 @@ pub(crate) fn permanent(code: FailureCode, message: impl Into<String>) -> Activi
     )
 }
 
-/// A failure the engine retries by the activity's policy.
+/// Makes a failure that the engine retries by the activity's policy.
 pub(crate) fn transient(code: FailureCode, message: impl Into<String>) -> ActivityError {
     ActivityError::application(
         ApplicationFailure::builder(message.into())
@@ -28,7 +29,7 @@ pub(crate) fn transient(code: FailureCode, message: impl Into<String>) -> Activi
     )
 }
 
-/// The failure of a call of the store. An error that is not known is transient for a while.
+/// Makes the failure of a call of the store. An unknown error is transient for a while.
 pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     match error {
         StoreError::Unavailable(_) => transient(FailureCode::StoreUnavailable, error.to_string()),
@@ -54,7 +55,7 @@ pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     }
 }
 
-/// The store lacks steps that the run has saved, so the model would not know of them.
+/// Makes the failure of a store without steps that the run has saved: the model would not know of the steps.
 pub(crate) fn store_behind() -> ActivityError {
     permanent(
         FailureCode::StoreBehind,
@@ -63,20 +64,20 @@ pub(crate) fn store_behind() -> ActivityError {
     )
 }
 
-/// How often an activity of the store was tried.
+/// The number of attempts of a store activity so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tries {
-    /// As a local activity. An ordinary one follows.
+    /// A local activity. An ordinary activity follows.
     Local,
-    /// As an ordinary activity, so often.
+    /// An ordinary activity, with the number of its attempts.
     Ordinary(u32),
     /// The attempt itself has tried for long enough.
     Over,
 }
 
 impl Tries {
-    /// With the pauses between them (1 s, 2 s, 4 s …), some 30 s: an error that is not known has passed by then, or it
-    /// stays.
+    /// The number of early attempts. The attempts and their pauses (1 s, 2 s, 4 s …) take about 30 s: a temporary
+    /// unknown error has passed by then.
     const EARLY: u32 = 6;
 
     pub(crate) fn of(ctx: &ActivityContext) -> Self {
@@ -97,7 +98,7 @@ impl Tries {
     }
 }
 
-/// The store did not answer for as long as the attempt could wait.
+/// Makes the failure of an attempt that waited for the store in vain.
 pub(crate) fn store_away() -> ActivityError {
     transient(
         FailureCode::StoreUnavailable,
@@ -105,8 +106,8 @@ pub(crate) fn store_away() -> ActivityError {
     )
 }
 
-/// The call of the model was stopped, because another one of its step has begun or the turn has ended. If the engine
-/// still waits for this attempt, it tries again, and the next attempt finds in the store what has happened.
+/// Makes the failure of a model call that was stopped because a newer call of its step has begun or the turn has ended.
+/// If the engine still waits for this attempt, it tries again, and the next attempt finds the newer state in the store.
 pub(crate) fn superseded() -> ActivityError {
     transient(
         FailureCode::LlmUnavailable,
@@ -114,13 +115,14 @@ pub(crate) fn superseded() -> ActivityError {
     )
 }
 
-/// The pause before another worker is asked for what this one does not know: longer from try to try, and never so long
-/// that a worker that has just started is found late.
+/// The pause before another worker is asked. It grows with the attempts, but stays short enough to find a newly started
+/// worker soon.
 const PAUSE_ELSEWHERE: Duration = Duration::from_secs(1);
 const MAX_PAUSES_ELSEWHERE: u32 = 5;
 
-/// This worker does not know what the attempt needs. The engine gives the next attempt to any worker of the queue. A
-/// local activity runs at its worker only, so it ends, and the workflow asks again through the engine.
+/// Makes the failure of an attempt for which this worker lacks an agent, a tool or a provider. The engine gives the
+/// next attempt to any worker of the queue. A local activity is bound to its worker. Therefore it ends, and the
+/// workflow schedules an ordinary activity.
 pub(crate) fn not_here(ctx: &ActivityContext, message: String) -> ActivityError {
     let info = ctx.info();
     let pause = PAUSE_ELSEWHERE * info.attempt.clamp(1, MAX_PAUSES_ELSEWHERE);
@@ -132,7 +134,7 @@ pub(crate) fn not_here(ctx: &ActivityContext, message: String) -> ActivityError 
     ActivityError::application(failure)
 }
 
-/// What must be sent of the conversation is more than can be read at once, and nothing of it can be compacted.
+/// Makes the failure of a context longer than one read, without a compactable part.
 pub(crate) fn too_long() -> ActivityError {
     permanent(
         FailureCode::LlmContextTooLong,
@@ -140,7 +142,8 @@ pub(crate) fn too_long() -> ActivityError {
     )
 }
 
-/// The call waited for its provider's limits for as long as the attempt could. The next attempt waits on.
+/// Makes the failure of a call that waited for its provider's limits through the whole attempt. The next attempt waits
+/// on.
 pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
     transient(
         FailureCode::LlmRateLimited,
@@ -150,7 +153,7 @@ pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
     )
 }
 
-/// The step was called so often that calling it again would only cost more.
+/// Makes the failure of a step with so many calls that another call would only cost more.
 pub(crate) fn called_too_often() -> ActivityError {
     permanent(
         FailureCode::LlmUnavailable,
@@ -161,7 +164,7 @@ pub(crate) fn called_too_often() -> ActivityError {
     )
 }
 
-/// A tool that may work at the next try.
+/// Makes the failure of a tool that may succeed at the next attempt.
 pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -> ActivityError {
     let failure = ApplicationFailure::builder(message)
         .type_name(FailureCode::ToolUnavailable.into())
@@ -170,27 +173,26 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
     ActivityError::application(failure)
 }
 
-/// How often a step's model is called, whichever workers and runs call it: each call may be paid for.
+/// The most calls of a step's model, over every worker and run: each call may be paid.
 pub(crate) const STEP_CALLS: u32 = 6;
-/// How often a call is made whose reply cannot be used. Each is paid for, and a model that gave the same nonsense twice
-/// gives it again.
+/// The most calls with an unusable reply. Each call is paid, and after two unusable replies a third is likely.
 pub(crate) const INVALID_REPLIES: u32 = 2;
 
-/// When a call that failed is made again.
+/// The time of the next call after a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextTry {
     /// Never: the turn ends.
     Never,
-    /// After what the provider says in Retry-After, or else after the pause of the engine.
+    /// After the provider's Retry-After, or otherwise after the engine's pause.
     AsProviderAsks,
     /// At once, because another model is asked.
     AtOnce,
 }
 
-/// The shortest delay that the engine takes for one.
+/// The shortest delay that the engine does not treat as absent.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// The failure of a model call, which was the step's `calls`th.
+/// Makes the failure of a model call, the step's `calls`th call.
 pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
     let limit = if error.code == FailureCode::LlmInvalidResponse {
         INVALID_REPLIES
@@ -204,7 +206,7 @@ pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
     }
 }
 
-/// The failure of a model call, when it is known what it leads to.
+/// Makes the failure of a model call with a known next call.
 pub(crate) fn of_chain(error: &ModelError, next: NextTry) -> ActivityError {
     let delay = match next {
         NextTry::Never | NextTry::AsProviderAsks => error.retry_after,

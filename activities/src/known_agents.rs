@@ -1,10 +1,10 @@
-//! The agents of this worker's configuration, by their names and by the hashes that turns are pinned to.
+//! The agents of the worker's configuration, by name, and by the hash to which turns are pinned.
 
 use std::collections::{BTreeMap, HashMap};
 
 use everturn_proto::turn::AgentDefinition;
 
-/// The agents that a worker knows. They do not change while it runs.
+/// The agents of a worker. They do not change while the worker runs.
 #[derive(Debug, Default)]
 pub struct KnownAgents {
     by_name: BTreeMap<String, AgentDefinition>,
@@ -12,11 +12,11 @@ pub struct KnownAgents {
 }
 
 impl KnownAgents {
-    /// Keeps these agents.
+    /// Makes the list of known agents.
     ///
     /// # Errors
     ///
-    /// A definition has no JSON form, which its hash is made of.
+    /// A definition has no JSON form, from which its hash is computed.
     pub fn of(
         agents: impl IntoIterator<Item = AgentDefinition>,
     ) -> Result<Self, serde_json::Error> {
@@ -28,12 +28,13 @@ impl KnownAgents {
         Ok(known)
     }
 
-    /// The agents by their names.
+    /// Returns the agents by name.
     pub(crate) fn by_name(&self) -> &BTreeMap<String, AgentDefinition> {
         &self.by_name
     }
 
-    /// Returns the definition with this hash. What a turn of an older configuration is pinned to is only in the store.
+    /// Returns the definition by hash. The definitions of an older configuration, to which older turns are pinned, are
+    /// only in the store.
     pub(crate) fn with_hash(&self, hash: &str) -> Option<&AgentDefinition> {
         self.by_name.get(self.names.get(hash)?)
     }

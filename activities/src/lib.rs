@@ -1,17 +1,17 @@
-//! The activities of a turn: everything the workflow decides on and may not do itself.
+//! The activities of a turn: the work that the workflow decides on and may not do itself.
 //!
-//! - [`AgentActivities`]: the activities as the worker registers them; each has a module of its own
-//!   (`load`, `think`, `run_tool`, `save`; `remote` has two)
-//! - [`model`]: the port to language models and its adapter
-//! - [`tools`]: the port to tools, their registry, and the built-in ones
+//! - [`AgentActivities`]: the activities as the worker registers them; each has its own module (`load`, `think`,
+//!   `run_tool`, `save`; `remote` has two)
+//! - [`model`]: the port to language models and its adapters
+//! - [`tools`]: the port to tools, their registry, and the built-in tools
 //! - [`KnownFiles`], `files`: images and files in messages and in results of tools
-//! - [`egress`]: where tools may connect to
-//! - [`ToolThreads`]: where tools run, apart from the worker
-//! - [`Cancels`]: how attempts hear of a cancel at once
-//! - [`failpoint`]: places where a test can stop the process
+//! - [`egress`]: the addresses to which tools may connect
+//! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
+//! - [`Cancels`]: how attempts learn of a cancel at once
+//! - [`failpoint`]: code points at which a test can stop the process
 //!
-//! Must not be here: decisions about what happens next in a turn (`everturn-workflows`), SQL
-//! (`everturn-store`), HTTP servers.
+//! Must not be here: decisions about the next action of a turn (`everturn-workflows`), SQL (`everturn-store`), HTTP
+//! servers.
 
 mod after_turn;
 mod agent_activities;

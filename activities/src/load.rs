@@ -43,7 +43,7 @@ pub(crate) async fn load_turn(
         message_id: request.message_id,
         content: request.content,
         agent_execution_id: request.agent_execution_id,
-        // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
+        // A turn without a usable agent begins, too: the message was accepted, and readers must see the error.
         agent: known.unwrap_or_else(|| AgentDefinition::only_a_name(name)),
         on_unknown_agent: activities.on_unknown_agent(ctx),
         epoch: request.epoch,
@@ -69,7 +69,7 @@ pub(crate) async fn load_turn(
             });
         }
     };
-    // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
+    // A turn may be pinned to an agent of an older configuration, unknown to this worker.
     let agent = begun.agent.as_ref();
     let cannot_run = agent.is_some_and(|agent| agent.definition.is_only_a_name());
     let loaded = loaded(activities, begun, true).await;
@@ -80,7 +80,7 @@ pub(crate) async fn load_turn(
     })
 }
 
-/// Logs one line when it is called, for a turn that has begun. That of the end names the same ids, and what it took.
+/// Returns a function that logs the start of a turn. The log line of the turn's end has equal ids, and the cost.
 fn begin_line(begin: &BeginTurn) -> impl FnOnce() + Send + use<> {
     let tenant_id = begin.tenant_id.clone();
     let conversation_id = begin.conversation_id.clone();
@@ -99,7 +99,8 @@ fn begin_line(begin: &BeginTurn) -> impl FnOnce() + Send + use<> {
     }
 }
 
-/// Agent and task are in the record of the call that delegated; a call that may not have a sub-agent is ended there.
+/// Begins a sub-agent. Its agent and task are in the record of the delegating call. A forbidden delegation ends in the
+/// call's record.
 async fn load_sub_agent(
     activities: &AgentActivities,
     ctx: &ActivityContext,
@@ -118,7 +119,7 @@ async fn load_sub_agent(
     Ok(loaded(activities, begun, false).await)
 }
 
-/// The failure of a begin. One of an agent that this worker does not know is left to other workers.
+/// Makes the failure of a begin. Other workers get an attempt with an unknown agent.
 fn failed(
     activities: &AgentActivities,
     ctx: &ActivityContext,
@@ -134,7 +135,7 @@ fn failed(
     elsewhere.unwrap_or_else(|| fail::from_store(error, Tries::of(ctx)))
 }
 
-/// Announces the saved events to readers, and makes the answer to the workflow.
+/// Announces the saved events to readers, and makes the result for the workflow.
 async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -> LoadedTurn {
     let announcement = Announcement {
         last_sequence: begun.last_sequence,
@@ -173,8 +174,8 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -
     }
 }
 
-/// The time that an agent execution may take, and whether that is the time of its turn's budget. A sub-agent has none of its
-/// own, because the end of its turn's time cancels it.
+/// Returns the time limit of an agent execution, and whether the limit comes from its turn's budget. A sub-agent has no
+/// budget time, because the end of its turn's time cancels the sub-agent.
 fn time_limit(agent: &AgentDefinition, is_turn: bool) -> Option<(u32, bool)> {
     let of_budget = agent.budget.and_then(|budget| budget.time_ms);
     let of_budget = of_budget.filter(|_| is_turn).map(|time_ms| (time_ms, true));
@@ -182,7 +183,7 @@ fn time_limit(agent: &AgentDefinition, is_turn: bool) -> Option<(u32, bool)> {
     own.into_iter().chain(of_budget).min()
 }
 
-/// The agent that was asked for, else the conversation's, else the default one.
+/// Returns the requested agent, otherwise the conversation's agent, otherwise the default agent.
 async fn agent_name(
     activities: &AgentActivities,
     ctx: &ActivityContext,
@@ -197,7 +198,8 @@ async fn agent_name(
         .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
 }
 
-/// Says that there is no such agent. The names of agents that are not every tenant's are nobody else's business.
+/// Returns the message about an unknown agent. The message omits agents with a list of tenants, because the names are
+/// secret for other tenants.
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {
     let agents = activities.agents.by_name().values();
     let known: Vec<_> = agents

@@ -1,8 +1,8 @@
-//! A remote tool before and after its activity: the claim, and the record of how it ended (invariant 6, done once).
+//! A remote tool before and after its activity: the claim, and the record of its end (invariant 6, done once).
 //!
-//! The activity itself is run by a worker of the operator's own, in any Temporal SDK's language; it does not know the
-//! store. So the workflow claims first, and its run is the claimant. The activity is scheduled together with the answer
-//! to the claim or not at all, so a run that claims again has not scheduled it.
+//! A worker of the operator runs the activity itself, in the language of any Temporal SDK, without access to the store.
+//! Therefore the workflow claims first, and its run is the claimant. The run schedules the activity together with the
+//! claim's result or not at all, so a run that claims again has not scheduled the activity.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
@@ -28,7 +28,7 @@ use crate::{
     tools::Asker,
 };
 
-/// Claims the tool for the workflow's run. What cannot run is recorded as its end here.
+/// Claims the tool for the workflow's run. Records the failure of an impossible call as the call's end.
 pub(crate) async fn claim(
     activities: &AgentActivities,
     ctx: &ActivityContext,
@@ -72,7 +72,7 @@ pub(crate) async fn claim(
     Ok(ClaimedRemoteTool::default())
 }
 
-/// Records how the tool ended. The result is cut and checked like any tool's.
+/// Records the end of the tool. The result is shortened and checked like any tool's.
 pub(crate) async fn record(
     activities: &AgentActivities,
     ctx: &ActivityContext,
@@ -112,7 +112,7 @@ pub(crate) async fn record(
     })
 }
 
-/// Why the call cannot succeed and no activity is scheduled for it. The text is for the model.
+/// Returns the reason why the call cannot succeed and needs no activity. The text is for the model.
 async fn refusal(
     activities: &AgentActivities,
     record: &ToolRecord,
@@ -178,7 +178,7 @@ fn claimed(
     ClaimedRemoteTool { input: Some(input) }
 }
 
-/// The result that an SDK gave back: JSON, nothing, or bytes, which become base64 with their type.
+/// Returns the result of an SDK as JSON: from JSON, from nothing, or from bytes, which become base64 with their type.
 fn json_of(result: RemoteToolResult) -> Json {
     let RemoteToolResult { encoding, data } = result;
     match encoding.as_str() {

@@ -1,11 +1,11 @@
-//! How long a server asks to wait: `Retry-After`, in whatever form it comes.
+//! The time that a server asks to wait: `Retry-After`, in any form.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// The longest wait that is passed on. After it, the next attempt finds out whether the server is ready.
+/// The longest accepted wait. After it, the next attempt finds out whether the server is ready.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(10);
 
 /// Reads seconds or an HTTP date, or OpenAI's milliseconds. Returns at most ten minutes.
@@ -23,7 +23,7 @@ pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Duration> {
     wait.map(bounded)
 }
 
-/// Shortens a wait that a server asks for elsewhere than in its headers to ten minutes at most.
+/// Shortens a server's requested wait from outside its headers to ten minutes at most.
 pub(crate) fn bounded(wait: Duration) -> Duration {
     wait.min(MAX_RETRY_AFTER)
 }

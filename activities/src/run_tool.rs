@@ -1,8 +1,8 @@
 //! `tool_execution_activity`: one tool execution (invariant 6, done once).
 //!
-//! Claim → run → record → save the observe. What is known is recorded before the activity returns; "unknown" is only
-//! for an attempt that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the
-//! claim of the next attempt, decides what that means.
+//! Claim → run → record → save the observe. The activity records every known outcome before its return; "unknown" is
+//! only for an attempt that left no record. A tool that is stopped from outside records nothing: the end of the turn,
+//! or the claim of the next attempt, decides the meaning.
 
 use std::{
     sync::Arc,
@@ -27,9 +27,9 @@ use crate::{
     tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents},
 };
 
-/// What the model is told of a tool whose worker was lost at every attempt.
+/// The text for the model about a tool whose worker was lost at every attempt.
 const LOST_TOO_OFTEN: &str = "The tool's worker was lost each time while the tool ran.";
-/// What the model is told of a `once` tool whose earlier attempt left no record.
+/// The text for the model about a `once` tool whose earlier attempt left no record.
 pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run twice.";
 
 pub(crate) async fn run_tool(
@@ -42,7 +42,7 @@ pub(crate) async fn run_tool(
     let attempt = &Attempt::begin(activities, ctx, &key.agent_execution_id);
     let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
     at("tool.before_claim").await;
-    // One name for all tries of this attempt: when the answer of a try is lost, the next one still gets the claim.
+    // One name for every claim of this attempt: after a lost answer, the repeated claim still gets the tool.
     let claimant = activities.worker.claimant();
     let claim = attempt
         .insist(|| activities.turns.claim_tool(&key, &claimant))
@@ -78,7 +78,7 @@ pub(crate) async fn run_tool(
     })
 }
 
-/// Runs the tool, unless its name or its arguments are wrong.
+/// Runs the tool, unless the name or the arguments are wrong.
 async fn run(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
@@ -95,7 +95,7 @@ async fn run(
     }
     let cancellation = CancellationToken::new();
     let (progress, events) = (Progress::default(), ToolEvents::default());
-    // Whatever the tool left running outside its future learns that the attempt is over.
+    // At the end of the attempt, the guard cancels the tool's tasks outside the future.
     let _ends_with_attempt = cancellation.clone().drop_guard();
     let context = ToolContext {
         tenant_id: caller.tenant_id,
@@ -148,8 +148,8 @@ async fn run(
     }
 }
 
-/// Decides what becomes of a tool's error. A known failure is recorded. An error that may not come again is tried
-/// again, when the tool's effect allows it and a try is left.
+/// Decides the consequence of a tool's error. A known failure is recorded. After a temporary error the tool runs again,
+/// if its effect allows another run and an attempt is left.
 fn failed(
     record: &ToolRecord,
     error: &ToolError,
@@ -178,8 +178,8 @@ fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     }
 }
 
-/// Checks that the tool is still the one that the call was made for, or that a person has approved. The error is for the
-/// model.
+/// Checks that the tool is still the tool of the call's time, or the tool that a person has approved. The error is for
+/// the model.
 pub(crate) fn agreed(tool: &CheckedTool, call: &ToolCall) -> Result<(), String> {
     let name = &call.tool_name;
     if call.rule().refused {
@@ -209,7 +209,7 @@ pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
     }
 }
 
-/// What is wrong with a call of a tool that the agent does not have.
+/// Returns the error of a call whose tool the agent does not have.
 pub(crate) fn no_tool(tool_name: &str) -> String {
     format!("There is no tool `{tool_name}`. Use only the tools you were given.")
 }

@@ -1,4 +1,4 @@
-//! `save_event_activity`: persists one batch, then tells the readers.
+//! `save_event_activity`: persists a batch, then notifies the readers.
 
 use everturn_proto::{
     LogId,
@@ -21,15 +21,15 @@ pub(crate) async fn save(
 ) -> Result<SaveResult, ActivityError> {
     let saved = persist(activities, &request).await;
     let result = saved.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
-    // The workflow needs no number, and whatever it is told is in its history.
+    // The workflow needs no sequence number, and every field of the result would fill its history.
     Ok(SaveResult {
         last_sequence: 0,
         ..result
     })
 }
 
-/// Saves the observe of a tool whose end this activity has just stored. It is tried once and nothing depends on it: what
-/// is not saved here, the workflow saves. It spares the history a marker, and the turn a task of its workflow.
+/// Saves the observe of a tool whose end this activity has just stored. The save has a single attempt, because the
+/// workflow saves a missing observe. A success saves the history a marker, and the turn a workflow task.
 pub(crate) async fn observe(activities: &AgentActivities, key: ToolKey) -> bool {
     let observe = SaveObserve {
         execution_id: key.execution_id,
@@ -68,7 +68,7 @@ async fn persist(
     Ok(saved.result)
 }
 
-/// Tells readers that there is something new. News that is lost is found by the next look at the store.
+/// Notifies readers of new events. Readers find the events of a lost notice at their next look at the store.
 pub(crate) async fn announce(
     activities: &AgentActivities,
     log: &LogId,
@@ -79,7 +79,7 @@ pub(crate) async fn announce(
     }
 }
 
-/// One line for each end, with what it took.
+/// Logs a line for every end, with the cost.
 fn log_end(request: &SaveRequest, ended: &AgentEnd) {
     tracing::info!(
         conversation_id = request.conversation_id,

@@ -1,39 +1,41 @@
-//! Secrets that somebody is sent, and what they say without them.
+//! Secrets in outgoing requests, and texts without them.
 //!
-//! A provider, a service or a server may repeat what it was sent, and no secret may get into events, histories, logs or to a
-//! model. This keeps honest ones from it: who wants to give a secret away has other ways.
+//! A provider, a service or a server may repeat a secret of its request, and no secret may get into events, histories,
+//! logs or to a model. The removal protects against honest servers; a malicious server has other ways to reveal a
+//! secret.
 
 use std::{cmp::Reverse, sync::Arc};
 
 use serde_json::Value;
 
-/// Shorter secrets may be ordinary words. Cutting them out of texts would reveal them.
+/// The least length of a removed secret. Shorter secrets may be ordinary words: the gaps in a text would reveal a short
+/// secret.
 const MIN_BYTES: usize = 8;
-/// Stands where a secret was.
+/// The replacement of a secret.
 const CUT: &str = "***";
 
-/// Secrets, in the forms in which texts have them. They are shown nowhere.
+/// Secrets, in the forms of texts. No output shows the secrets.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Arc<[String]>);
 
 impl Secrets {
-    /// The secrets in these values: of headers, of variables, or keys as they are. A header's scheme is no secret.
+    /// Collects the secrets in the values: of headers, of variables, or plain keys. A header's scheme is no secret.
     pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let secrets = values.into_iter().map(without_scheme);
         let secrets = secrets.filter(|secret| secret.len() >= MIN_BYTES);
         let mut forms: Vec<_> = secrets.flat_map(forms).collect();
-        // One that another one begins with would leave the rest of it.
+        // Longer forms come first: the removal of a form that begins another would leave the other's rest.
         forms.sort_by_key(|form| Reverse(form.len()));
         forms.dedup();
         Self(forms.into())
     }
 
-    /// True when there is nothing to cut out.
+    /// True without secrets.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text without the secrets. It may have been shortened in the middle of one.
+    /// Returns the text without the secrets. The text may have been cut off in the middle of a secret.
     pub(crate) fn cut(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| {
             let text = if text.contains(secret) {
@@ -49,7 +51,7 @@ impl Secrets {
         })
     }
 
-    /// The bytes without the secrets, whether they are a text or not.
+    /// Returns the bytes without the secrets, whether the bytes are a text or not.
     pub(crate) fn cut_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         match String::from_utf8(bytes) {
             Ok(text) => self.cut(text).into_bytes(),
@@ -60,7 +62,7 @@ impl Secrets {
         }
     }
 
-    /// The JSON without the secrets in its texts. It stays JSON, whatever a secret looks like.
+    /// Returns the JSON without the secrets in its texts. The result is valid JSON for any secret.
     pub(crate) fn cut_json(&self, json: String) -> String {
         if !self.0.iter().any(|secret| json.contains(secret)) {
             return json;
@@ -90,7 +92,7 @@ impl Secrets {
     }
 }
 
-/// The secret part of a header's value, like that of `Bearer token`.
+/// Returns the secret part of a header's value, like `token` of `Bearer token`.
 fn without_scheme(value: &str) -> &str {
     let value = value.trim();
     let is_scheme = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -100,7 +102,7 @@ fn without_scheme(value: &str) -> &str {
     }
 }
 
-/// A secret as it is, and as texts in JSON have it. Some libraries put a `\` before a `/`.
+/// Returns a secret unchanged, and in its forms in JSON texts. Some libraries put a `\` before a `/`.
 fn forms(secret: &str) -> Vec<String> {
     let quoted = Value::from(secret).to_string();
     let escaped = quoted[1..quoted.len() - 1].to_owned();
@@ -108,7 +110,7 @@ fn forms(secret: &str) -> Vec<String> {
     vec![secret.to_owned(), escaped, with_slashes]
 }
 
-/// The bytes with every occurrence of a secret cut out.
+/// Returns the bytes with every occurrence of a secret removed.
 fn without(bytes: &[u8], secret: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -1,10 +1,11 @@
-//! The end of a worker, as its activities see it.
+//! A worker's shutdown, for the activities.
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// Whether the worker stops. It takes no more tasks then, and what is in flight may go on for a while. Clones are the same.
+/// The state of a worker's shutdown. A stopping worker takes no more tasks, and its running attempts may go on for a
+/// while. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Stopping {
     begun: CancellationToken,
@@ -12,8 +13,8 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// A worker that stops when `begun` is cancelled. Its attempts may go on for so long then. A task on the current
-    /// runtime watches the time.
+    /// Makes the state of a worker that stops when `begun` is cancelled. Running attempts may then go on for `grace`. A
+    /// task on the current runtime watches the time.
     pub fn new(begun: CancellationToken, grace: Duration) -> Self {
         let over = CancellationToken::new();
         let stopping = Self {
@@ -28,12 +29,13 @@ impl Stopping {
         stopping
     }
 
-    /// True once the worker stops: an attempt that ends now, although nobody cancelled its turn, is made again elsewhere.
+    /// True after the worker's shutdown has begun. An attempt that ends now without a cancel of its turn is made again
+    /// elsewhere.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.is_cancelled()
     }
 
-    /// Waits until the time is over that attempts have to end.
+    /// Waits until the attempts' time after the shutdown is over.
     pub(crate) async fn is_over(&self) {
         self.over.cancelled().await;
     }

@@ -1,8 +1,8 @@
-//! Runs each tool on a thread of its own, so that a tool that blocks or panics stops nothing else.
+//! Runs each tool on a separate thread, so that a blocking or panicking tool stops no other work.
 //!
-//! Tools are other people's code. On the worker's runtime, which has as many threads as cores, a few tools that block
-//! their threads would stop the heartbeats of everything that the worker does. The engine would then give all of it to
-//! the next worker, and the blocking tools with it.
+//! Tools are other people's code. On the worker's runtime, which has as many threads as cores, a few blocking tools
+//! would stop the heartbeats of the worker's activities. The engine would then give the activities to the next worker,
+//! and with them the blocking tools.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, thread};
 
@@ -17,8 +17,8 @@ use tracing::Instrument;
 
 use crate::tools::{Tool, ToolContext, ToolError};
 
-/// Threads that tools which never return may hold, beside those of the tools that run. A worker with more of them is
-/// to be restarted; each costs little but its stack.
+/// The most threads for tools that never return, in addition to the threads of running tools. A worker with more of
+/// them needs a restart; a thread costs little except its stack.
 const MAX_STUCK: usize = 256;
 
 /// The threads of a worker's tools. Clones share them.
@@ -28,7 +28,7 @@ pub struct ToolThreads {
 }
 
 impl ToolThreads {
-    /// Threads for `running` tools at once, and some for tools that never return.
+    /// Makes threads for `running` parallel tools, and some for tools that never return.
     pub fn new(running: usize) -> Self {
         Self {
             free: Arc::new(Semaphore::new(
@@ -39,7 +39,7 @@ impl ToolThreads {
         }
     }
 
-    /// Runs a tool. Dropping this drops the tool's future, as soon as the tool lets go of its thread. A panic is a
+    /// Runs a tool. Dropping the future drops the tool's future, as soon as the tool yields its thread. A panic is a
     /// known failure, like any other error of a tool.
     pub async fn run(
         &self,
@@ -65,7 +65,7 @@ impl ToolThreads {
                 }
             });
             if let Some(ended) = ended {
-                // Nobody waits any more when the attempt ended in the meantime.
+                // The receiver is gone when the attempt has ended in the meantime.
                 let _ = sender.send(ended.unwrap_or_else(|_| Err(broken())));
             }
         };

@@ -1,7 +1,7 @@
-//! Workflow `after-turn`: the hooks of an agent that run when its turn has completed (docs/hooks.md). It is a workflow of its
-//! own, so that neither the next turn nor what becomes of the conversation's workflow waits for it or ends it.
+//! Workflow `after-turn`: the hooks of an agent after its completed turn (docs/hooks.md). The hooks have a separate
+//! workflow: the next turn does not wait for the hooks, and the end of the conversation's workflow does not stop them.
 //!
-//! It appends no event: the turn has ended. What a hook gave is in its record.
+//! The workflow appends no event, because the turn has ended. The record of a hook has the hook's result.
 
 // The workflow macros generate undocumented markers beside each handler.
 #![allow(missing_docs)]
@@ -35,13 +35,13 @@ pub struct AfterTurn {
 
 #[workflow_methods]
 impl AfterTurn {
-    /// Takes the input as it is. `run` reports what is wrong with it.
+    /// Takes the input unchecked. `run` reports an invalid input.
     #[init]
     pub fn new(_ctx: &WorkflowContextView, input: Lenient<AfterTurnInput>) -> Self {
         Self { input: input.0 }
     }
 
-    /// Runs the hooks of one turn, all at once.
+    /// Runs the hooks of one turn, in parallel.
     #[run(name = "after-turn")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<AfterTurnOutput> {
         let input = ctx.state(|state| state.input.clone()).map_err(|error| {
@@ -75,14 +75,14 @@ fn request(input: &AfterTurnInput, call: &PlannedCall) -> RunToolRequest {
         agent_execution_id: input.agent_execution_id.clone(),
         step: ids::AFTER_TURN_STEP,
         execution_id: call.execution_id.clone(),
-        // A newer run of the conversation changes nothing for a turn that has ended.
+        // A newer run of the conversation changes nothing for an ended turn.
         epoch: None,
         may_observe: false,
     }
 }
 
-/// Runs a turn. When it has completed, and its agent has hooks after it, starts them, and waits until the engine has
-/// them, which takes no worker. What goes wrong with it changes nothing of the turn.
+/// Runs a turn. When the turn has completed and its agent has hooks after it, starts the hooks' workflow and waits for
+/// the engine's acceptance, for which no worker is needed. A failed start changes nothing of the turn.
 pub(crate) async fn run_followed(
     turn: Turn<'_>,
     loaded: &LoadedTurn,
@@ -113,14 +113,14 @@ async fn start(ctx: &WorkflowContext<AgentExecution>, input: AfterTurnInput) {
     let id = ids::after_turn_workflow_id(&input.conversation_id, &input.agent_execution_id);
     let options = ChildWorkflowOptions::builder()
         .workflow_id(id)
-        // They go on when the conversation's run ends, is cancelled or is terminated.
+        // The hooks go on when the conversation's run ends, is cancelled or is terminated.
         .parent_close_policy(ParentClosePolicy::Abandon)
         .cancellation_token(WorkflowCancellationToken::new())
         .execution_timeout(Duration::from_secs(u64::from(AFTER_TURN_LIMIT_S)))
         .task_timeout(TASK_TIMEOUT)
         .static_summary("after the turn".to_owned())
         .build();
-    // A run that was reset finds them started already.
+    // After a reset, the run finds the hooks' workflow started already.
     let _ = ctx
         .start_child_workflow(AfterTurn::run, Lenient::from(input), options)
         .await;

@@ -1,6 +1,6 @@
-//! The workflow as the engine calls it: input, signals, update, query, and how a run ends.
+//! The workflow's handlers for the engine: input, signals, update, query, and the end of a run.
 //!
-//! Must not be here: what a turn does (`turn.rs`).
+//! Must not be here: the decisions of a turn (`turn.rs`).
 
 // The workflow macros generate undocumented markers beside each handler.
 #![allow(missing_docs)]
@@ -31,26 +31,26 @@ use crate::{
     turn::{Outcome, Turn, TurnEnd},
 };
 
-/// Patch marker for runs in which a cancel also reaches a waiting message. Older runs answer such a message, even a
-/// steer.
+/// Patch marker for runs in which a cancel also reaches a waiting message. Older runs answer a cancelled message, even
+/// a steer.
 const CANCEL_WAITING: &str = "cancel-waiting";
 
-/// Patch marker for runs in which a cancel may come before its message. Older runs forgot such a cancel.
+/// Patch marker for runs in which a cancel may come before its message. Older runs forgot an early cancel.
 const EARLY_CANCELS: &str = "early-cancels";
 
-/// Patch marker for runs that tell who answered an approval only when the answer is stored. Older runs told before.
+/// Patch marker for runs that report an approval's answer as taken only after its save. Older runs reported it before.
 const ANSWERS_ARE_STORED: &str = "answers-are-stored";
 
-/// How old a run may be to run another turn. Older ones are followed by a new one without delay. It is the default of the
-/// engine's `history.workflowIdReuseMinimalInterval`.
+/// The age below which a run may run another turn. After an older run the engine starts the next run without delay. The
+/// value is the default of the engine's `history.workflowIdReuseMinimalInterval`.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// Why a turn was cancelled by a message that interrupts.
+/// The reason of a cancel by an interrupting message.
 const INTERRUPTED: &str = "interrupted by a newer message";
 
 #[workflow_methods]
 impl AgentExecution {
-    /// Takes the input as it is. `run` reports what is wrong with it.
+    /// Takes the input unchecked. `run` reports an invalid input.
     #[init]
     pub fn new(ctx: &WorkflowContextView, input: Lenient<TurnInput>) -> Self {
         let mut state = Self::begin(input.0);
@@ -71,7 +71,7 @@ impl AgentExecution {
         state
     }
 
-    /// Runs one turn. While the run is young, also runs those of messages that wait then.
+    /// Runs one turn. A young run also runs the turns of waiting messages.
     #[run(name = "agent-execution")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<TurnOutput> {
         let mut input = ctx.state(|state| state.input.clone()).map_err(|error| {
@@ -107,7 +107,7 @@ impl AgentExecution {
         }
     }
 
-    /// Accepts a message for this conversation. One that cannot be read is ignored: a signal has no answer.
+    /// Accepts a message for the conversation. An unreadable message is ignored, because a signal has no answer.
     #[signal]
     pub fn submit(&mut self, ctx: &mut SyncWorkflowContext<Self>, message: Lenient<Submit>) {
         let Ok(message) = message.0 else { return };
@@ -118,8 +118,8 @@ impl AgentExecution {
         }
     }
 
-    /// Ends the turn of one message: the current one, or a waiting one, whose turn then ends as it begins. A cancel for a
-    /// message that has ended does nothing, so it may be sent twice or late.
+    /// Ends the turn of one message: the current message, or a waiting message, whose turn then ends at its start. A
+    /// cancel for an ended message does nothing, so a client may send it twice or late.
     #[signal]
     pub fn cancel(&mut self, ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
         let Ok(Cancel { message_id, reason }) = cancel.0 else {
@@ -129,7 +129,7 @@ impl AgentExecution {
             "" => "cancelled by the user",
             reason => reason,
         };
-        // A hand-typed empty id means the same as none.
+        // A hand-typed empty id means no id.
         let message_id = message_id.filter(|id| !id.is_empty());
         let is_current = |current: &&CurrentTurn| {
             let id = message_id.as_ref();
@@ -148,8 +148,8 @@ impl AgentExecution {
         }
     }
 
-    /// Takes a person's answer to an approval. A gateway calls this; the validator refuses what does not fit. The caller
-    /// hears that it was taken when it is stored: a run that begins after this one does not ask again.
+    /// Takes a person's answer to an approval. Gateways call the update; the validator refuses unfit answers. The
+    /// caller gets its response after the save of the answer, so that the next run does not ask again.
     #[update]
     pub async fn resolve_approval(
         ctx: &mut WorkflowContext<Self>,
@@ -161,7 +161,7 @@ impl AgentExecution {
         if !ctx.patched(ANSWERS_ARE_STORED) {
             return Ok(());
         }
-        // The store may refuse this answer, or the one that was taken before it. Then the call waits on.
+        // The store may refuse this answer, or an earlier answer to the call. The call then keeps waiting.
         let number = taken.as_ref().ok().copied();
         let comes_second = taken == Err(Refusal::BeingStored);
         let is_open_again =
@@ -171,7 +171,7 @@ impl AgentExecution {
                 || number.is_some_and(|number| state.outside.refusal_of(number).is_some())
                 || (comes_second && is_open_again(state))
         };
-        // It fails when the run is cancelled. Then the end of the turn observes the call.
+        // The wait fails when the run is cancelled. The end of the turn then observes the call.
         let _ = ctx.wait_condition(is_settled).await;
         let refused = ctx.state(|state| {
             let why = number.and_then(|number| state.outside.refusal_of(number));
@@ -180,7 +180,7 @@ impl AgentExecution {
         if let Some(why) = refused {
             return Err(why.into());
         }
-        // This answer may have been checked before another one was taken (docs/libraries.md, Temporal SDK: updates are
+        // The validator may have run before another answer was taken (docs/libraries.md, Temporal SDK: updates are
         // checked before any of them is handled).
         taken.map(drop).map_err(|refusal| match refusal {
             Refusal::BeingStored if !ctx.state(is_open_again) => {
@@ -205,8 +205,8 @@ impl AgentExecution {
             .map_err(|refusal| refusal.to_string().into())
     }
 
-    /// Takes the answer to an approval from the command line (`temporal workflow signal`). One that does not fit is
-    /// ignored, and query `status` says why: a signal has no answer.
+    /// Takes the answer to an approval from the command line (`temporal workflow signal`). An unfit answer is ignored,
+    /// because a signal has no answer; query `status` tells the reason.
     #[signal(name = "resolve_approval")]
     pub fn resolve_by_signal(
         &mut self,
@@ -218,7 +218,7 @@ impl AgentExecution {
         }
     }
 
-    /// Notes that the client has answered a client tool, and that its result is stored.
+    /// Notes that the client's result for a client tool is stored.
     #[signal]
     pub fn tool_result(
         &mut self,
@@ -230,7 +230,7 @@ impl AgentExecution {
         }
     }
 
-    /// Tells where the turn stands.
+    /// Returns the turn's current step and phase.
     #[query]
     pub fn status(&self, _ctx: &WorkflowContextView) -> TurnStatus {
         self.turn_status()
@@ -246,8 +246,8 @@ fn invalid(message: String) -> ApplicationFailure {
         .build()
 }
 
-/// Checks the workflow's id. The engine runs one workflow of an id at a time; that is one turn of a conversation only
-/// when the id is the conversation's.
+/// Checks the workflow's id. The engine runs one workflow per id at a time. One turn of a conversation at a time
+/// follows only when the workflow's id comes from the conversation's id.
 fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String> {
     let conversation_id = &input.conversation_id;
     ConversationName::check_id(conversation_id, tenant_of(input))
@@ -264,7 +264,7 @@ fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String>
     ))
 }
 
-/// The tenant of the input. Without one it is the default tenant.
+/// Returns the input's tenant, or the default tenant when the input has no tenant.
 fn tenant_of(input: &TurnInput) -> &str {
     let tenant_id = input.tenant_id.as_deref();
     tenant_id
@@ -292,9 +292,9 @@ async fn run_turn(
     }))
 }
 
-/// Takes the message whose turn is the next one in this run; `None` when the run ends with the turn that has ended, as it
-/// does unless it is young. The engine would hold back a run that follows a young one (docs/engine.md, Continue-as-new
-/// waits for a second).
+/// Takes the message of this run's next turn. `None`: the run ends with the ended turn, because the run is no longer
+/// young or must not go on. The engine would hold back a run after a young run (docs/engine.md, Continue-as-new waits
+/// for a second).
 fn next_here(
     ctx: &WorkflowContext<AgentExecution>,
     input: &TurnInput,
@@ -327,8 +327,7 @@ fn start_turn<'a>(
     input: &TurnInput,
     message: Message,
 ) -> Turn<'a> {
-    // The token is a child of the run's own, so that `temporal workflow cancel` and the signal `cancel` end the turn
-    // alike.
+    // The token is a child of the run's token, so `temporal workflow cancel` ends the turn like the signal `cancel`.
     let cancellation = ctx.cancellation_token().child_token();
     if let Some(reason) = &message.cancel_reason {
         cancellation.cancel_with_reason(reason);
@@ -348,8 +347,8 @@ fn start_turn<'a>(
     Turn::new(ctx, input, message, from_step, cancellation)
 }
 
-/// Sets the search attributes of a turn that was started by hand, or of a sub-agent. A turn that the gateway started has
-/// them from the start.
+/// Sets the search attributes of a sub-agent, or of a turn that an operator started by hand. The gateway sets them at
+/// the start of its turns.
 fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInput, agent: &str) {
     const CONVERSATION_ID: SearchAttributeKey<String> =
         SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
@@ -369,15 +368,15 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
     ]);
 }
 
-/// Lets the update handlers end, whose answers are stored by now. The engine would fail those that a run leaves behind
-/// when it closes, and the caller would hear that somebody else has answered. It needs no patch marker: it adds no command
-/// but the answers, and a run that has closed is not replayed to go on.
+/// Lets the update handlers end; their answers are stored by now. The engine would fail the handlers that a closing run
+/// leaves behind, and their callers would hear that another person has answered. No patch marker is necessary: the wait
+/// adds no command except the answers, and a closed run is never replayed to go on.
 async fn answer_callers(ctx: &WorkflowContext<AgentExecution>) {
-    // It fails when the run is cancelled. Then the handlers have ended, too.
+    // The wait fails when the run is cancelled. The handlers have ended by then.
     let _ = ctx.wait_condition(|_| ctx.all_handlers_finished()).await;
 }
 
-/// Ends the run: with the next message's turn, a new run for the same turn, or the turn's result.
+/// Ends the run: with the next message's turn, a new run for the current turn, or the turn's result.
 fn finish(
     ctx: &WorkflowContext<AgentExecution>,
     input: TurnInput,

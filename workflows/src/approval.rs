@@ -1,4 +1,4 @@
-//! A call that waits for a person's approval, and what becomes of the answer.
+//! A call's wait for a person's approval, and the handling of the answer.
 //!
 //! Must not be here: which answers are taken (`outside.rs`), who may approve (the store).
 
@@ -13,9 +13,9 @@ use everturn_proto::{
 use crate::{calls::CallError, state::show_waiting, step_calls::Rest, tools::Waited, turn::Turn};
 
 impl Turn<'_> {
-    /// Waits for the approval, for days if need be, and saves the answer. Returns false when the call must not run:
-    /// then the answer has observed it, or the end of the turn will. An answer that the store refuses changes nothing:
-    /// the call has the rest of its time.
+    /// Waits for the approval, for days if necessary, and saves the answer. Returns false when the call must not run:
+    /// the answer has observed the call, or the end of the turn will. An answer that the store refuses changes nothing,
+    /// and the call waits for the rest of its time.
     pub(crate) async fn is_approved(
         &self,
         call: &PlannedCall,
@@ -42,7 +42,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Waits for an answer, and returns what is to be saved; `None` when the turn was cancelled.
+    /// Waits for an answer, and returns the approval to save; `None` when the turn was cancelled.
     async fn answer(&self, call: &PlannedCall, timeout: Duration) -> Option<SaveApproval> {
         let id = call.execution_id.as_str();
         let waited = self
@@ -81,8 +81,8 @@ impl Turn<'_> {
     }
 }
 
-/// The rest of the time to wait. It is at least a millisecond, because without a time nobody would be told that it is
-/// over.
+/// Returns the rest of the waiting time, at least a millisecond, because without a time to wait no
+/// timer would report the expiry.
 fn rest(until: Option<SystemTime>, now: Option<SystemTime>) -> Duration {
     let left = until.zip(now);
     let left = left.and_then(|(until, now)| until.duration_since(now).ok());

@@ -1,4 +1,4 @@
-//! How each activity is called: time-outs, retries, cancellation, and what its failure means.
+//! How each activity is called: time-outs, retries, cancellation, and the meaning of its failure.
 //!
 //! Must not be here: in which order activities are called (`turn.rs`, `tools.rs`).
 
@@ -23,46 +23,47 @@ use temporalio_workflow::{
 
 use crate::AgentExecution;
 
-/// A worker that sends no heartbeat for this long is taken for dead. Most often a gateway has seen sooner that the worker's
-/// lease is over; this helps when none has. Workers send a heartbeat every ten seconds.
+/// After a silence of this length the engine counts a worker as dead. A gateway usually notices the end of the worker's
+/// lease sooner; the time-out helps when no gateway does. Workers send a heartbeat every ten seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a workflow task may take before the engine gives it to another worker, which repeats its saves (invariant 3,
-/// idempotent saves). It is what a turn waits for when its worker dies within such a task. A save that takes long does not
-/// end a task: the worker reports after four fifths of the time that it goes on.
+/// The limit of a workflow task. After the limit the engine gives the task to another worker, which repeats its saves
+/// (invariant 3, idempotent saves). A turn waits this long when its worker dies within a task. A slow save does not end
+/// a task, because the worker sends a sign of life after four fifths of the limit.
 pub const TASK_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long a save or load is tried as a local activity, before it is tried as an ordinary one. A store that is down
-/// must not hold the workflow task (invariant 3, idempotent saves).
+/// The time for a save or load as a local activity. After it, the run uses an ordinary activity, because a store that
+/// is down must not hold the workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is tried so. With the pauses between the tries this takes about as long. The SDK does not end a local
-/// activity whose time is over while it waits for its next try (docs/libraries.md, Temporal SDK: a local activity
-/// outlives its time).
+/// The most attempts as a local activity. The attempts and the pauses take about `LOCAL_SAVE_TIMEOUT`. The SDK
+/// does not end a local activity at its time limit while a retry is due (docs/libraries.md, Temporal SDK: a local
+/// activity outlives its time).
 const LOCAL_SAVE_ATTEMPTS: u32 = 8;
-/// How long the announcement of a cancel may take. The activity only hands it over, and waits for nobody.
+/// The limit for the announcement of a cancel. The activity only hands the announcement over, and waits for no reader.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long one try of a save as an ordinary activity may take.
+/// The limit for one attempt of a save as an ordinary activity.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long one try of planning the hooks after a turn may take: an MCP server may have to start for it.
+/// The limit for one attempt to plan the hooks after a turn: an MCP server may have to start first.
 const PLAN_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
+/// How long a turn waits for a store outage to end before the turn fails: longer than any maintenance window.
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// What the Temporal UI says of a save that is tried as an ordinary activity.
+/// The Temporal UI's summary of a save as an ordinary activity.
 const STORE_WAS_AWAY: &str = "the store was away: saving again";
-/// What it says of an activity that its own worker could not do.
+/// The Temporal UI's summary of an activity that the run's own worker could not carry out.
 const NOT_HERE: &str = "its worker does not know what it needs: asking others";
-/// How often the engine gives an LLM call or a tool to a worker. Most of so many attempts cost nothing: they wait for the
-/// store, or for a worker that knows the tool. How often a model is called or a tool is run, the store counts, and the
-/// activity ends by that.
+/// The most attempts that the engine makes of an LLM call or a tool. Most attempts cost nothing: they wait for the
+/// store, or for a worker with the tool. The store counts the real model calls and tool executions, and the activity
+/// ends at their own limits.
 const ATTEMPTS: u32 = 100;
-/// An LLM call or a tool ends itself when its limit is reached; the engine waits this much longer. A busy machine is late
-/// by some seconds, and an attempt that the engine gave up on would be made again: paid again, or its outcome unknown.
+/// The engine's extra time beyond the limit of an LLM call or a tool, which ends itself at its limit. A busy machine is
+/// late by some seconds. The engine would repeat an attempt that it gave up on: the call is paid again, or its outcome
+/// is unknown.
 const ATTEMPT_GRACE: Duration = Duration::from_secs(10);
-/// How long an LLM call may wait within one attempt for the limits that the configuration sets its provider. A worker that
-/// dies meanwhile is noticed by its heartbeats.
+/// How long one attempt of an LLM call may wait for the configured limits of its provider. The engine notices the death
+/// of the worker by missing heartbeats meanwhile.
 const PROVIDER_WAIT: Duration = Duration::from_mins(10);
-/// The number of LLM time-outs after which the turn ends instead of paying for the same long answer again.
+/// The number of LLM time-outs that ends the turn. More attempts would pay for an equally long answer again.
 const LLM_TIMEOUTS: u32 = 2;
 
-/// Why a call did not give a result.
+/// The reason of a call without a result.
 #[derive(Debug, Clone)]
 pub(crate) enum CallError {
     /// The turn was cancelled.
@@ -74,7 +75,7 @@ pub(crate) enum CallError {
 /// The code and the text of a failure.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// Its code.
+    /// The failure's code.
     pub(crate) code: FailureCode,
     /// A sentence for people.
     pub(crate) message: String,
@@ -91,7 +92,7 @@ impl Failure {
 
 type Result<T> = std::result::Result<T, CallError>;
 
-/// Takes the message into the turn.
+/// Loads the turn: takes the message into the turn.
 pub(crate) async fn load_turn(
     ctx: &WorkflowContext<AgentExecution>,
     request: LoadTurnRequest,
@@ -99,8 +100,9 @@ pub(crate) async fn load_turn(
     call_store(ctx, || AgentActivities::load_turn, request).await
 }
 
-/// Asks for the turn again, with the epoch that the store gave this run. This is an ordinary activity: the engine takes
-/// the request from the newest run alone, and an older one, whose worker does not know yet, gets no further.
+/// Loads the turn again, with the epoch from the store. The call is an ordinary activity, because the engine accepts
+/// its command only from the newest run. An older run, whose worker does not yet know of the newer run, gets no
+/// further.
 pub(crate) async fn load_turn_again(
     ctx: &WorkflowContext<AgentExecution>,
     request: LoadTurnRequest,
@@ -112,7 +114,7 @@ pub(crate) async fn load_turn_again(
     answer.map_err(|error| store_error(&error))
 }
 
-/// Persists one batch. It is not cancelled with the turn, because what happened must be saved.
+/// Persists one batch. A cancel of the turn does not cancel the save, because finished work must be saved.
 pub(crate) async fn save(
     ctx: &WorkflowContext<AgentExecution>,
     request: SaveRequest,
@@ -120,7 +122,7 @@ pub(crate) async fn save(
     call_store(ctx, || AgentActivities::save_event, request).await
 }
 
-/// Plans the hooks that run after a turn, on a worker of `queue`, or of the workflow's own.
+/// Plans the hooks after a turn, on a worker of `queue`, or of the workflow's own queue.
 pub(crate) async fn begin_after_turn<W>(
     ctx: &WorkflowContext<W>,
     cancellation: &WorkflowCancellationToken,
@@ -142,8 +144,8 @@ pub(crate) async fn begin_after_turn<W>(
     planned.map_err(|error| call_error(&error))
 }
 
-/// Claims a remote tool for this run. The run may ask again, because it schedules the tool's activity only after it has
-/// the answer.
+/// Claims a remote tool for the run. A repeated claim is safe, because the run schedules the tool's activity only
+/// after the claim's result.
 pub(crate) async fn claim_remote_tool(
     ctx: &WorkflowContext<AgentExecution>,
     request: RunToolRequest,
@@ -151,7 +153,7 @@ pub(crate) async fn claim_remote_tool(
     call_store(ctx, || AgentActivities::claim_remote_tool, request).await
 }
 
-/// Records how a remote tool ended. It is not cancelled with the turn.
+/// Records the end of a remote tool. A cancel of the turn does not cancel the record.
 pub(crate) async fn record_remote_tool(
     ctx: &WorkflowContext<AgentExecution>,
     request: RecordRemoteToolRequest,
@@ -159,8 +161,8 @@ pub(crate) async fn record_remote_tool(
     call_store(ctx, || AgentActivities::record_remote_tool, request).await
 }
 
-/// Calls an activity of the store, first as a local activity. When the store does not answer for longer, or this worker
-/// does not know what the activity needs, calls it as an ordinary one.
+/// Calls an activity of the store, first as a local activity. Calls an ordinary activity when the store does not answer
+/// in time, or when this worker lacks the activity's agent or tools.
 async fn call_store<A>(
     ctx: &WorkflowContext<AgentExecution>,
     activity: impl Fn() -> A,
@@ -182,8 +184,8 @@ where
     answer.map_err(|error| store_error(&error))
 }
 
-/// Calls the model once, on a worker of `queue`, or of the workflow's own. When the turn is cancelled the activity stores
-/// the text so far (`llm_partial`) before it ends, which is why the workflow waits for it.
+/// Calls the model once, on a worker of `queue`, or of the workflow's own queue. After a cancel the workflow waits for
+/// the activity, because the activity stores the text so far (`llm_partial`) before its end.
 pub(crate) async fn think(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -233,8 +235,8 @@ pub(crate) async fn think(
     }
 }
 
-/// Runs one tool, on a worker of `queue`, or of the workflow's own. The error says why the activity recorded no end; the
-/// save of the observe decides what that means.
+/// Runs one tool, on a worker of `queue`, or of the workflow's own queue. The error tells why the activity recorded no
+/// end; the save of the observe decides the meaning.
 pub(crate) async fn run_tool<W>(
     ctx: &WorkflowContext<W>,
     cancellation: &WorkflowCancellationToken,
@@ -264,8 +266,8 @@ pub(crate) async fn run_tool<W>(
     result.map_err(|error| call_error(&error))
 }
 
-/// Runs a tool that is over at once, as a local activity. What another try may mend, an ordinary activity tries. The local
-/// one is not cancelled with the turn: no cancel reaches the run while it lasts.
+/// Runs a short tool as a local activity. An ordinary activity makes the further attempts. A cancel of the turn does
+/// not cancel the local activity, because no cancel reaches the run meanwhile.
 pub(crate) async fn run_inline_tool(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -291,8 +293,9 @@ pub(crate) async fn run_inline_tool(
     }
 }
 
-/// Announces that this agent execution is cancelled, so that its activities ask the engine at once, and not with their next
-/// heartbeat. Nothing depends on it: it is tried once, and its failure means nothing.
+/// Announces the cancel of this agent execution, so that its activities ask the engine at once instead of at their next
+/// heartbeat. The announcement has one attempt, and its failure is ignored, because the next heartbeat brings the
+/// cancel.
 pub(crate) async fn announce_cancel(
     ctx: &WorkflowContext<AgentExecution>,
     agent_execution_id: String,
@@ -326,7 +329,7 @@ fn local_options() -> LocalActivityOptions {
         .build()
 }
 
-/// Returns the options of a save or load as an ordinary activity, which also waits for a store that is away for longer.
+/// Returns the options of a save or load as an ordinary activity, which also waits through a long outage of the store.
 fn store_options(summary: &str) -> ActivityOptions {
     ActivityOptions::with_close_timeouts(ActivityCloseTimeouts::ScheduleAndStartToClose {
         schedule_to_close: STORE_OUTAGE_LIMIT,
@@ -343,7 +346,7 @@ fn store_options(summary: &str) -> ActivityOptions {
     .build()
 }
 
-/// Returns why an activity is worth a longer try; `None` when it said that trying again will not help.
+/// Returns the reason for calling an ordinary activity; `None` when the activity reported a permanent failure.
 fn reason_for_a_longer_try(error: &ActivityExecutionError) -> Option<&'static str> {
     match error.reason() {
         Some(IncomingError::Application(application)) => {
@@ -357,7 +360,8 @@ fn reason_for_a_longer_try(error: &ActivityExecutionError) -> Option<&'static st
     }
 }
 
-/// Returns what a failed activity of the store means for the turn. One that said nothing has waited for the store.
+/// Returns the meaning of a failed store activity for the turn. A failure without an error of the application means
+/// that the activity waited for the store in vain.
 fn store_error(error: &ActivityExecutionError) -> CallError {
     let is_application = matches!(error.reason(), Some(IncomingError::Application(_)));
     match call_error(error) {
@@ -371,7 +375,7 @@ fn store_error(error: &ActivityExecutionError) -> CallError {
     }
 }
 
-/// Returns what a failed activity means for the turn.
+/// Returns the meaning of a failed activity for the turn.
 fn call_error(error: &ActivityExecutionError) -> CallError {
     if error.as_cancelled().is_some() {
         return CallError::Cancelled;

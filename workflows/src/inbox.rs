@@ -1,30 +1,30 @@
-//! The messages that wait in a run: for their own turn, or to join the running one.
+//! The waiting messages of a run: for their own turn, or to join the running turn.
 //!
-//! Pure data. What messages there are is in the store; the inbox only says in which order the run takes them.
+//! Pure data. The store has the list of messages; the inbox only has the order in which the run takes them.
 
 use std::collections::VecDeque;
 
 use everturn_proto::{limits::MAX_QUEUED_MESSAGES, turn::Submit, words::OnBusy};
 
-/// The most messages in the inbox: those that may wait, and the one whose turn is about to begin.
+/// The most messages in the inbox: the waiting messages, and the message of the turn about to begin.
 const CAPACITY: usize = MAX_QUEUED_MESSAGES + 1;
 
-/// The most cancels that are kept for messages that have not come yet.
+/// The most early cancels that the inbox keeps.
 const MAX_EARLY_CANCELS: usize = 64;
 
-/// A message that a run has accepted. It always has an id.
+/// A run's accepted message. Every message has an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) id: String,
-    /// The text; absent when the row in `messages` holds it.
+    /// The text; absent when the text is in the row of `messages`.
     pub(crate) content: Option<String>,
     pub(crate) on_busy: OnBusy,
-    /// Why the message was cancelled while it waited.
+    /// The reason of a cancel that arrived while the message waited.
     pub(crate) cancel_reason: Option<String>,
 }
 
 impl Message {
-    /// Makes the message with this id, whose content the store holds.
+    /// Makes the message with `id`; the store has the content.
     pub(crate) fn stored(id: String) -> Self {
         Self {
             id,
@@ -34,7 +34,7 @@ impl Message {
         }
     }
 
-    /// Makes a message of what was submitted, with this id. A hand-typed empty text means the same as none.
+    /// Makes a message with this id from a submit. A hand-typed empty text means no text.
     pub(crate) fn submitted(id: String, submit: Submit) -> Self {
         let given = |text: &String| !text.is_empty();
         Self {
@@ -60,14 +60,14 @@ impl From<Message> for Submit {
     }
 }
 
-/// Messages in the order in which the run will take them.
+/// Messages in the order of their turns.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Inbox {
     waiting: VecDeque<Message>,
     early_cancels: VecDeque<EarlyCancel>,
 }
 
-/// A cancel of a message that has not come yet: another gateway's signal was faster.
+/// A cancel that arrived before its message, because the signal of another gateway was faster.
 #[derive(Debug, Clone)]
 struct EarlyCancel {
     message_id: String,
@@ -76,8 +76,8 @@ struct EarlyCancel {
 
 impl Inbox {
     /// Adds a message unless it waits already or the inbox is full (invariant 10, nothing grows without a bound). An
-    /// interrupting message goes to the front: it is what the user wants answered now. Returns true when the message
-    /// was added.
+    /// interrupting message goes to the front, because the user wants its answer now. Returns true when the message was
+    /// added.
     pub(crate) fn push(&mut self, message: Message) -> bool {
         match message.on_busy {
             OnBusy::Interrupt => {
@@ -94,7 +94,7 @@ impl Inbox {
         }
     }
 
-    /// Adds a message behind all others, also one that interrupts: the run before this one has put it in its place.
+    /// Adds a message at the end, even an interrupting one, because the run before has already ordered the messages.
     /// Returns true when the message was added.
     pub(crate) fn push_last(&mut self, message: Message) -> bool {
         let is_new = self.has_room_for(&message);
@@ -118,19 +118,19 @@ impl Inbox {
         self.waiting.len() < CAPACITY && !self.contains(&message.id)
     }
 
-    /// Puts messages back before all others, in order: they were taken, and have had no turn.
+    /// Puts messages back to the front, in order: the run took them, but they had no turn.
     pub(crate) fn put_back(&mut self, messages: impl DoubleEndedIterator<Item = Message>) {
         for message in messages.rev() {
             self.waiting.push_front(message);
         }
     }
 
-    /// Takes the message that starts the next turn.
+    /// Takes the message of the next turn.
     pub(crate) fn take_next(&mut self) -> Option<Message> {
         self.waiting.pop_front()
     }
 
-    /// Takes a message that waits.
+    /// Takes a waiting message by id.
     pub(crate) fn take(&mut self, message_id: &str) -> Option<Message> {
         let place = self
             .waiting
@@ -139,14 +139,14 @@ impl Inbox {
         self.waiting.remove(place)
     }
 
-    /// True when a message waits that interrupts the turn before it.
+    /// True when the first waiting message interrupts the running turn.
     pub(crate) fn has_interrupt(&self) -> bool {
         self.waiting
             .front()
             .is_some_and(|message| message.on_busy == OnBusy::Interrupt)
     }
 
-    /// Notes why a waiting message shall not be answered: its turn will end as it begins. The first reason stays.
+    /// Notes the reason of a waiting message's cancel: its turn will end at its start. The first reason stays.
     pub(crate) fn cancel(&mut self, message_id: &str, reason: &str) {
         let waiting = self
             .waiting
@@ -159,7 +159,7 @@ impl Inbox {
         }
     }
 
-    /// Notes the cancel of a message that has not come. When it comes, it ends as it begins.
+    /// Notes the cancel of a message before its arrival. After its arrival, the turn of the message ends at its start.
     pub(crate) fn cancel_early(&mut self, message_id: &str, reason: &str) {
         if self.early_cancels.len() >= MAX_EARLY_CANCELS {
             self.early_cancels.pop_front();
@@ -170,8 +170,8 @@ impl Inbox {
         });
     }
 
-    /// Takes the messages that join the running turn, in order. A cancelled one stays: its turn says that it was
-    /// cancelled.
+    /// Takes the messages that join the running turn, in order. A cancelled message stays, because its own turn reports
+    /// the cancel.
     pub(crate) fn take_steers(&mut self) -> Vec<Message> {
         let (steers, rest) = self.waiting.drain(..).partition(|message| {
             message.on_busy == OnBusy::Steer && message.cancel_reason.is_none()
@@ -192,7 +192,7 @@ impl Inbox {
         self.waiting.is_empty()
     }
 
-    /// Takes everything that waits, for the next run.
+    /// Takes every waiting message, for the next run.
     pub(crate) fn drain(&mut self) -> Vec<Submit> {
         self.waiting.drain(..).map(Submit::from).collect()
     }

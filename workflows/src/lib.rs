@@ -1,23 +1,23 @@
-//! The workflow `agent-execution`: one turn of a conversation, decided step by step. It decides and emits events; it knows
-//! no storage, model or tool.
+//! The workflow `agent-execution`: one turn of a conversation, decided step by step. The workflow decides and emits
+//! events; it knows no storage, model or tool.
 //!
-//! - `agent_execution`: the workflow as the engine calls it: input, signals, update, query, how a run ends
-//! - `state`: [`AgentExecution`], what a run knows
+//! - `agent_execution`: the workflow's handlers for the engine: input, signals, update, query, the end of a run
+//! - `state`: [`AgentExecution`], the state of a run
 //! - `turn`: the loop of a turn
-//! - `step_limit`: the end of a turn whose steps are used up
+//! - `step_limit`: the end of a turn without steps left
 //! - `tools`: the tools of a step
-//! - `inbox`: pure; the messages that wait
-//! - `outside`: pure; approvals and client results that are waited for
+//! - `inbox`: pure; the waiting messages
+//! - `outside`: pure; the approvals and client results for which a turn waits
 //! - `approval`: the wait for a person's approval
-//! - `step_calls`: pure; how many calls of a step may begin, and which only wait
-//! - `after_turn`: the workflow `after-turn`, which runs the hooks of an agent after its turn
-//! - `remote`: tools that other workers run
+//! - `step_calls`: pure; how many calls of a step may begin, and which calls only wait
+//! - `after_turn`: the workflow `after-turn`, which runs an agent's hooks after its turn
+//! - `remote`: tools of other workers
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
 //! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness. The crate depends on no library for them, and
-//! `clippy.toml` beside it bans those of the standard library. The order of what this code asks of the engine is fixed by
-//! every stored history: a change needs the histories in `tests/histories` to replay, or a patch marker and a new stored
+//! `clippy.toml` of the crate bans the standard library's functions for them. Every stored history fixes the order of
+//! the commands. A change needs the histories in `tests/histories` to replay, or a patch marker and a new stored
 //! history.
 
 mod after_turn;

@@ -1,8 +1,8 @@
-//! Tools that a worker of the operator's own runs, in any Temporal SDK's language: how they are claimed, how their
-//! activity is called by its name, and what its end means (invariant 6, done once).
+//! Remote tools: tools on the operator's own workers, in the language of any Temporal SDK. This module claims a
+//! tool, calls the tool's activity by name, and interprets the end (invariant 6, done once).
 //!
-//! What the activity gives back travels by value, through the history. Its worker may send a large result to the gateway
-//! instead; the first end that is stored wins.
+//! The result of the activity travels by value, through the history. The remote worker may send a large result to the
+//! gateway instead; the first stored end wins.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use crate::{
     turn::Turn,
 };
 
-/// An activity of another worker, by its name. Its result stays as the SDK of that worker encoded it.
+/// An activity of another worker, by its name. The result keeps the encoding of the other worker's SDK.
 struct RemoteActivity(String);
 
 impl ActivityDefinition for RemoteActivity {
@@ -44,7 +44,7 @@ impl ActivityDefinition for RemoteActivity {
 }
 
 impl Turn<'_> {
-    /// Claims the tool, runs its activity and records how that ended.
+    /// Claims the tool, runs its activity and records the end.
     pub(crate) async fn run_remote(&self, call: &PlannedCall) -> Result<Ran, CallError> {
         let request = self.tool_request(call);
         let claimed = calls::claim_remote_tool(self.ctx, request.clone()).await?;
@@ -77,12 +77,13 @@ impl Turn<'_> {
         self.record(record).await
     }
 
-    /// Records a result when few others are being recorded: each may travel through the engine once more.
+    /// Records a result while few other results are being recorded, because each record may carry its result through
+    /// the engine a second time.
     async fn record(&self, record: RecordRemoteToolRequest) -> Result<Ran, CallError> {
         let may_record =
             |state: &AgentExecution| state.step_calls.may_record() || !self.is_bounded();
         while !self.ctx.state(may_record) {
-            // The tool has run: what it did is recorded also when the turn is cancelled.
+            // The tool has run, so its effect is recorded even when the turn is cancelled.
             let options = WaitConditionOptions::builder()
                 .cancellation_token(WorkflowCancellationToken::new())
                 .build();
@@ -95,8 +96,8 @@ impl Turn<'_> {
         recorded.map(Ran::from)
     }
 
-    /// Runs the tool's activity. A cancel is sent to it and not waited for: an activity without heartbeats would not
-    /// learn of the cancel, and the turn would wait in vain.
+    /// Runs the tool's activity. Sends a cancel to the activity, and does not wait for its end: an activity without
+    /// heartbeats would never learn of the cancel, and the turn would wait in vain.
     async fn call_remote(
         &self,
         call: &PlannedCall,
@@ -125,7 +126,7 @@ impl Turn<'_> {
     }
 }
 
-/// What the end of an activity says about its tool, with a sentence for the model.
+/// The meaning of an activity's end for its tool, with a sentence for the model.
 enum Meaning {
     /// The tool failed, or was never called.
     Known(String),
@@ -164,7 +165,7 @@ fn meaning(call: &PlannedCall, remote: &RemoteTool, error: &ActivityExecutionErr
     }
 }
 
-/// The end of a tool with this result: a failure when the result is too large.
+/// Returns the end of a tool with this result: a failure when the result is too large.
 fn checked(result: RemoteToolResult, remote: &RemoteTool) -> End {
     let bytes = result.data.len();
     match remote.max_result_bytes {

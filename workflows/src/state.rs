@@ -1,8 +1,8 @@
-//! The state of a run of `agent-execution`: its input, the messages that wait, the turn that runs, and what it waits
-//! for.
+//! The state of a run of `agent-execution`: its input, the waiting messages, the running turn, and the approvals and
+//! results for which the turn waits.
 //!
-//! Only data and its changes are here. Must not be here: what the engine calls (`agent_execution.rs`), what the turn
-//! decides (`turn.rs`).
+//! Only data and its changes are here. Must not be here: the engine's handlers (`agent_execution.rs`), the decisions of
+//! a turn (`turn.rs`).
 
 use everturn_proto::{
     ids,
@@ -25,8 +25,8 @@ pub(crate) const TURN_STATUS: SearchAttributeKey<String> =
 /// The value of TurnStatus while a turn waits for a person.
 const WAITING: &str = "waiting";
 
-/// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits. A run that is younger
-/// than a second goes on with that message itself.
+/// Workflow `agent-execution`: runs one turn, then continues as new for the next waiting message. A run younger than a
+/// second runs the next turn itself.
 #[workflow]
 pub struct AgentExecution {
     pub(crate) input: Result<TurnInput, String>,
@@ -34,18 +34,18 @@ pub struct AgentExecution {
     pub(crate) outside: Outside,
     pub(crate) step_calls: StepCalls,
     pub(crate) current: Option<CurrentTurn>,
-    /// The turn that this run goes on with, when an earlier run has begun it.
+    /// The turn of an earlier run, if this run goes on with it.
     goes_on: Option<BegunTurn>,
-    /// True when the turn that ran last was loaded by a worker that runs another turn in a young run.
+    /// True when the worker that loaded the last turn supports another turn in a young run.
     pub(crate) next_turn_here: bool,
-    /// Messages that this chain of runs has named so far.
+    /// Number of messages without an id that the chain of runs has named so far.
     pub(crate) anonymous_messages: u32,
 }
 
 /// A turn that an earlier run has begun.
 struct BegunTurn {
     message_id: String,
-    /// The step at which it goes on.
+    /// The step from which the turn goes on.
     step: u32,
 }
 
@@ -61,7 +61,7 @@ impl BegunTurn {
     }
 }
 
-/// The turn that runs now.
+/// The running turn.
 pub(crate) struct CurrentTurn {
     pub(crate) message_id: String,
     pub(crate) agent_execution_id: String,
@@ -70,7 +70,7 @@ pub(crate) struct CurrentTurn {
     pub(crate) phase: Phase,
 }
 
-/// What the turn is doing, for query `status`.
+/// The current work of the turn, for query `status`.
 pub(crate) enum Phase {
     Starting,
     Thinking,
@@ -90,7 +90,7 @@ impl Phase {
 }
 
 impl AgentExecution {
-    /// The state before anything has happened.
+    /// Returns the state at the start of a run.
     pub(crate) fn begin(input: Result<TurnInput, String>) -> Self {
         Self {
             anonymous_messages: input.as_ref().map_or(0, |input| input.anonymous_messages),
@@ -104,19 +104,19 @@ impl AgentExecution {
         }
     }
 
-    /// The turn of this message, when this run goes on with it.
+    /// Returns the begun turn of a message, when this run goes on with that turn.
     fn begun(&self, message_id: &str) -> Option<&BegunTurn> {
         let goes_on = self.goes_on.as_ref();
         goes_on.filter(|begun| begun.message_id == message_id)
     }
 
-    /// The step at which the turn of this message begins here.
+    /// Returns the first step of a message's turn in this run.
     pub(crate) fn first_step_of(&self, message_id: &str) -> u32 {
         self.begun(message_id).map_or(0, |begun| begun.step)
     }
 
-    /// Takes the message whose turn this run runs: the one that goes on, else the first that waits. Runs of earlier
-    /// releases took one that interrupts first, also while a turn was to go on.
+    /// Takes the message of this run's turn: the message of a begun turn, otherwise the first waiting message. Runs of
+    /// earlier releases took an interrupting message first, even before a begun turn.
     pub(crate) fn take_first(&mut self) -> Option<Message> {
         let in_order = self.input.as_ref().is_ok_and(|input| input.inbox_in_order);
         let goes_on = self.goes_on.as_ref().filter(|_| in_order);
@@ -124,8 +124,7 @@ impl AgentExecution {
         going_on.or_else(|| self.inbox.take_next())
     }
 
-    /// Takes the message whose turn follows in this run, and forgets the turn that has ended; `None` when no message
-    /// waits.
+    /// Takes the message of this run's next turn, and forgets the ended turn; `None` when no message waits.
     pub(crate) fn take_after_turn(&mut self) -> Option<Message> {
         let next = self.inbox.take_next()?;
         (self.goes_on, self.current) = (None, None);
@@ -134,26 +133,26 @@ impl AgentExecution {
         Some(next)
     }
 
-    /// True when a message came before the turn of this one could go on, and interrupts it.
+    /// True when an interrupting message arrived before the begun turn of this message could go on.
     pub(crate) fn is_interrupted(&self, message_id: &str) -> bool {
         self.begun(message_id).is_some() && self.inbox.has_interrupt()
     }
 
-    /// Takes a message into the inbox, and names it if it has no name. Returns false when the message cannot be used or
-    /// is known. A sub-agent takes none: it has its task.
+    /// Takes a message into the inbox, and names a message without an id. Returns false when the message is unusable or
+    /// known. A sub-agent takes no messages, because its task is its only message.
     pub(crate) fn accept(&mut self, submit: Submit, first_execution_run_id: &str) -> bool {
         let message = self.message(submit, first_execution_run_id);
         message.is_some_and(|message| self.inbox.push(message))
     }
 
-    /// Takes a message that waited in the run before this one, behind those that it stood behind there.
+    /// Takes a message that waited in the run before this run, and keeps the order of the messages.
     pub(crate) fn accept_in_order(&mut self, submit: Submit, first_execution_run_id: &str) {
         if let Some(message) = self.message(submit, first_execution_run_id) {
             self.inbox.push_last(message);
         }
     }
 
-    /// Makes a message of what was submitted; `None` when it cannot be used, or is the current one.
+    /// Makes a message from a submit; `None` when the submit is unusable, or is the current message.
     fn message(&mut self, submit: Submit, first_execution_run_id: &str) -> Option<Message> {
         let input = self.input.as_ref();
         if input.is_ok_and(|input| input.delegation.is_some()) {
@@ -169,7 +168,7 @@ impl AgentExecution {
             None if content.trim().is_empty() => return None,
             None => {
                 let number = self.anonymous_messages;
-                // Somebody may have typed the largest number. An overflow would have the task fail for ever.
+                // A hand-typed number may be the largest. An overflow would make the workflow task fail forever.
                 self.anonymous_messages = number.wrapping_add(1);
                 ids::anonymous_message_id(first_execution_run_id, number)
             }
@@ -180,7 +179,7 @@ impl AgentExecution {
         is_usable.then(|| Message::submitted(id, submit))
     }
 
-    /// Notes what the turn does now.
+    /// Notes the turn's current step and phase.
     pub(crate) fn enter(&mut self, step: u32, phase: Phase) {
         if let Some(current) = &mut self.current {
             current.step = step;
@@ -216,7 +215,7 @@ impl AgentExecution {
     }
 }
 
-/// Returns the id of the turn's own agent execution, or of the sub-agent's.
+/// Returns the id of the turn's agent execution, or of the sub-agent's.
 pub(crate) fn agent_execution_id(input: &TurnInput, message_id: &str) -> String {
     match &input.delegation {
         Some(call) => ids::sub_agent_execution_id(&input.conversation_id, &call.execution_id),
@@ -224,8 +223,8 @@ pub(crate) fn agent_execution_id(input: &TurnInput, message_id: &str) -> String 
     }
 }
 
-/// Says in TurnStatus whether the turn waits for a person. Each change is an event of the history, so it is written only
-/// when it changes.
+/// Writes to TurnStatus whether the turn waits for a person. Every write is an event of the history, so only a change
+/// is written.
 pub(crate) fn show_waiting(ctx: &WorkflowContext<AgentExecution>) {
     let change = ctx.state_mut(|state| state.outside.status_change());
     if let Some(is_waiting) = change {

@@ -1,6 +1,7 @@
-//! The calls of the running step: how many more may begin, and which ones only wait. Pure data.
+//! The calls of the running step: how many more may begin, and which calls only wait. Pure data.
 //!
-//! Must not be here: what a call waits for (`outside.rs`), when the turn goes on in a new run (`tools.rs`).
+//! Must not be here: the answers for which a call waits (`outside.rs`), when the turn goes on in a new run
+//! (`tools.rs`).
 
 use std::collections::BTreeMap;
 
@@ -9,19 +10,19 @@ use everturn_proto::{
     turn::PlannedCall,
 };
 
-/// What a call waits for while nothing of it runs.
+/// The reason why a call waits while no part of it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// A person's approval.
     Approval,
     /// The client's result.
     ClientResult,
-    /// A free place among the calls of the step.
+    /// A free slot among the calls of the step.
     Place,
 }
 
 impl Rest {
-    /// What the timer of a wait is called in the Temporal UI.
+    /// Returns the name of the wait's timer in the Temporal UI.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Approval => "approval",
@@ -34,20 +35,20 @@ impl Rest {
 /// The calls of the running step.
 #[derive(Debug, Default)]
 pub(crate) struct StepCalls {
-    /// How many calls have not ended.
+    /// Number of calls without an end.
     open: usize,
-    /// The calls that only wait, by their tool execution.
+    /// The waiting calls, by tool execution.
     at_rest: BTreeMap<String, Rest>,
-    /// How many more tools may begin, as the agent's `max_parallel_tools` says; `None`: any number.
+    /// Number of further tools that may begin, by the agent's `max_parallel_tools`; `None`: any number.
     free: Option<u32>,
-    /// Places of remote tools that are taken.
+    /// Taken slots of remote tools.
     remote: u32,
     /// Results of remote tools that are being recorded.
     records: u32,
 }
 
 impl StepCalls {
-    /// Begins a step with so many calls.
+    /// Begins a step with `open` calls.
     pub(crate) fn begin(open: usize, max_parallel: Option<u32>) -> Self {
         Self {
             open,
@@ -56,45 +57,45 @@ impl StepCalls {
         }
     }
 
-    /// Notes that a call has ended.
+    /// Notes the end of a call.
     pub(crate) fn end_one(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Notes that a call only waits now.
+    /// Marks a call as waiting.
     pub(crate) fn rest(&mut self, execution_id: &str, what: Rest) {
         self.at_rest.insert(execution_id.to_owned(), what);
     }
 
-    /// Notes that a call waits no longer.
+    /// Marks a call as no longer waiting.
     pub(crate) fn wake(&mut self, execution_id: &str) {
         self.at_rest.remove(execution_id);
     }
 
-    /// The calls that only wait, when no call does anything else and one is left.
+    /// Returns the waiting calls when every open call waits; `None` when a call runs, or when no call is open.
     pub(crate) fn all_at_rest(&self) -> Option<impl Iterator<Item = (&str, Rest)>> {
         let is_all = self.open > 0 && self.at_rest.len() == self.open;
         let calls = self.at_rest.iter();
         is_all.then(|| calls.map(|(id, what)| (id.as_str(), *what)))
     }
 
-    /// True while the agent lets one more tool begin.
+    /// True while the agent's limit lets one more tool begin.
     pub(crate) fn has_place(&self) -> bool {
         self.free != Some(0)
     }
 
-    /// True while a tool with so many places of remote tools may begin.
+    /// True while a tool with this number of remote slots may begin.
     pub(crate) fn has_remote_places(&self, places: u32) -> bool {
         self.remote + places <= REMOTE_PLACES
     }
 
-    /// Takes a place, and so many of the remote tools.
+    /// Takes a slot, and the tool's remote slots.
     pub(crate) fn take_place(&mut self, remote_places: u32) {
         self.free = self.free.map(|free| free.saturating_sub(1));
         self.remote += remote_places;
     }
 
-    /// Gives the places back.
+    /// Gives the slots back.
     pub(crate) fn leave_place(&mut self, remote_places: u32) {
         self.free = self.free.map(|free| free + 1);
         self.remote = self.remote.saturating_sub(remote_places);
@@ -105,18 +106,18 @@ impl StepCalls {
         self.records < REMOTE_RECORDS_AT_ONCE
     }
 
-    /// Notes that a result is being recorded.
+    /// Notes the start of a result's record.
     pub(crate) fn begin_record(&mut self) {
         self.records += 1;
     }
 
-    /// Notes that a result has been recorded.
+    /// Notes the end of a result's record.
     pub(crate) fn end_record(&mut self) {
         self.records = self.records.saturating_sub(1);
     }
 }
 
-/// How many places of remote tools a call takes; none when it is not one.
+/// Returns the number of remote slots that a call takes: 0 unless its tool is remote.
 pub(crate) fn remote_places(call: &PlannedCall) -> u32 {
     let Some(remote) = &call.remote else {
         return 0;

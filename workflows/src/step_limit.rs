@@ -1,5 +1,5 @@
-//! The end of a turn whose steps are used up. The model is asked once more, for a summary of what it has done and found, so
-//! that neither the person nor the next turn has to begin anew.
+//! The end of a turn without steps left. The model is asked once more, for a summary of its work and findings, so that
+//! neither the person nor the next turn has to start again from the beginning.
 
 use everturn_proto::{
     turn::{LoadedTurn, SaveCompaction, save_request::Batch},
@@ -11,12 +11,12 @@ use crate::{
     turn::{Ending, Next, Turn},
 };
 
-/// Patch marker for runs that ask for a summary when the steps are used up. Older runs ended without one.
+/// Patch marker for runs that ask for a summary at the step limit. Older runs ended without a summary.
 const LAST_SUMMARY: &str = "last-summary";
 
 impl Turn<'_> {
-    /// Ends the turn as failed. Its last step is the summary, whose text the store keeps with the end; without one the turn
-    /// ends all the same.
+    /// Ends the turn as failed. Its last step is the summary, and the store keeps the summary's text with the end. A
+    /// failed summary does not prevent the end.
     pub(crate) async fn summarize(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
         let mut failure = step_limit(loaded.max_steps);
         if self.ctx.patched(LAST_SUMMARY) {
@@ -29,7 +29,7 @@ impl Turn<'_> {
                     let compaction = Batch::Compaction(SaveCompaction {});
                     return self.save_and_go_on(compaction).await;
                 }
-                // There is no money for the summary.
+                // The budget is too small for the summary.
                 Err(CallError::Failed(error)) if error.code == FailureCode::BudgetExhausted => {
                     failure = error;
                 }

@@ -1,8 +1,8 @@
 //! How a sub-agent's workflow is started and awaited.
 //!
-//! It has the id of the tool call that started it, so that a parent that was reset or resumed finds the same one: its
-//! agent execution is where it was, and no LLM call of it is paid twice (invariant 5, paid once). A cancel of the
-//! parent is passed on, and waited for.
+//! The workflow has the id of the tool call that started it. After a reset or a resume, the parent finds the unchanged
+//! agent execution under that id, and no LLM call is paid twice (invariant 5, paid once). A cancel of the parent is
+//! passed on, and the parent waits for the sub-agent's end.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use crate::{
     calls::{CallError, Failure, TASK_TIMEOUT},
 };
 
-/// How often the start is tried while an earlier workflow of the same sub-agent still runs. That happens when its
-/// parent was terminated or reset a moment ago.
+/// The number of attempts to start a sub-agent while its earlier workflow still runs. An earlier workflow still runs
+/// when its parent was terminated or reset a moment ago.
 const START_ATTEMPTS: u32 = 20;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Runs the sub-agent of a call to its end. After `Ok` the store says how the call ended.
+/// Runs the sub-agent of a call to its end. After `Ok` the store has the call's end.
 pub(crate) async fn run(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -81,16 +81,16 @@ fn options(workflow_id: &str, cancellation: &WorkflowCancellationToken) -> Child
         .workflow_id(workflow_id.to_owned())
         .cancel_type(ChildWorkflowCancellationType::WaitCancellationCompleted)
         .cancellation_token(cancellation.clone())
-        // A parent ends after its sub-agents, unless it is terminated. Then they are terminated, too, so that a resume
-        // finds them unfinished and goes on with them. If they were cancelled instead, they would end as cancelled.
+        // A parent ends after its sub-agents, unless an operator terminates it. The engine then terminates the
+        // sub-agents, too, so that a resume goes on with unfinished sub-agents. A cancel would end them as cancelled.
         .parent_close_policy(ParentClosePolicy::Terminate)
         .task_timeout(TASK_TIMEOUT)
         .static_summary("sub-agent".to_owned())
         .build()
 }
 
-/// Returns the text for a sub-agent that was stopped from outside. A sub-agent that failed has ended its call itself,
-/// and then this text is not used.
+/// Returns the text for a sub-agent that was stopped from outside. A failed sub-agent has ended its call itself,
+/// without this text.
 fn ended_badly(
     error: &ChildWorkflowExecutionError,
     cancellation: &WorkflowCancellationToken,

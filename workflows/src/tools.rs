@@ -1,11 +1,12 @@
-//! The tools of a step. As many as the agent allows run at the same time, and each is observed as it ends. When the history
-//! is long, no other one begins, and the turn goes on among them in a new run (invariant 4, linear history).
+//! The tools of a step. The agent limits how many run in parallel, and the turn observes each tool at its end. With a
+//! long history no further tool begins, and the turn goes on from among its tools in a new run (invariant 4, linear
+//! history).
 //!
-//! Before it runs, a call may wait for a person's approval. A worker's own tool is an activity; a client tool runs at the
-//! client, and the turn waits for its result; a remote tool runs at another worker (`remote.rs`); `delegate` runs a
-//! sub-agent (`sub_agent.rs`). How an approval is waited for is in `approval.rs`.
+//! A call may wait for a person's approval before its tool runs. A worker's own tool is an activity; a client tool runs
+//! at the client, and the turn waits for its result; a remote tool runs at another worker (`remote.rs`); `delegate`
+//! runs a sub-agent (`sub_agent.rs`). The wait for an approval is in `approval.rs`.
 //!
-//! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
+//! Must not be here: how an activity is called (`calls.rs`), the content of a batch (the store).
 
 use std::time::Duration;
 
@@ -28,9 +29,9 @@ use crate::{
     turn::Turn,
 };
 
-/// How a wait ended.
+/// The end of a wait.
 pub(crate) enum Waited {
-    /// What was waited for is there.
+    /// The awaited answer or result has arrived.
     Done,
     /// The time is over.
     Expired,
@@ -38,20 +39,20 @@ pub(crate) enum Waited {
     Cancelled,
 }
 
-/// How the tools of a step ended.
+/// The end of a step's tools in this run.
 pub(crate) enum StepEnd {
-    /// All calls have ended.
+    /// Every call has ended.
     Ended,
-    /// The history is long, and the calls that are left only wait: the next run goes on with them.
+    /// The history is long, and the remaining calls only wait: the next run goes on with them.
     Paused,
 }
 
-/// How far a call is whose end is stored.
+/// The state of a call with a stored end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// The workflow saves its observe.
+    /// The workflow must save the call's observe.
     Recorded,
-    /// The activity that stored its end has saved the observe, too.
+    /// The activity that stored the end has saved the observe, too.
     Observed,
 }
 
@@ -66,17 +67,17 @@ impl From<RunToolResult> for Ran {
 }
 
 /// Patch marker for runs in which a step with long results, or a long wait, goes on in a new run, and in which remote
-/// tools wait for a place. Older runs had all calls of a step in one run.
+/// tools wait for a slot. Older runs had every call of a step in one run.
 const BOUNDED_STEPS: &str = "bounded-steps";
 
-/// Patch marker for runs in which inline tools are local activities. In older runs they are ordinary ones. A worker that
-/// does not know the marker cannot go on with such a run. So a worker that knows it and plans no inline call was released
-/// before the first one that does.
+/// Patch marker for runs in which inline tools are local activities. In older runs they are ordinary activities. A
+/// worker without the marker in its code cannot go on with a marked run. Therefore a release with the marker that plans
+/// no inline calls came before the first release that plans inline calls.
 const INLINE_TOOLS: &str = "inline-tools";
 
 impl Turn<'_> {
-    /// Runs the step's tools, at most `max_parallel` at the same time, and observes each as it ends. `saved` is the
-    /// answer to the save of the thought.
+    /// Runs the step's tools, at most `max_parallel` in parallel, and observes each tool at its end. `saved` is the
+    /// result of the thought's save.
     pub(crate) async fn run_tools(
         &self,
         tool_calls: &[PlannedCall],
@@ -116,25 +117,24 @@ impl Turn<'_> {
             () = self.may_pause().fuse() => return Ok(StepEnd::Paused),
         };
         self.ctx.state_mut(|state| state.outside.end_step());
-        // After a cancel, TurnStatus may still say that a person is waited for.
+        // After a cancel, TurnStatus may still show a wait for a person.
         show_waiting(self.ctx);
         ended.map(|()| StepEnd::Ended)
     }
 
-    /// True when the history is so long that nothing else of this step may begin in this run.
+    /// True when the history is too long for another tool of this step to begin in this run.
     fn is_long(&self) -> bool {
         self.ctx.continue_as_new_suggested()
             && !self.cancellation.is_cancelled()
             && self.is_bounded()
     }
 
-    /// True when this run keeps the limits of a step. Runs of earlier releases do not.
+    /// True when this run obeys the limits of a step. Runs of earlier releases do not.
     pub(crate) fn is_bounded(&self) -> bool {
         self.ctx.patched(BOUNDED_STEPS)
     }
 
-    /// Waits until the history is long and every call that is left only waits: for someone outside who has not answered,
-    /// or for its place.
+    /// Waits until the history is long and every remaining call only waits: for an answer from outside, or for a slot.
     async fn may_pause(&self) {
         let only_waits = |state: &AgentExecution, id: &str, rest| match rest {
             Rest::Approval => state.outside.answer(id).is_none(),
@@ -154,7 +154,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs one tool, and notes its end. `left` is the rest of the time to wait, when an earlier run of this turn asked
+    /// Runs one tool, and notes the end. `left` is the rest of the waiting time, when an earlier run of this turn asked
     /// for the call.
     async fn run_tool(&self, call: &PlannedCall, left: Option<Duration>) -> Result<(), CallError> {
         let ended = self.run_one(call, left).await;
@@ -179,10 +179,10 @@ impl Turn<'_> {
         }
         let ran = match call.kind() {
             ToolKind::Client => self.await_client(call, left).await,
-            // A sub-agent waits for its own tools, which take places. If it held one meanwhile, it could block them.
+            // A sub-agent waits for tools, which take slots. A sub-agent with a slot could block its own tools.
             ToolKind::Delegate => self.delegate(call).await,
             ToolKind::Remote => self.in_place(call, self.run_remote(call)).await,
-            // With a kind that only a newer version knows, the activity says what is wrong.
+            // For a kind from a newer version, the activity reports the problem.
             ToolKind::Worker | ToolKind::Unknown(_) => {
                 self.in_place(call, self.run_activity(call)).await
             }
@@ -201,8 +201,8 @@ impl Turn<'_> {
         self.save(Batch::Observe(observe)).await.map(drop)
     }
 
-    /// Runs a tool once it has a place: so few others of the step run, and the history has room. A call that waits for
-    /// someone outside takes no place.
+    /// Runs a tool as soon as it has a slot: the step's limits allow another tool, and the history has room. A call
+    /// that waits for an answer from outside takes no slot.
     async fn in_place(
         &self,
         call: &PlannedCall,
@@ -215,7 +215,7 @@ impl Turn<'_> {
                 && (has_remote_places || !self.is_bounded())
                 && !self.is_long()
         };
-        // Of the tools that are woken, the first takes the place, so the others must check again.
+        // The first woken tool takes the slot, so every other tool must check again.
         while !self.ctx.state(may_begin) {
             self.rest(call, Rest::Place);
             let woken = self.ctx.wait_condition(may_begin).await;
@@ -267,7 +267,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs a sub-agent as a child workflow. Its end ends the call in the store, and the observe reads it from there.
+    /// Runs a sub-agent as a child workflow. The sub-agent's end ends the call in the store, and the observe reads the
+    /// end there.
     async fn delegate(&self, call: &PlannedCall) -> Result<Ran, CallError> {
         let delegation = Delegation {
             message_id: self.message.id.clone(),
@@ -286,8 +287,7 @@ impl Turn<'_> {
         ran.map(|()| Ran::Recorded)
     }
 
-    /// Waits for the client's result. Whoever received the result has stored it, and the observe reads it from the
-    /// store.
+    /// Waits for the client's result. A gateway has stored the result, and the observe reads it from the store.
     async fn await_client(
         &self,
         call: &PlannedCall,
@@ -311,7 +311,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Waits until `is_there`, for `timeout` at the most, or until the turn is cancelled. No worker is held meanwhile.
+    /// Waits until `is_there`, for `timeout` at the most, or until the turn is cancelled. The wait holds no worker.
     pub(crate) async fn wait(
         &self,
         timeout: Duration,
@@ -337,7 +337,7 @@ impl Turn<'_> {
             _ = self.ctx.timer(timer) => Waited::Expired,
         };
         self.wake(call);
-        // If the timer stayed open, it would wake the workflow when its time comes, long after the answer.
+        // An open timer would wake the workflow at its time, long after the answer.
         token.cancel();
         waited
     }

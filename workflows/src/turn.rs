@@ -33,34 +33,34 @@ pub(crate) struct Turn<'a> {
     pub(crate) agent_execution_id: String,
     pub(crate) tenant_id: Option<String>,
     pub(crate) step: u32,
-    /// The epoch under which this run has the turn (invariant 11, one run); `None` in histories of earlier releases.
+    /// The turn's epoch in this run (invariant 11, one run); `None` in histories of earlier releases.
     pub(crate) epoch: Option<u32>,
-    /// The queue of the workers that run its tools; `None`: the workflow's own.
+    /// The task queue of the turn's tool workers; `None`: the workflow's own queue.
     pub(crate) tool_queue: Option<String>,
-    /// True until the turn has come back to the tools among which it goes on.
+    /// True until the turn has returned to its unfinished tools from an earlier run.
     goes_on_among_tools: bool,
-    /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
+    /// True after `turn_timeout` has passed: the turn then ends as failed, not as cancelled.
     is_out_of_time: Rc<Cell<bool>>,
     /// True when `turn_timeout` is the time of the turn's budget.
     is_time_of_budget: bool,
 }
 
-/// How a turn ended, as the store has recorded it.
+/// The stored end of a turn.
 pub(crate) struct TurnEnd {
     pub(crate) status: AgentExecutionStatus,
     pub(crate) steps: u32,
-    /// Why the turn failed, when this run knows it.
+    /// The reason of a failed turn, when this run knows the reason.
     pub(crate) failure: Option<Failure>,
 }
 
-/// How this run wants the turn to end.
+/// The run's requested end of the turn.
 pub(crate) enum Ending {
     Completed,
     Cancelled,
     Failed(Failure),
 }
 
-/// What the loop does next.
+/// The next action of the loop.
 pub(crate) enum Next {
     Step,
     End(TurnEnd),
@@ -68,7 +68,7 @@ pub(crate) enum Next {
     NewRun(NextRun),
 }
 
-/// Where a turn goes on in its next run.
+/// The point from which the turn's next run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NextRun {
     pub(crate) step: u32,
@@ -76,7 +76,7 @@ pub(crate) struct NextRun {
     pub(crate) among_tools: bool,
 }
 
-/// What the run does when the turn has ended, or has to go on in a new run.
+/// How this run's part of the turn ended: with the end of the turn, or with a new run to come.
 pub(crate) enum Outcome {
     Ended(TurnEnd),
     ContinueAt(NextRun),
@@ -106,8 +106,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Loads the turn: takes the message and pins the agent. Where a turn runs already, the store gives this run an
-    /// epoch, and the run asks again with it (invariant 11, one run).
+    /// Loads the turn: takes the message and pins the agent. When the turn runs already, the store gives this run an
+    /// epoch, and the run asks again with the new epoch (invariant 11, one run).
     pub(crate) async fn load(&mut self, input: &TurnInput) -> Result<LoadedTurn, CallError> {
         let mut request = LoadTurnRequest {
             conversation_id: self.conversation_id.clone(),
@@ -118,17 +118,17 @@ impl<'a> Turn<'a> {
             agent_execution_id: self.agent_execution_id.clone(),
             delegation: input.delegation.clone(),
             epoch: match input.delegation {
-                // A sub-agent's workflow has the epoch of the run that started it.
+                // A sub-agent's workflow has the epoch of its parent's run.
                 Some(_) => input.epoch,
-                // The run of a turn has none yet.
+                // The run of a turn has no epoch yet.
                 None => Some(0),
             },
         };
         let mut loaded = calls::load_turn(self.ctx, request.clone()).await?;
         for _ in 0..MAX_EPOCHS {
             let Some(epoch) = loaded.ask_again else {
-                // A worker of an earlier release answers without an epoch. Then one that the run was given holds, and
-                // else it is not refused anything.
+                // A worker of an earlier release answers without an epoch. The run then keeps a given epoch. Without
+                // any epoch the store refuses the run nothing.
                 let given = request.epoch.filter(|epoch| *epoch > 0);
                 self.epoch = loaded.epoch.or(given);
                 self.tool_queue.clone_from(&loaded.tool_queue);
@@ -144,9 +144,9 @@ impl<'a> Turn<'a> {
         }))
     }
 
-    /// Runs the turn. A cancel of it is announced, whoever asked for it: the workflow is the one place that knows of all.
+    /// Runs the turn, and announces a cancel of the turn, because only the workflow sees the cancels of every source.
     pub(crate) async fn run_announced(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
-        // A turn that is cancelled before it begins calls no model and no tool.
+        // A turn that is cancelled before its start calls no model and no tool.
         if !loaded.announces_cancel || self.cancellation.is_cancelled() {
             return self.run_in_time(loaded).await;
         }
@@ -170,7 +170,7 @@ impl<'a> Turn<'a> {
         outcome
     }
 
-    /// Runs the turn. When its time is over, its work and its sub-agents are cancelled, and the turn ends as failed.
+    /// Runs the turn. At its time limit, the turn's work and sub-agents are cancelled, and the turn ends as failed.
     async fn run_in_time(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
         let Some(time_left_ms) = loaded.time_left_ms else {
             return self.run(loaded).await;
@@ -199,7 +199,7 @@ impl<'a> Turn<'a> {
         outcome
     }
 
-    /// Runs the turn to its end, or to a point where the run should be continued in a new one.
+    /// Runs the turn to its end, or to the point where it must go on in a new run.
     async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
         if let Some(code) = &loaded.error_code {
             let code = code.as_str().into();
@@ -217,8 +217,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Ends a turn that cannot go on because something could not be saved, so that its readers are told. When this end
-    /// cannot be saved either, the run fails, and a gateway's reconciler sees to the turn.
+    /// Ends a turn after a failed save, so that readers of the event log learn of the failure. When the save of the end
+    /// fails, too, the run fails, and a gateway's reconciler ends the turn.
     async fn end_after(&self, error: CallError) -> Result<Outcome, CallError> {
         if !self.ctx.patched(EVERY_EXIT_TELLS) {
             return Err(error);
@@ -251,7 +251,7 @@ impl<'a> Turn<'a> {
                 return self.end(Ending::Cancelled).await.map(Next::End);
             }
         };
-        // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3, idempotent saves).
+        // After the model's answer, neither a cancel nor a steer changes the answer (invariant 3, idempotent saves).
         if thought.finish() == FinishReason::Stop {
             let has_step_left = self.step.saturating_add(1) < loaded.step_limit();
             if thought.goes_on && has_step_left && !self.cancellation.is_cancelled() {
@@ -284,8 +284,8 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Saves what the step has given: an answer that the provider cut, or a summary of older messages. The model goes on
-    /// with it in the next step.
+    /// Saves the result of the step: an answer that the provider cut, or a summary of older messages. The model goes on
+    /// from it in the next step.
     pub(crate) async fn save_and_go_on(&mut self, batch: Batch) -> Result<Next, CallError> {
         let ended = self.save(batch).await?;
         Ok(match ended {
@@ -294,7 +294,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Goes to the next step. When the history is long, a new run begins with it (invariant 4, linear history).
+    /// Goes to the next step. With a long history, the step begins in a new run (invariant 4, linear history).
     fn next_step(&mut self) -> Next {
         self.step = self.step.saturating_add(1);
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
@@ -308,8 +308,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended: then
-    /// they have turns of their own.
+    /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended; the
+    /// messages then get their own turns.
     async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
         let mut steers = self
             .ctx
@@ -340,7 +340,7 @@ impl<'a> Turn<'a> {
             step: self.step,
             agent_hash: loaded.agent_hash.clone(),
             epoch: self.epoch,
-            // One compaction, so that the summary of a turn whose steps are used up has room, and no more.
+            // Allows one more compaction, because the summary at the step limit needs room.
             may_compact: self.step <= loaded.step_limit(),
             at_step_limit: self.step >= loaded.step_limit(),
             before_turn: loaded.has_before_turn && self.step == 0,
@@ -350,8 +350,7 @@ impl<'a> Turn<'a> {
         calls::think(self.ctx, &self.cancellation, queue, request, timeout).await
     }
 
-    /// Ends the turn. The first end that is saved wins, so the stored end is returned and not the one that was asked
-    /// for.
+    /// Ends the turn. The first saved end wins, so the result is the stored end and not always the requested one.
     pub(crate) async fn end(&self, ending: Ending) -> Result<TurnEnd, CallError> {
         self.enter(Phase::Ending);
         let ending = match ending {
@@ -422,23 +421,22 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Patch marker for runs that save an end also when another save failed for good. Older runs failed without one.
+/// Patch marker for runs that also save an end after another save failed for good. Older runs failed without an end.
 const EVERY_EXIT_TELLS: &str = "every-exit-tells";
 
-/// Patch marker for runs in which a message that came to a turn which had ended has a turn of its own. Older runs forgot
-/// it.
+/// Patch marker for runs in which a message to an already ended turn gets its own turn. Older runs forgot the message.
 const STEERS_AFTER_END: &str = "steers-after-end";
 
-/// Patch marker for runs that announce their cancel. In older runs the activities heard of it with their next heartbeat. A
-/// worker that does not know the marker cannot go on with such a run. So a worker that knows it, and loads no turn that
-/// announces its cancel, was released before the first one that does.
+/// Patch marker for runs that announce a cancel. In older runs the activities learned of a cancel at their next
+/// heartbeat. A worker without the marker in its code cannot go on with a marked run. Therefore a release with the
+/// marker, whose turns do not yet announce a cancel, came before the first release that announces.
 const ANNOUNCED_CANCELS: &str = "announced-cancels";
 
-/// How often a run asks for its turn again with a new epoch. Once is enough, unless another run began in between, and
-/// only the newest run gets so far.
+/// The number of times a run loads its turn again with a new epoch. One time is enough, unless another run began in
+/// between; only the newest run gets as far as a second answer.
 const MAX_EPOCHS: u32 = 5;
 
-/// How a turn ends with this answer.
+/// Returns the turn's end for the model's answer.
 fn answered(thought: &ThinkResult) -> Ending {
     match &thought.invalid_output {
         Some(problem) => Ending::Failed(Failure {

@@ -1,4 +1,4 @@
-//! Where a provider is, the headers that it is sent, how many calls it takes, and the HTTP clients of all providers.
+//! The addresses of providers, the headers of their requests, the limits of their calls, and the shared HTTP clients.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,30 +13,30 @@ use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
 use crate::secrets::Secrets;
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
-/// the activity has a deadline of its own.
+/// The longest silence on an open stream. A model may think for long, so the whole call has no limit here: the activity
+/// has its own deadline.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(2);
-/// The version of Anthropic's wire that the adapter knows.
+/// The version of Anthropic's API for which the adapter is written.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A provider that cannot be called as configured.
+/// A provider with an unusable configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// Its address is no HTTP URL.
+    /// The address is no HTTP URL.
     #[error("base_url of provider `{provider}` cannot be used: {reason}")]
     InvalidBaseUrl {
         /// The provider.
         provider: String,
-        /// What is wrong with it.
+        /// The problem of the address.
         reason: String,
     },
-    /// It has no address, and none is known for its kind.
+    /// The provider has no address, and its kind has no default.
     #[error("provider `{provider}` needs a `base_url`")]
     NoBaseUrl {
         /// The provider.
         provider: String,
     },
-    /// One of its headers cannot be sent.
+    /// A header cannot be sent.
     #[error(
         "header `{header}` of provider `{provider}` cannot be sent: its name or its value holds characters that no \
          header has"
@@ -47,7 +47,7 @@ pub enum ProviderError {
         /// The header.
         header: String,
     },
-    /// Its key cannot be sent in a header.
+    /// The key cannot be sent in a header.
     #[error(
         "the key of provider `{provider}` holds characters that no key has; is it complete and on one line?"
     )]
@@ -63,11 +63,11 @@ pub enum ProviderError {
     Client(#[from] genai::Error),
 }
 
-/// A provider as its requests need it, checked.
+/// A checked provider, ready for requests.
 pub(super) struct Endpoint {
-    /// It ends in `/`, but for its query.
+    /// The base URL. Its path ends in `/`.
     pub(super) url: Url,
-    /// The headers of each request: the key, and those of the configuration.
+    /// The headers of each request: the key, and the configured headers.
     pub(super) headers: BTreeMap<String, String>,
     /// The key and the values of the configured headers, which are cut out of messages.
     secrets: Secrets,
@@ -103,12 +103,12 @@ impl Endpoint {
         })
     }
 
-    /// True when it is on this machine.
+    /// True when the provider is on this machine.
     pub(super) fn is_local(&self) -> bool {
         self.url.host_str().is_some_and(is_loopback)
     }
 
-    /// Waits until the limits of the provider let one more call begin.
+    /// Waits until the provider's limits let one more call begin.
     pub(super) async fn admit(&self, tokens: u64) -> Admission {
         match &self.gate {
             Some(gate) => gate.admit(tokens).await,
@@ -116,7 +116,7 @@ impl Endpoint {
         }
     }
 
-    /// The error of a call, without the secrets. Other calls wait, too, when it says how long.
+    /// Returns the error of a call, without the secrets. When the error tells a time to wait, other calls wait, too.
     pub(super) fn failed(&self, error: ModelError) -> ModelError {
         self.pause_after(&error);
         ModelError {
@@ -125,7 +125,7 @@ impl Endpoint {
         }
     }
 
-    /// Lets other calls wait, too, when the provider has said how long to wait for its limit.
+    /// Makes other calls wait, too, when the provider has told how long to wait for its limit.
     fn pause_after(&self, error: &ModelError) {
         if let (Some(gate), Some(wait)) = (&self.gate, error.retry_after)
             && error.code == FailureCode::LlmRateLimited
@@ -134,18 +134,18 @@ impl Endpoint {
         }
     }
 
-    /// The message without the secrets: a provider may repeat one in its words, whatever the error.
+    /// Returns the message without the secrets: a provider may repeat a secret in any error.
     pub(super) fn without_secrets(&self, message: String) -> String {
         self.secrets.cut(message)
     }
 }
 
-/// The HTTP clients that providers are called with. Clones of each share its connections.
+/// The HTTP clients for calls to providers. Clones of a client share its connections.
 pub(super) struct HttpClients {
-    /// The client for providers on other machines.
+    /// The client for providers on remote machines.
     pub(super) remote: reqwest::Client,
-    /// The client for servers on this machine. A proxy from the environment is for requests that leave it, so the demo
-    /// model and other servers on loopback are called without one.
+    /// The client for servers on this machine. The environment's proxy is for requests to other machines, so the demo
+    /// model and other servers on loopback are called without a proxy.
     pub(super) local: reqwest::Client,
 }
 
@@ -164,11 +164,11 @@ fn builder(connect: Duration, read: Duration) -> ClientBuilder {
         .read_timeout(read)
         // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).
         .retry(retry::never())
-        // A redirect would take the key in `x-api-key` to wherever it points.
+        // A redirect would carry the key in `x-api-key` to an unknown address.
         .redirect(redirect::Policy::none())
 }
 
-/// The headers of each request to a provider: its key, then those of the configuration.
+/// Returns the headers of each request to a provider: its key, and the configured headers.
 fn headers(
     name: &str,
     provider: &Provider,
@@ -207,7 +207,7 @@ fn headers(
     Ok(headers)
 }
 
-/// The URL with the `/` at its end that joining a path to it needs.
+/// Returns the URL with a `/` at the end of its path, because joining a path needs the `/`.
 pub(super) fn base_url(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {

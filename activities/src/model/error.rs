@@ -1,4 +1,4 @@
-//! The error of a model call. Its code says what to do about it.
+//! The error of a model call. The error's code names the remedy.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use everturn_proto::words::FailureCode;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What went wrong: one of the codes of models.
+    /// The kind of the failure: one of the models' codes.
     pub code: FailureCode,
-    /// One sentence for the user and the operator; no keys in it.
+    /// One sentence for the user and the operator, without keys.
     pub message: String,
-    /// How long the provider asks to wait (429, 503).
+    /// The time that the provider asks to wait (429, 503).
     pub retry_after: Option<Duration>,
 }
 
@@ -26,7 +26,8 @@ impl ModelError {
         }
     }
 
-    /// The model took longer than the agent allows. The workflow counts how often, where no chain of models does.
+    /// Makes the error of a model that exceeded the agent's time limit. The workflow counts the time-outs, except in a
+    /// chain of models.
     pub(crate) fn timeout() -> Self {
         Self::new(
             FailureCode::LlmTimeout,
@@ -34,7 +35,7 @@ impl ModelError {
         )
     }
 
-    /// True when the same call may succeed later.
+    /// True when an identical call may succeed later.
     pub fn is_retryable(&self) -> bool {
         self.code.may_pass()
     }

@@ -1,7 +1,7 @@
-//! Makes the error of a model call from what a provider answers, or does not answer. Its code says what to do about it.
+//! Makes the error of a model call from a provider's answer, or from its silence. The error's code names the remedy.
 //!
-//! A key never gets into a message: ours are written without it, and `Endpoint::without_secrets` cuts out what a provider
-//! repeats of it. Must not be here: the libraries of one adapter.
+//! A message never has a key: our texts are written without it, and `Endpoint::without_secrets` removes the secrets
+//! that a provider repeats. Must not be here: code for the library of one adapter.
 
 use std::{error::Error as StdError, time::Duration};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::retry_after;
 
-/// Which call it was, for messages.
+/// The provider and the model of a call, for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) provider: &'a str,
@@ -38,7 +38,7 @@ pub(super) fn stream_cut(provider: &str) -> ModelError {
     )
 }
 
-/// The provider stopped, or did not begin, a reply because of what is in it.
+/// Returns the error of a reply that the provider stopped, or did not begin, because of its content.
 pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
     let reason: String = reason.chars().take(MAX_DETAIL_CHARS).collect();
     ModelError::new(
@@ -49,7 +49,7 @@ pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
     )
 }
 
-/// The provider ended a reply before it was whole, and said so in its stop reason.
+/// Returns the error of a reply that the provider ended before its completion, by its stop reason.
 pub(super) fn broken_off(provider: &str, reason: &str) -> ModelError {
     let call = Call {
         provider,
@@ -135,7 +135,7 @@ pub(super) fn from_status(
     }
 }
 
-/// An error that came inside a stream that had begun well.
+/// Returns the error of an error event in the middle of a stream.
 pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     let error = inner_error(body);
     // OpenRouter and others put the HTTP status of the provider behind them into `code`.
@@ -193,7 +193,7 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     ]) {
         ModelError::new(FailureCode::LlmBadRequest, said("refused the request"))
     } else {
-        // api_error, server_error, and what nobody knows: a later call may do better.
+        // api_error, server_error, and unknown types: a later call may succeed.
         unavailable(
             call,
             detail.as_deref().unwrap_or("it broke the reply off"),
@@ -268,7 +268,7 @@ fn quoted(detail: Option<&str>) -> String {
     detail.map_or_else(|| ".".to_owned(), |detail| format!(": {detail}"))
 }
 
-/// The innermost reason. The outer ones only say that sending failed, and name the URL.
+/// Returns the innermost reason. The outer reasons only report the failed request, and name the URL.
 fn root(error: &dyn StdError) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

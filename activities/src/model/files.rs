@@ -1,17 +1,17 @@
-//! The files of a request, as a model is given them.
+//! The files of a request, in the form for a model.
 
 use std::{collections::HashMap, sync::Arc};
 
 use everturn_proto::event::Attachment;
 
-/// What a model is given for a file.
+/// A file in the form for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentFile {
     /// The bytes of an image or a PDF, in base64.
     Base64(Arc<str>),
     /// A text.
     Text(Arc<str>),
-    /// A sentence that stands for the file.
+    /// A sentence in place of the file.
     Told(String),
 }
 
@@ -25,14 +25,15 @@ impl SentFiles {
         self.0.insert(blob_id.to_owned(), file);
     }
 
-    /// Returns what the model is given. A file that was not added is told as one that there is not.
+    /// Returns the model's form of a file. For a file that was not added, returns a sentence that the file no longer
+    /// exists.
     pub fn of(&self, attachment: &Attachment) -> SentFile {
         let file = self.0.get(&attachment.blob_id).cloned();
         file.unwrap_or_else(|| SentFile::Told(told(attachment, "is no longer there")))
     }
 }
 
-/// A sentence about a file that the model is not given.
+/// Returns a sentence about a file that the model does not get.
 pub fn told(attachment: &Attachment, why: &str) -> String {
     let Attachment {
         file_name,

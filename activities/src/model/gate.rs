@@ -1,6 +1,7 @@
-//! The gate of a provider: calls over its limits wait here, in the order in which they came.
+//! The gate of a provider: calls over its limits wait here, in the order of their arrival.
 //!
-//! Each process has gates of its own. The limits hold for the calls that its turns make, and not for the tries of one call.
+//! Every process has separate gates. The limits apply to the calls of its turns, and not to the HTTP attempts of one
+//! call.
 
 use std::{
     collections::VecDeque,
@@ -19,14 +20,14 @@ use tokio::{
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// How many calls of a provider one process makes; `None`: as many as there are.
+/// The limits of one process's calls to a provider; `None`: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallLimits {
-    /// The most calls at the same time.
+    /// The most calls in parallel.
     pub concurrent: Option<usize>,
     /// The most calls that begin within any minute.
     pub per_minute: Option<usize>,
-    /// The most tokens, read and written, of the calls that begin within any minute.
+    /// The most tokens, input and output, of the calls that begin within any minute.
     pub tokens_per_minute: Option<u64>,
 }
 
@@ -35,10 +36,11 @@ pub(super) struct Gate {
     provider: String,
     limits: CallLimits,
     slots: Option<Arc<Semaphore>>,
-    /// Who holds it is the next to go through; tokio gives it away in the order in which it was asked for.
+    /// The queue of waiting calls. The holder of the lock goes through next; tokio grants the lock in the order of the
+    /// requests.
     row: Mutex<()>,
     begun: Arc<Begun>,
-    /// Nobody goes through before.
+    /// The time before which no call goes through.
     paused_until: SyncMutex<Option<Instant>>,
     waiting: AtomicUsize,
 }
@@ -47,19 +49,19 @@ pub(super) struct Gate {
 #[derive(Debug, Default)]
 struct Begun {
     calls: SyncMutex<VecDeque<BegunCall>>,
-    /// Some of them took fewer tokens than was thought.
+    /// Notified when a call took fewer tokens than its estimate.
     has_room: Notify,
 }
 
 #[derive(Debug)]
 struct BegunCall {
     at: Instant,
-    /// What it takes, about, and then exactly; at least 1.
+    /// The call's tokens: an estimate at first, later the exact number; at least 1.
     tokens: u64,
     id: u64,
 }
 
-/// The permission to make one call. Its place is free for others when this is dropped.
+/// The permission to make one call. Dropping the admission frees the slot.
 #[derive(Debug, Default)]
 pub struct Admission {
     _slot: Option<OwnedSemaphorePermit>,
@@ -67,7 +69,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Says how many tokens the call has taken, in place of what was thought before.
+    /// Replaces the estimate of the call's tokens by the real number.
     pub fn settle(&self, tokens: u64) {
         let Some((begun, id)) = &self.begun else {
             return;
@@ -87,7 +89,7 @@ impl Begun {
 }
 
 impl Gate {
-    /// The gate of this provider; `None` without limits.
+    /// Returns the gate of the provider; `None` without limits.
     pub(super) fn new(provider: &str, limits: CallLimits) -> Option<Self> {
         (limits != CallLimits::default()).then(|| Self {
             provider: provider.to_owned(),
@@ -100,8 +102,8 @@ impl Gate {
         })
     }
 
-    /// Waits until one more call may begin, which takes so many tokens, about. Who drops the future gives its place in the
-    /// row up.
+    /// Waits until one more call with about `tokens` tokens may begin. Dropping the future gives up the position in the
+    /// queue.
     pub(super) async fn admit(&self, tokens: u64) -> Admission {
         let _waiting = Waiting::of(self);
         let _row = self.row.lock().await;
@@ -122,7 +124,7 @@ impl Gate {
         }
     }
 
-    /// Counts a call that begins now, where calls or tokens of a minute are limited.
+    /// Counts a call that begins now, if calls or tokens per minute have a limit.
     fn begin(&self, tokens: u64) -> Option<(Arc<Begun>, u64)> {
         let CallLimits {
             per_minute,
@@ -142,7 +144,7 @@ impl Gate {
         Some((Arc::clone(&self.begun), id))
     }
 
-    /// Lets nobody through for so long, because the provider asks for it.
+    /// Stops new calls for the time `wait`, because the provider asks for a pause.
     pub(super) fn pause(&self, wait: Duration) {
         let mut paused = self.paused();
         let until = Instant::now() + wait;
@@ -152,7 +154,7 @@ impl Gate {
         }
     }
 
-    /// When a call of so many tokens may begin that may not begin now.
+    /// Returns the time at which a call with `tokens` tokens may begin; `None` when it may begin now.
     fn next(&self, tokens: u64) -> Option<Instant> {
         let now = Instant::now();
         let mut calls = self.begun.lock();
@@ -164,7 +166,7 @@ impl Gate {
         }
         let most = self.limits.per_minute.unwrap_or(usize::MAX);
         let too_many = (calls.len() + 1).saturating_sub(most);
-        // A call that takes more than the limit goes through alone.
+        // A call above the whole limit goes through alone.
         let most = self.limits.tokens_per_minute.unwrap_or(u64::MAX);
         let room = most - tokens.min(most);
         let mut taken: u64 = calls.iter().map(|call| call.tokens).sum();
@@ -187,7 +189,7 @@ impl Gate {
     }
 }
 
-/// Counts a call as waiting until it is dropped.
+/// Counts a call as waiting until the value is dropped.
 struct Waiting<'a>(&'a Gate);
 
 impl<'a> Waiting<'a> {

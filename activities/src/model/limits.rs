@@ -1,4 +1,4 @@
-//! How much of a reply is taken (invariant 10, nothing grows without a bound).
+//! The limits of a reply's size (invariant 10, nothing grows without a bound).
 
 use everturn_proto::{
     limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
@@ -7,7 +7,7 @@ use everturn_proto::{
 
 use super::ModelError;
 
-/// Fails when a text, or the arguments of a call, are longer than the store takes.
+/// Fails when a text, or the arguments of a call, are longer than the store's limit.
 pub(super) fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {
     if bytes <= MAX_TEXT_BYTES {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn check_calls(calls: usize) -> Result<(), ModelError> {
     )))
 }
 
-/// A reply that cannot be used.
+/// Returns the error for an unusable reply.
 pub(super) fn invalid(message: &str) -> ModelError {
     ModelError::new(FailureCode::LlmInvalidResponse, message)
 }

@@ -1,15 +1,16 @@
-//! The port to language models. It takes one call, and returns a reply or an error that says what to do about it.
+//! The port to language models. A model client makes one call, and returns a reply or an error. The error's code
+//! names the remedy.
 //!
-//! A model client knows no storage and no stream; it tells a [`ReplyListener`] what happens. It makes no call twice: the
-//! engine does (invariant 5, paid once). A response that the provider makes in the background is read again, and not
-//! made again.
+//! A model client knows no storage and no stream; it reports its progress to a [`ReplyListener`]. A client never
+//! repeats a call, because the engine does (invariant 5, paid once). A response in the background is read again instead
+//! of made again.
 //!
-//! - [`Models`]: the clients of all providers
+//! - [`Models`]: the clients of every provider
 //! - `genai_client`, `responses`: the adapters
 //! - [`SentFiles`]: the files of a request
-//! - `targets`, `endpoint`, `failure`, `said`, `limits`: what they share
-//! - `output`: what an agent's answers have to be
-//! - `gate`: calls that wait for the limits of a provider
+//! - `targets`, `endpoint`, `failure`, `said`, `limits`: code that both adapters share
+//! - `output`: the format of an agent's answers
+//! - `gate`: the queue of calls that wait for a provider's limits
 
 mod endpoint;
 mod error;
@@ -31,7 +32,7 @@ use everturn_proto::Json;
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
-/// The tokens of a call, as the provider counts them. What a provider does not tell is 0.
+/// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
 pub use everturn_proto::event::Usage;
 
 pub use endpoint::ProviderError;
@@ -49,40 +50,40 @@ use crate::tools::ToolSpec;
 /// Calls language models.
 #[async_trait]
 pub trait ModelClient: Send + Sync {
-    /// True when there is a provider of this name in the configuration.
+    /// True when the configuration has a provider of this name.
     fn has_provider(&self, provider: &str) -> bool;
 
-    /// Waits until the limits of the provider let one more call begin, which takes so many tokens, about, read and written. Who
-    /// holds the admission may make one call. Dropping the future gives the place up.
+    /// Waits until the provider's limits let one more call begin. `tokens` is an estimate of the call's input and
+    /// output. The admission permits one call. Dropping the future gives up the position in the queue.
     async fn admit(&self, provider: &str, tokens: u64) -> Admission;
 
-    /// Makes one call. The listener hears the reply as it arrives; what is returned holds all of it. Dropping the future
-    /// ends the call, but not a response that the provider makes in the background.
+    /// Makes one call. The listener gets the reply piece by piece; the result is the whole reply. Dropping the future
+    /// ends the call, but not a response in the background.
     async fn complete(
         &self,
         request: ModelRequest,
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError>;
 
-    /// Ends a response that a provider makes in the background, so that it costs no more. One that has ended, or that
-    /// is not known, is no error. Only clients whose listeners hear of such responses have something to do.
+    /// Ends a response in the background, to stop the costs. A response that has ended, or that the provider
+    /// does not know, is no error. Only clients with responses in the background implement this function.
     async fn cancel(&self, _provider: &str, _response_id: &str) -> Result<(), ModelError> {
         Ok(())
     }
 }
 
-/// Hears a reply while it is made. A function that takes its pieces is one, too.
+/// Receives a reply while the provider makes it. A function that takes pieces of text is a listener, too.
 #[async_trait]
 pub trait ReplyListener: Send + Sync {
-    /// The provider makes the response of this id in the background, whoever reads it. It is called before any piece
-    /// of the reply, and nothing is read until it returns. After an error the call ends with it.
+    /// Reports a response in the background, with the provider's id. The client calls it before the
+    /// first piece of the reply, and reads on only after it returns. An error ends the call with this error.
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError>;
 
-    /// The response of an earlier attempt comes to nothing ([`ModelRequest::attached`]). The call is made again when this
-    /// returns.
+    /// Reports that an earlier attempt's response gives no reply ([`ModelRequest::attached`]). The client repeats the
+    /// call after this function returns.
     async fn made_again(&mut self) {}
 
-    /// A piece of a text.
+    /// Reports a piece of a text.
     fn delta(&mut self, part: Part, piece: &str);
 }
 
@@ -104,7 +105,7 @@ pub struct ModelRequest {
     pub provider: String,
     /// The provider's name of the model.
     pub model: String,
-    /// System prompt, when there is one.
+    /// System prompt, if any.
     pub instructions: Option<String>,
     /// The conversation, oldest first.
     pub messages: Vec<ContextMessage>,
@@ -112,60 +113,61 @@ pub struct ModelRequest {
     pub files: SentFiles,
     /// Tools the model may ask for.
     pub tools: Vec<ToolSpec>,
-    /// The most tokens of the reply; without one the provider decides.
+    /// The most tokens of the reply; without a limit the provider decides.
     pub max_output_tokens: Option<u32>,
-    /// How the model is to write the reply.
+    /// The settings for the model's writing.
     pub parameters: Parameters,
-    /// What an answer has to be; `None`: any text.
+    /// The format of an answer; `None`: any text.
     pub output: Option<OutputFormat>,
-    /// The reply has to be a text that Everturn asks for, like a summary: no schema binds it, and no tool may be called. The
-    /// tools are in the request all the same, so that it begins as those before, which the provider has in its cache.
+    /// True when Everturn needs a plain text, like a summary: no schema applies, and the model may call no tool. The
+    /// request still lists the tools, so that its beginning matches the earlier requests in the provider's cache.
     pub wants_text: bool,
-    /// Names the call. It is the same in each attempt, so that a provider may see that it has the call already. Empty:
-    /// the call has no name, and its response is not made in the background, because no attempt would go on with it.
+    /// The name of the call. Every attempt has an identical name, so that a provider can recognise a repeated call.
+    /// Empty: the call has no name, and its response is not made in the background, because no later attempt could read
+    /// it.
     pub idempotency_key: String,
-    /// The response that an earlier attempt has had the provider make in the background, when there is one: the reply is
-    /// read from it. When it is gone or has failed, the call is made again.
+    /// The response in the background of an earlier attempt, if any: the client reads the reply from it. If the
+    /// response is gone or has failed, the client makes the call again.
     pub attached: Option<String>,
 }
 
 impl ModelRequest {
-    /// What the reply has to be, when a provider of this kind is told so in a field of its own.
+    /// Returns the format of the reply, when a provider of this kind takes the format in its own field.
     fn schema_field(&self, kind: ProviderKind) -> Option<&OutputFormat> {
         let output = self.output.as_ref().filter(|_| !self.wants_text);
         output.filter(|output| output.has_field(kind, !self.tools.is_empty()))
     }
 }
 
-/// What the model said.
+/// The model's reply.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelReply {
-    /// The answer, or what was said before asking for tools.
+    /// The answer, or the text before the tool calls.
     pub text: String,
-    /// What a reasoning model thought, where the provider shows it.
+    /// The thinking of a reasoning model, if the provider shows it.
     pub reasoning: String,
-    /// Tools it asks for, in its order.
+    /// The requested tool calls, in the model's order.
     pub tool_calls: Vec<ModelToolCall>,
-    /// True when the provider cut the reply at its limit of tokens.
+    /// True when the provider cut the reply at the limit of tokens.
     pub is_cut: bool,
-    /// What it took.
+    /// The tokens of the call.
     pub usage: Usage,
 }
 
-/// Who answers a call: `signed_by` of the tool calls that have signatures.
+/// Returns the provider and model of a call, as in `signed_by` of tool calls with signatures.
 pub fn signer(provider: &str, model: &str) -> String {
     format!("{provider}/{model}")
 }
 
-/// A tool call as the model made it.
+/// A tool call in the model's words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelToolCall {
-    /// The model's id, when it gave one. It may have been used before.
+    /// The model's id of the call, if any. The model may have used the id before.
     pub call_id: Option<String>,
-    /// The tool, which may not exist.
+    /// The tool's name. The tool may not exist.
     pub tool_name: String,
     /// Arguments, which may not fit the schema. Cut-off arguments arrive as a JSON string.
     pub arguments: Json,
-    /// Opaque parts the provider wants back with the call.
+    /// Opaque parts that the provider needs back with the call.
     pub signatures: Vec<String>,
 }

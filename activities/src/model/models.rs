@@ -1,4 +1,4 @@
-//! The clients of all providers, as one client.
+//! The clients of every provider, as one client.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::{
     ProviderError, ProviderKind, Providers, ReplyListener, responses::ResponsesClient,
 };
 
-/// Calls each provider with the client of its kind.
+/// Calls every provider with the client for the provider's kind.
 pub struct Models {
     genai: GenaiClient,
     responses: ResponsesClient,
 }
 
 impl Models {
-    /// The clients of these providers.
+    /// Makes the clients of the providers.
     pub fn new(providers: Providers) -> Result<Self, ProviderError> {
         let is_of_responses = |provider: &Provider| provider.kind == ProviderKind::OpenAiResponses;
         let (responses, genai): (BTreeMap<_, _>, BTreeMap<_, _>) = providers

@@ -1,4 +1,4 @@
-//! What an agent's answers have to be: JSON values that fit a schema (`[agents.NAME.output]`).
+//! The format of an agent's answers: JSON values that fit a schema (`[agents.NAME.output]`).
 
 use everturn_proto::{Json, limits::MAX_JSON_LEVELS, turn::AgentDefinition, words::MessageRole};
 use everturn_store::ContextMessage;
@@ -7,22 +7,22 @@ use serde_json::Value;
 use super::ProviderKind;
 use crate::tools::{compile_schema, problems};
 
-/// What stands around an answer that a model writes as a block of code.
+/// The mark before and after an answer in a Markdown code block.
 const FENCE: &str = "```";
 
-/// What an answer has to be.
+/// The format of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputFormat {
     /// The name under which providers get the schema.
     pub name: String,
     /// The JSON schema of the answer, which is an object.
     pub schema: Value,
-    /// The provider gets it as a part of the instructions, and not in a field of its own.
+    /// True when the provider gets the schema as a part of the instructions, and not in its own field.
     pub as_instruction: bool,
 }
 
 impl OutputFormat {
-    /// What the answers of an agent have to be; `None`: any text.
+    /// Returns the format of the agent's answers; `None`: any text.
     pub fn of(agent: &AgentDefinition) -> Option<Self> {
         let output = agent.output.as_ref()?;
         Some(Self {
@@ -32,20 +32,20 @@ impl OutputFormat {
         })
     }
 
-    /// Checks that the schema is one, without fetching anything from anywhere.
+    /// Checks that the value is a valid JSON schema, without fetching referenced schemas.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, for whoever writes the configuration.
+    /// The problem of the schema, for the author of the configuration.
     pub fn check(schema: &Value) -> Result<(), String> {
         compile_schema(schema).map(drop)
     }
 
-    /// Returns the value that an answer holds. It may stand in a block of code.
+    /// Returns the JSON value of an answer. The answer may be in a Markdown code block.
     ///
     /// # Errors
     ///
-    /// Why the answer is not what it has to be, in a sentence.
+    /// A sentence with the reason why the answer does not have the format.
     pub(crate) fn read(&self, answer: &str) -> Result<Json, String> {
         let text = without_fence(answer.trim());
         if text.is_empty() {
@@ -58,7 +58,7 @@ impl OutputFormat {
                 "The answer has more than {MAX_JSON_LEVELS} arrays and objects in one another."
             ));
         }
-        // The configuration was checked. A schema that a later version refuses binds nobody.
+        // The configuration was checked. A schema that only a later version refuses restricts no answer.
         let Ok(validator) = compile_schema(&self.schema) else {
             return Ok(value);
         };
@@ -68,10 +68,11 @@ impl OutputFormat {
         }
     }
 
-    /// What the model is told after an answer that is not what it has to be; `None` when it may stand. `next` is the message
-    /// after it. The last answer of an earlier turn stands as it is.
+    /// Returns the complaint to the model after an answer in a wrong format; `None` when the answer is accepted. `next`
+    /// is the message after the answer. The last answer of an earlier turn is always accepted.
     ///
-    /// It follows from the answer alone, so that each request says the same, and nothing else is stored.
+    /// The complaint depends on the answer alone. Therefore every request repeats it in identical words, and it is not
+    /// stored.
     pub(super) fn complaint(
         &self,
         answer: &ContextMessage,
@@ -90,13 +91,13 @@ impl OutputFormat {
         ))
     }
 
-    /// True when a provider of this kind gets the schema in a field of its own. Gemini takes none beside tools.
+    /// True when a provider of this kind gets the schema in its own field. Gemini takes no schema together with tools.
     pub(super) fn has_field(&self, kind: ProviderKind, has_tools: bool) -> bool {
         let is_refused = kind == ProviderKind::Gemini && has_tools;
         !self.as_instruction && !is_refused
     }
 
-    /// What tells a model the schema in words.
+    /// Returns the instruction that explains the schema to a model in words.
     pub(super) fn instruction(&self) -> String {
         format!(
             "When you give your answer, it must be one JSON object that fits this JSON schema, and nothing before or \
@@ -106,7 +107,7 @@ impl OutputFormat {
     }
 }
 
-/// The text within a block of code, when the whole text is one.
+/// Returns the text within a code block when the whole text is a code block, otherwise the text.
 fn without_fence(text: &str) -> &str {
     let inner = text
         .strip_prefix(FENCE)

@@ -1,29 +1,29 @@
-//! Parameters of a call: how the model is to write, as the agent's definition says.
+//! Parameters of a call: the agent's settings for the model's writing.
 
 use everturn_proto::{Json, turn::AgentDefinition};
 use serde_json::{Map, Value};
 
 use super::ProviderKind;
 
-/// How a model is to write its reply. What is absent, the provider decides.
+/// The settings for the model's reply. The provider decides about absent settings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// How random the choice of words is.
+    /// The randomness of the choice of words.
     pub temperature: Option<f64>,
-    /// The share of the likeliest words that are chosen from.
+    /// The share of likely words from which the model chooses.
     pub top_p: Option<f64>,
-    /// How much a reasoning model thinks.
+    /// The amount of a reasoning model's thinking.
     pub reasoning_effort: Option<ReasoningEffort>,
     /// The reply ends before the first of these texts.
     pub stop: Vec<String>,
-    /// The provider tries to give the same reply for the same seed and the same request.
+    /// The provider tries to give equal replies for an equal seed and request.
     pub seed: Option<u32>,
     /// Further fields of the request's body.
     pub extra_body: Map<String, Value>,
 }
 
 impl Parameters {
-    /// Keys that `extra_body` must not have, because the turn's content is written there.
+    /// Forbidden keys in `extra_body`, because the turn's content is written there.
     const RESERVED: [&str; 8] = [
         "model",
         "messages",
@@ -35,8 +35,8 @@ impl Parameters {
         "system_instruction",
     ];
 
-    /// Keys that `extra_body` must not have either for providers with OpenAI's Responses API: what is written there decides
-    /// what becomes of the response.
+    /// Further forbidden keys in `extra_body` for providers with OpenAI's Responses API, because their values decide
+    /// how the response is made and stored.
     const RESERVED_OF_RESPONSES: [&str; 7] = [
         "input",
         "instructions",
@@ -47,7 +47,7 @@ impl Parameters {
         "conversation",
     ];
 
-    /// All keys that `extra_body` must not have for providers of this kind.
+    /// Returns every forbidden key of `extra_body` for providers of this kind.
     pub fn reserved(kind: ProviderKind) -> impl Iterator<Item = &'static str> {
         let of_kind: &[&str] = match kind {
             ProviderKind::OpenAiResponses => &Self::RESERVED_OF_RESPONSES,
@@ -56,7 +56,7 @@ impl Parameters {
         Self::RESERVED.iter().chain(of_kind).copied()
     }
 
-    /// The parameters of an agent. A word that this version does not know says nothing.
+    /// Returns the parameters of an agent. A word unknown to this version is ignored.
     pub fn of(agent: &AgentDefinition) -> Self {
         let effort = agent.reasoning_effort.as_deref();
         let extra = agent.extra_body.as_ref().map(Json::to_value);
@@ -76,27 +76,27 @@ impl Parameters {
     }
 }
 
-/// How much a reasoning model thinks before it answers.
+/// The amount of a reasoning model's thinking before its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasoningEffort {
-    /// It does not think.
+    /// No thinking.
     None,
-    /// It thinks as little as it can.
+    /// As little thinking as possible.
     Minimal,
-    /// It thinks a little.
+    /// A little thinking.
     Low,
-    /// It thinks as much as most models do by default.
+    /// As much thinking as most models do by default.
     Medium,
-    /// It thinks much.
+    /// Much thinking.
     High,
-    /// It thinks very much, where it can.
+    /// Very much thinking, if the model can.
     XHigh,
-    /// It thinks as much as it can.
+    /// As much thinking as possible.
     Max,
 }
 
 impl ReasoningEffort {
-    /// All of them, from none to the most.
+    /// Every effort, from none to the most.
     pub const ALL: [Self; 7] = [
         Self::None,
         Self::Minimal,
@@ -107,7 +107,7 @@ impl ReasoningEffort {
         Self::Max,
     ];
 
-    /// The word for it in the configuration and in definitions.
+    /// Returns the effort's word in the configuration and in definitions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -120,12 +120,12 @@ impl ReasoningEffort {
         }
     }
 
-    /// The effort that this word means.
+    /// Returns the effort of a word.
     pub fn read(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|effort| effort.as_str() == word)
     }
 
-    /// True when providers of this kind have this effort, and not only one that is near it.
+    /// True when providers of this kind have exactly this effort. A provider with only a near effort gives false.
     pub fn is_known_to(self, kind: ProviderKind) -> bool {
         match kind {
             ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => true,
@@ -135,7 +135,7 @@ impl ReasoningEffort {
     }
 }
 
-/// Puts the fields of `given` over those of `into`, object by object.
+/// Merges the fields of `given` into `into`, object by object; `given` wins.
 pub(super) fn merge(into: &mut Value, given: Value) {
     match (into, given) {
         (Value::Object(into), Value::Object(given)) => {

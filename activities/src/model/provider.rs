@@ -1,28 +1,28 @@
-//! Providers: where requests go, and in which form.
+//! Providers: the addresses for requests, and the form of the requests.
 
 use std::collections::BTreeMap;
 
 use super::CallLimits;
 
-/// The address of a provider, and how requests to it are written.
+/// The address of a provider, and the form of its requests.
 #[derive(Clone)]
 pub struct Provider {
-    /// The form of its requests and replies.
+    /// The form of the provider's requests and replies.
     pub kind: ProviderKind,
-    /// Base URL; `None` for the provider's own.
+    /// Base URL; `None`: the kind's default address.
     pub base_url: Option<String>,
-    /// Key sent to it, when it wants one.
+    /// The key for the provider, if it needs a key.
     pub api_key: Option<String>,
-    /// Further headers of each request, by name. Their values are secrets, as the key is.
+    /// Further headers of each request, by name. The values are secrets like the key.
     pub headers: BTreeMap<String, String>,
-    /// How many calls of it a process makes.
+    /// The limits of one process's calls to the provider.
     pub limits: CallLimits,
-    /// Whether it makes responses in the background, where its kind can ([`ProviderKind::has_background`]).
+    /// True when the provider makes responses in the background, if its kind can ([`ProviderKind::has_background`]).
     pub background: bool,
 }
 
 impl Provider {
-    /// A provider of this kind at its own address, without a key.
+    /// Makes a provider of this kind at the kind's default address, without a key.
     pub fn new(kind: ProviderKind) -> Self {
         Self {
             kind,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Provider {
     }
 }
 
-/// The forms of requests and replies that the adapter knows.
+/// The known forms of requests and replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
@@ -56,7 +56,7 @@ pub enum ProviderKind {
     /// OpenAI's Responses API.
     #[serde(rename = "openai_responses")]
     OpenAiResponses,
-    /// Azure OpenAI: OpenAI's chat completions, with the key in a header of its own.
+    /// Azure OpenAI: OpenAI's chat completions, with the key in Azure's own header.
     Azure,
     /// Anthropic's messages.
     Anthropic,
@@ -65,7 +65,7 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// All kinds.
+    /// Every kind.
     pub const ALL: [Self; 5] = [
         Self::OpenAi,
         Self::OpenAiResponses,
@@ -74,7 +74,7 @@ impl ProviderKind {
         Self::Gemini,
     ];
 
-    /// The word for it in the configuration.
+    /// Returns the kind's word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -90,7 +90,7 @@ impl ProviderKind {
         matches!(self, Self::OpenAiResponses)
     }
 
-    /// True when requests of this kind can have texts that end the reply.
+    /// True when requests of this kind can have stop sequences, which end the reply.
     pub fn has_stop(self) -> bool {
         !matches!(self, Self::OpenAiResponses)
     }
@@ -100,7 +100,7 @@ impl ProviderKind {
         !matches!(self, Self::OpenAiResponses | Self::Anthropic)
     }
 
-    /// The address that is used when the configuration has none. Each Azure resource has an address of its own.
+    /// Returns the default address of the kind. Azure has no default, because every Azure resource has its own address.
     pub fn own_url(self) -> Option<&'static str> {
         match self {
             Self::OpenAi | Self::OpenAiResponses => Some("https://api.openai.com/v1/"),
@@ -111,5 +111,5 @@ impl ProviderKind {
     }
 }
 
-/// Providers by the name agents use.
+/// Providers by the name in agent definitions.
 pub type Providers = BTreeMap<String, Provider>;

@@ -1,15 +1,15 @@
-//! What the body of a provider's error says: its own message, what kind of error it is, and how long to wait.
+//! The meaning of a provider's error body: the provider's message, the kind of error, and the time to wait.
 //!
-//! Providers use the same statuses for errors that need different answers. Only a code, a type or the words of the body tell
-//! them apart.
+//! Providers use equal statuses for errors with different remedies. Only a code, a type or the words of the body
+//! distinguish the errors.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Characters of a provider's own message that are kept.
+/// The most characters of a provider's message that are kept.
 pub(super) const MAX_DETAIL_CHARS: usize = 500;
-/// How providers say that the context is too long, beside OpenAI's code. It is said nowhere but in the body of a 400.
+/// The phrases by which providers report a too long context, and OpenAI's code for it. Only the body of a 400 has the phrases.
 const TOO_LONG: [&str; 8] = [
     "context_length_exceeded",
     "prompt is too long",
@@ -20,29 +20,29 @@ const TOO_LONG: [&str; 8] = [
     "context window",
     "available context size",
 ];
-/// What providers name an error that says that the account may make no more calls. Its status is that of a rate limit,
+/// The names of errors by which providers report an account without quota. The status is the status of a rate limit,
 /// but waiting does not help. The words are OpenAI's and Anthropic's.
 const QUOTA: [&str; 3] = [
     "insufficient_quota",
     "billing_hard_limit_reached",
     "billing_error",
 ];
-/// How Anthropic and xAI say it in an ordinary 400 or 403.
+/// The phrases by which Anthropic and xAI report an account without credit, in an ordinary 400 or 403.
 const NO_CREDIT: [&str; 2] = ["credit balance is too low", "used all available credits"];
-/// What OpenAI, Azure and OpenRouter name an error that says that their content policy forbids a request.
+/// The names of errors by which OpenAI, Azure and OpenRouter report a request against their content policy.
 const POLICY: [&str; 4] = [
     "content_policy_violation",
     "content_filter",
     "ResponsibleAIPolicyViolation",
     "moderation_blocked",
 ];
-/// How Anthropic, Azure and OpenRouter say it.
+/// The phrases by which Anthropic, Azure and OpenRouter report a request against their content policy.
 const POLICY_WORDS: [&str; 3] = [
     "content filtering policy",
     "content management policy",
     "requires moderation",
 ];
-/// What providers name an error that says that they have more calls than they can take.
+/// The names of errors by which providers report too many calls for their capacity.
 const OVERLOADED: [&str; 4] = [
     "overloaded_error",
     "engine_overloaded",
@@ -50,7 +50,7 @@ const OVERLOADED: [&str; 4] = [
     "slow_down",
 ];
 
-/// What kind of error a body describes, whatever its status.
+/// The kind of error in a body, for any status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The account may make no more calls.
@@ -61,11 +61,11 @@ pub(super) enum Kind {
     TooLong,
     /// The key is not valid.
     Key,
-    /// The provider has too much to do.
+    /// The provider is overloaded.
     Overloaded,
 }
 
-/// The kind of error, when the body says one of those that a status does not tell.
+/// Returns the kind of error, when the body tells more than the status.
 pub(super) fn kind(body: &Value) -> Option<Kind> {
     let words = detail(body).unwrap_or_default().to_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
@@ -85,7 +85,7 @@ pub(super) fn kind(body: &Value) -> Option<Kind> {
     }
 }
 
-/// True when the error's type, code or status is one of these words.
+/// True when the error's type, code or status is one of the words.
 pub(super) fn names(error: &Value, words: &[&str]) -> bool {
     let places = ["/type", "/code", "/status", "/innererror/code"];
     places
@@ -94,14 +94,14 @@ pub(super) fn names(error: &Value, words: &[&str]) -> bool {
         .any(|word| words.contains(&word))
 }
 
-/// The error itself, which some providers wrap once more.
+/// Returns the error within the body; some providers wrap it once more.
 pub(super) fn inner_error(body: &Value) -> &Value {
     body.get("error")
         .filter(|error| error.is_object())
         .unwrap_or(body)
 }
 
-/// The provider's own message, from the places where providers commonly put it.
+/// Returns the provider's message, from the common fields for it.
 pub(super) fn detail(body: &Value) -> Option<String> {
     let places = ["/error/message", "/message", "/error", "/detail"];
     let text = places
@@ -115,14 +115,15 @@ pub(super) fn detail(body: &Value) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// How long Gemini asks to wait. It says so in the body, and in no header.
+/// Returns the time that Gemini asks to wait. Gemini writes the time into the body, and into no header.
 pub(super) fn retry_delay(body: &Value) -> Option<Duration> {
     let delay = gemini_details(inner_error(body)).find_map(|it| it.get("retryDelay")?.as_str())?;
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// True for a 429 of Gemini that holds until the next day: its quotas of a minute and of a day have the same words.
+/// True for a 429 of Gemini that lasts until the next day: Gemini's quotas of a minute and of a day have equal
+/// messages.
 fn is_daily_quota(error: &Value) -> bool {
     gemini_details(error)
         .filter_map(|it| it.get("violations")?.as_array())

@@ -7,11 +7,11 @@ use super::{
     failure::unknown_provider,
 };
 
-/// Providers, each ready to be called.
+/// Providers, each ready for calls.
 pub(super) struct Targets<T>(BTreeMap<String, T>);
 
 impl<T: AsRef<Endpoint>> Targets<T> {
-    /// Makes the target of each provider from its endpoint.
+    /// Makes the target of every provider from an endpoint.
     pub(super) fn new(
         providers: &Providers,
         target: impl Fn(&Provider, Endpoint) -> T,
@@ -23,18 +23,18 @@ impl<T: AsRef<Endpoint>> Targets<T> {
         targets.collect::<Result<_, _>>().map(Self)
     }
 
-    /// True when there is a provider of this name.
+    /// True when the client has a provider of this name.
     pub(super) fn has(&self, provider: &str) -> bool {
         self.0.contains_key(provider)
     }
 
-    /// The provider of this name.
+    /// Returns the provider by name.
     pub(super) fn get(&self, provider: &str) -> Result<&T, ModelError> {
         let target = self.0.get(provider);
         target.ok_or_else(|| unknown_provider(provider))
     }
 
-    /// Waits until the limits of the provider let one more call begin.
+    /// Waits until the provider's limits let one more call begin.
     pub(super) async fn admit(&self, provider: &str, tokens: u64) -> Admission {
         match self.0.get(provider) {
             Some(target) => target.as_ref().admit(tokens).await,

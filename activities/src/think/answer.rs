@@ -1,5 +1,4 @@
-//! What becomes of an answer: whether it is what the agent's `output` asks for, and the summary of a turn whose steps are
-//! used up.
+//! The check of an answer against the agent's `output`, and the summary of a turn whose steps are used up.
 
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
@@ -10,7 +9,7 @@ use everturn_store::ContextMessage;
 use super::{ModelCall, calls};
 use crate::model::{ModelRequest, OutputFormat};
 
-/// What the model is asked for when the agent's steps are used up.
+/// The instruction to the model when the agent's steps are used up.
 const LAST_WORDS: &str = "\
 You have used all the steps that this turn may have, so the work ends here, and you can call no more tools. Write a \
 summary for the person: what was asked, what you have done, what you have found (with names, numbers and exact errors), \
@@ -18,7 +17,7 @@ and what is left to do. Do not say that you go on. Answer with this text alone, 
 otherwise.";
 
 impl ModelCall<'_> {
-    /// The request, which asks for the summary when the steps are used up.
+    /// Returns the request, with the instruction for the summary when the steps are used up.
     pub(super) fn asking(&self, request: ModelRequest) -> ModelRequest {
         if !self.at_step_limit {
             return request;
@@ -32,7 +31,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// True when this agent execution has given an answer before, which was not what it had to be: it stands in the context.
+    /// True when the context has an earlier answer of this agent execution, in a wrong format.
     pub(super) fn has_answered(&self, messages: &[ContextMessage]) -> bool {
         let id = &self.step.agent_execution_id;
         messages.iter().any(|message| {
@@ -42,7 +41,7 @@ impl ModelCall<'_> {
         })
     }
 
-    /// The checkpoint of a reply, with what becomes of it. An answer that is not what it has to be may be mended once, in
+    /// Returns the checkpoint of a reply, with its verdict. The model may correct an answer in a wrong format once, in
     /// another step.
     pub(super) fn judged(
         &self,
@@ -51,7 +50,7 @@ impl ModelCall<'_> {
         mut state: LlmCompleteState,
     ) -> LlmCompleteState {
         if self.at_step_limit {
-            // A model that calls tools all the same has not summarized.
+            // A model that calls tools in spite of the instruction has written no summary.
             if !state.tool_calls.is_empty() {
                 state.text.clear();
                 state.tool_calls.clear();

@@ -1,4 +1,4 @@
-//! What a call asks of its model, and what comes of it: an answer, tools to run, or a summary.
+//! The request of a call, and its outcome: an answer, tools to run, or a summary.
 
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SentContext},
@@ -19,11 +19,11 @@ use crate::{
     tools::{Asker, ToolSpec, builtin::read_result, delegate},
 };
 
-/// Why a call has no reply.
+/// The reason for a call without a reply.
 pub(super) enum Failed {
-    /// The model has failed, and another one may be asked.
+    /// The model has failed, and another model may be asked.
     Model(ModelError),
-    /// Something else than the model.
+    /// The failure has another cause than the model.
     Other(ActivityError),
 }
 
@@ -33,7 +33,7 @@ impl From<ActivityError> for Failed {
     }
 }
 
-/// What a step has of its model.
+/// The outcome of a step's call.
 pub(super) enum Reply {
     /// An answer, or tools to run.
     Said(Said),
@@ -42,7 +42,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// The tokens that the call has taken, as the provider counts them; 0 when it does not tell.
+    /// Returns the tokens of the call, by the provider's count; 0 without a count.
     pub(super) fn tokens(&self) -> u64 {
         let (read, written) = match self {
             Self::Said(said) => {
@@ -55,17 +55,17 @@ impl Reply {
     }
 }
 
-/// What the model has said, and to what.
+/// The model's reply, and the request's content.
 pub(super) struct Said {
     pub(super) offered: Vec<ToolSpec>,
     pub(super) sent: SentContext,
     pub(super) reply: ModelReply,
-    /// The agent execution has given an answer before this one.
+    /// True when the agent execution has given an answer before.
     pub(super) has_answered: bool,
 }
 
 impl ModelCall<'_> {
-    /// Asks the model, or has it compact the context when that does not fit.
+    /// Asks the model, or makes it compact a context that does not fit.
     pub(super) async fn ask(
         &self,
         pick: &Pick<'_>,
@@ -83,7 +83,7 @@ impl ModelCall<'_> {
         let bytes = request_bytes(&request);
         request.idempotency_key = self.idempotency_key();
         request.attached = listener.response_id();
-        // A provider that makes the response already has found room for it.
+        // A provider that makes the response already has found room for the request.
         let is_full = request.attached.is_none() && window.is_full(bytes);
         if may_compact && (has_more || is_full) {
             let part = window.old_part(&request.messages, id, Room::Left { has_more });
@@ -97,7 +97,7 @@ impl ModelCall<'_> {
         }
         let request = self.asking(request);
         let has_answered = self.has_answered(&request.messages);
-        // What the call that made the response has reserved is still for it.
+        // The reservation of the call that made the response is still valid.
         if request.attached.is_none() {
             self.reserve(pick, window.tokens(bytes)).await?;
         }
@@ -134,8 +134,8 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Compacts a context of so many bytes that the provider has refused: it knows the window better than the configuration
-    /// does.
+    /// Compacts a context of `bytes` bytes that the provider has refused: the provider's refusal overrides the
+    /// configured window.
     async fn compact_refused(
         &self,
         pick: &Pick<'_>,
@@ -153,7 +153,7 @@ impl ModelCall<'_> {
         compacted.map(Reply::Compacted)
     }
 
-    /// The request, with the tools of the agent that there are now.
+    /// Returns the request, with the agent's currently available tools.
     async fn model_request(
         &self,
         agent: &AgentDefinition,
@@ -181,7 +181,7 @@ impl ModelCall<'_> {
         }));
         let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
         let mut results = messages.iter().flat_map(|message| &message.tool_results);
-        // What is offered once is offered on, because a request that begins otherwise is not in the provider's cache.
+        // An offered tool stays offered, because a request with a new beginning misses the provider's cache.
         if has_shortened
             || messages.first().is_some_and(is_summary)
             || results.any(ToolResult::is_cut)
@@ -202,7 +202,7 @@ impl ModelCall<'_> {
         })
     }
 
-    /// The model's name. A turn of an agent without one has ended before it thinks.
+    /// Returns the model's name. A turn of an agent without a model has ended before its first step.
     pub(super) fn model_of(&self, agent: &AgentDefinition) -> Result<String, ActivityError> {
         agent.model.clone().ok_or_else(|| {
             fail::permanent(

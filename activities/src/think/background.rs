@@ -1,5 +1,5 @@
-//! A response that the provider makes in the background: it is noted before anything is read of it, and cancelled with
-//! its turn.
+//! A response that the provider makes in the background: its id is stored before any piece of the reply is read, and
+//! the response is cancelled with its turn.
 
 use std::time::Duration;
 
@@ -16,28 +16,29 @@ use crate::{
     model::{Admission, ModelError, ReplyListener},
 };
 
-/// How long the end of a cancelled turn waits for the engine and the provider. A response that is not cancelled in this
-/// time runs to its end, and is paid.
+/// The time limit for the engine and the provider at the end of a cancelled turn. A response that is not cancelled
+/// within this time runs to its end, and is paid.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Takes in a reply: its pieces go to the readers, and the response that it is of into the store.
+/// Takes in a reply: sends its pieces to the readers, and the id of its response to the store.
 pub(super) struct Listener<'a> {
     call: &'a ModelCall<'a>,
     pub(super) text: &'a TextWriter,
     provider: &'a str,
     model: &'a str,
-    /// The response, once it is known that there is one.
+    /// The response's id, after the provider has told it.
     response_id: Option<String>,
-    /// Why it could not be noted.
+    /// The reason why the response could not be noted.
     refused: Option<ActivityError>,
-    /// Holds the place of the call among the calls of the provider.
+    /// Holds the call's slot among the calls of the provider.
     pub(super) admission: Admission,
-    /// The tokens that the call may take, about.
+    /// The estimated tokens of the call.
     pub(super) tokens: u64,
 }
 
 impl<'a> Listener<'a> {
-    /// `earlier` is the response of an earlier attempt. Readers see its text go on, and not begin again.
+    /// Makes the listener. `earlier` is the response of an earlier attempt; readers see its text go on instead of
+    /// starting anew.
     pub(super) fn new(
         call: &'a ModelCall<'a>,
         agent: &'a AgentDefinition,
@@ -59,7 +60,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Gives the place among the calls of the provider away, and says how many tokens the call took if that is known.
+    /// Frees the call's slot at the provider, and reports the tokens that the call took, if known.
     pub(super) fn leave(&mut self, tokens: Option<u64>) {
         let admission = std::mem::take(&mut self.admission);
         if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
@@ -67,12 +68,12 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The provider's id of the response, when there is one.
+    /// Returns the provider's id of the response, if any.
     pub(super) fn response_id(&self) -> Option<String> {
         self.response_id.clone()
     }
 
-    /// The response, when there is one.
+    /// Returns the response, if any.
     pub(super) fn response(&self) -> Option<BackgroundResponse> {
         self.response_id.clone().map(|id| self.response_of(id))
     }
@@ -85,7 +86,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Why a call that ended with this error has failed.
+    /// Returns the reason of a failed call.
     pub(super) fn refused(&mut self, error: ModelError) -> Failed {
         let refused = self.refused.take();
         refused.map_or(Failed::Model(error), Failed::Other)
@@ -117,7 +118,7 @@ impl ReplyListener for Listener<'_> {
     async fn made_again(&mut self) {
         self.response_id = None;
         self.text.set_continues(false);
-        // It has passed the limits of the provider because there was a response (`ModelCall::admit`).
+        // The call has skipped the limits of the provider because a response existed (`ModelCall::admit`).
         let model = &self.call.activities.model;
         self.admission = model.admit(self.provider, self.tokens).await;
     }
@@ -128,15 +129,16 @@ impl ReplyListener for Listener<'_> {
 }
 
 impl ModelCall<'_> {
-    /// Names the call for the provider: the same in each attempt, and never again after the conversation was removed.
+    /// Returns the call's name for the provider: equal in every attempt, and never reused after the conversation's
+    /// removal.
     pub(super) fn idempotency_key(&self) -> String {
         let (log_id, agent_execution) = (self.log_id, &self.step.agent_execution_id);
         let step = self.step.step;
         format!("everturn-{log_id}-{agent_execution}-{step}")
     }
 
-    /// Cancels a response at its provider if the engine says that the activity is cancelled. A worker that shuts down, or
-    /// a run that was reset, leaves it to the next attempt, which goes on with it.
+    /// Cancels a response at its provider, if the engine reports that the activity is cancelled. After a worker's
+    /// shutdown or a reset of the run, the response is left to the next attempt, which goes on with it.
     pub(super) async fn cancel_if_cancelled(&self, running: Option<BackgroundResponse>) {
         let Some(response) = running else { return };
         let asked = timeout(CANCEL_LIMIT, cancels::is_requested(self.attempt.ctx)).await;
@@ -145,7 +147,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Cancels a response at its provider, because nobody reads it.
+    /// Cancels a response without a reader at its provider.
     pub(super) async fn cancel_response(&self, response: &BackgroundResponse) {
         let BackgroundResponse { provider, id, .. } = response;
         let cancel = self.activities.model.cancel(provider, id);

@@ -1,4 +1,4 @@
-//! The budget of a call of the model: what it may take is reserved before it is made.
+//! The budget of a model call: the call's possible cost is reserved before the call.
 
 use everturn_proto::{
     event::Usage,
@@ -18,7 +18,7 @@ use super::{
 use crate::{failpoint, failure as fail, model::ModelError};
 
 impl ModelCall<'_> {
-    /// The tokens that a call with this context may take, about: the tools are not counted.
+    /// Returns the estimated tokens of a call with this context, without its tools.
     pub(super) fn tokens_of(&self, agent: &AgentDefinition, context: &ModelContext) -> u64 {
         let measure = self.activities.measures.of(&self.step.agent_execution_id);
         let bytes: usize = context.messages.iter().map(message_bytes).sum();
@@ -26,7 +26,8 @@ impl ModelCall<'_> {
         read + u64::from(output_tokens(agent))
     }
 
-    /// Reserves what the call may take, which reads about so many tokens. The failure says which limit it does not fit in.
+    /// Reserves the possible cost of a call with about `input_tokens` input tokens. The failure names the exceeded
+    /// limit.
     pub(super) async fn reserve(
         &self,
         pick: &Pick<'_>,
@@ -54,8 +55,8 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Gives back what a call reserved that the provider refused before it wrote anything. Whatever else went wrong, the
-    /// call was probably billed, and stays reserved until its step is claimed again or the turn ends.
+    /// Gives back the reservation of a call that the provider refused before the first token. After any other failure
+    /// the call was probably billed, and its reservation stays until the step is claimed again or the turn ends.
     pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
         if !self.has_budget || !is_refused(error, text) {
             return;
@@ -67,7 +68,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// True for a call that the provider refused before it wrote anything, and takes nothing for.
+/// True for a call that the provider refused before the first token, and does not bill.
 pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
     let is_refused = matches!(
         error.code,
@@ -86,7 +87,7 @@ pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool 
     is_refused && is_silent
 }
 
-/// What the call may take: its context, about, and the longest answer that it may have.
+/// Returns the possible cost of the call: the estimate of its context, and its longest allowed answer.
 fn estimate(agent: &AgentDefinition, input_tokens: u64) -> Estimate {
     let usage = Usage {
         input_tokens: u32::try_from(input_tokens).unwrap_or(u32::MAX),
@@ -99,13 +100,13 @@ fn estimate(agent: &AgentDefinition, input_tokens: u64) -> Estimate {
     }
 }
 
-/// The tokens of the longest answer that a call may have, or a guess.
+/// Returns the tokens of the longest answer that a call may have, or a guess.
 fn output_tokens(agent: &AgentDefinition) -> u32 {
     let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
     agent.max_output_tokens.unwrap_or(assumed)
 }
 
-/// Says which limit the call does not fit in.
+/// Returns a sentence about the limit that the call exceeds.
 fn sentence(exhausted: &Exhausted, call: Estimate) -> String {
     let Exhausted {
         limit,

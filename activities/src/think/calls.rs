@@ -1,4 +1,4 @@
-//! The tool calls of a model's reply: named, made storable, and turned into what the workflow must know of them.
+//! The tool calls of a model's reply: named, made storable, and reduced to the data for the workflow.
 
 use everturn_proto::{
     Json, ids,
@@ -15,13 +15,13 @@ use crate::{
     tools::{Effect, ToolSpec, builtin::read_result, names},
 };
 
-/// Time-out of a tool that the agent does not have: running it only says so.
+/// Time-out of a tool that the agent does not have: running it only reports the missing tool.
 const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
-/// The longest name that providers allow. A model can make up a longer one, and names travel through the workflow's
+/// The providers' limit of a name. A model can invent a longer name, and names travel through the workflow's
 /// history.
 const MAX_NAME_CHARS: usize = 64;
-/// The bytes by which arguments may grow when their numbers are written out, as the store does: more than people or models
-/// ever write, and less than a reader would notice.
+/// The most bytes by which arguments may grow when the store writes their numbers out: more than people or models ever
+/// write, and less than a reader would notice.
 const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 
 impl ModelCall<'_> {
@@ -60,9 +60,9 @@ impl ModelCall<'_> {
         Ok(planned)
     }
 
-    /// The model's id of the call when it is usable, else ours.
+    /// Returns the model's id of the call if it is usable, otherwise an id of ours.
     fn call_id(&self, call: &ModelToolCall, execution_id: &str, used: &[String]) -> String {
-        // Sub-agents think at the same time: two might be given the same id before either is stored.
+        // Sub-agents think in parallel: two models might give one id before either call is stored.
         let may_be_the_models = !self.thread().is_sub_agents();
         let given = call.call_id.as_ref().filter(|_| may_be_the_models);
         given
@@ -72,7 +72,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// The agent's settings of a tool; `None` when it has no such tool.
+/// Returns the agent's settings of a tool; `None` when the agent has no tool with this name.
 pub(super) fn settings(
     agent: &AgentDefinition,
     offered: &[ToolSpec],
@@ -91,8 +91,8 @@ pub(crate) fn planned_call(
     offered: &[ToolSpec],
 ) -> ToolCall {
     let spec = offered.iter().find(|spec| spec.name == call.tool_name);
-    // A tool that was offered in an earlier step may have gone. It is then taken for a `once` tool, and running it says
-    // that there is none.
+    // A tool from an earlier step may be gone. Its call counts as a call of a `once` tool, and running it reports the
+    // missing tool.
     let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
     let inline = spec.is_some_and(|spec| spec.is_inline)
         && tool.is_some_and(|tool| tool.kind() == ToolKind::Worker);
@@ -104,7 +104,7 @@ pub(crate) fn planned_call(
         call_id,
         kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
         approval_timeout_s: approval::timeout_s(tool, &tool_input),
-        // What an approval is bound to is known once it is known which calls need one.
+        // The hash for the approval is computed after the decision which calls need an approval.
         input_hash: String::new(),
         definition_hash: String::new(),
         rule: None,
@@ -125,15 +125,15 @@ pub(crate) fn planned_call(
     }
 }
 
-/// Notes who made the signatures, so that no other model gets them.
+/// Notes the model that made the signatures. Only the maker gets signatures back.
 pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
     for call in calls.iter_mut().filter(|call| !call.signatures.is_empty()) {
         signer.clone_into(&mut call.signed_by);
     }
 }
 
-/// The arguments as the store can hold them and every reader can follow. When their numbers would be long written out, or
-/// they are too deep, they become a string: no tool takes that, and the model is told so.
+/// Returns the arguments in a form that the store accepts and every reader can parse. Arguments with very long numbers
+/// or too many levels become a string: no tool takes a string, and the model gets an error.
 fn storable(arguments: Json) -> Json {
     let arguments = arguments.made_storable().unwrap_or(arguments);
     if is_long_written_out(&arguments) || arguments.is_too_deep() {
@@ -142,7 +142,7 @@ fn storable(arguments: Json) -> Json {
     arguments
 }
 
-/// A value as the store can hold it; `None` when its numbers would be long written out.
+/// Returns a value in a form that the store accepts; `None` when its written-out numbers would be too long.
 pub(super) fn storable_value(value: Json) -> Option<Json> {
     let value = value.made_storable().unwrap_or(value);
     (!is_long_written_out(&value)).then_some(value)
@@ -152,8 +152,8 @@ fn is_long_written_out(value: &Json) -> bool {
     value.stored_len() > value.as_str().len() + MAX_WRITTEN_OUT_BYTES
 }
 
-/// Gives those calls whose ids the conversation has already ids of ours, which no other call has. False when there are
-/// none to rename.
+/// Gives new unique ids to the calls whose ids the conversation has used before. Returns false when no call was
+/// renamed.
 pub(super) fn rename(calls: &mut [ToolCall], used: &[String]) -> bool {
     let mut is_renamed = false;
     for call in calls.iter_mut().filter(|call| used.contains(&call.call_id)) {
@@ -164,7 +164,7 @@ pub(super) fn rename(calls: &mut [ToolCall], used: &[String]) -> bool {
     is_renamed
 }
 
-/// What the workflow must know of a step.
+/// Returns the data of a step for the workflow.
 pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
     ThinkResult {
         finish: state.finish.clone(),
@@ -174,7 +174,7 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
     }
 }
 
-/// What a workflow must know of a call.
+/// Returns the data of a call for the workflow.
 pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
     let input = call.tool_input.as_ref();
     PlannedCall {
@@ -183,7 +183,7 @@ pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
         timeout_ms: call.timeout_ms,
         kind: call.kind.clone(),
         approval_timeout_s: call.approval_timeout_s,
-        // The history needs the hash only where an approval is bound to it.
+        // The history needs the hash only for a call that asks for an approval.
         input_hash: if call.approval_timeout_s.is_some() {
             call.input_hash.clone()
         } else {

@@ -1,7 +1,7 @@
-//! The chain of an agent's models: which of them a call asks, and what a failure of it leads to.
+//! The chain of an agent's models: the choice of the model for a call, and the consequence of its failure.
 //!
-//! Where a step is in the chain is stored with its claim. A failed call is noted, and ends its attempt: the engine makes the
-//! next attempt, which asks the model that was noted. An agent without a chain has none of this.
+//! The step's position in the chain is stored with its claim. A failed call is noted and ends its attempt. The engine
+//! makes the next attempt, which asks the noted model. Nothing here applies to an agent without a chain.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ use crate::{
     save,
 };
 
-/// A model, by the provider in the configuration and the provider's name of it.
+/// A model, by the provider in the configuration and the provider's name for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ModelName {
     pub(super) provider: String,
@@ -50,18 +50,18 @@ impl std::fmt::Display for ModelName {
     }
 }
 
-/// The model that a call asks.
+/// The model for a call.
 pub(super) struct Pick<'a> {
     own: &'a AgentDefinition,
-    /// The agent with this model in the place of its own.
+    /// The agent's definition with this model instead of the agent's first model.
     pub(super) agent: Cow<'a, AgentDefinition>,
     at: ChainPlace,
-    /// Set when the call tries a model that was left alone.
+    /// Set when the call tries a model whose circuit was open.
     trial: Option<Trial>,
 }
 
 impl<'a> Pick<'a> {
-    /// Picks the model where the step is in the chain, or else the first one that is not left alone.
+    /// Picks the model at the step's stored position in the chain, or otherwise the first model with a closed circuit.
     pub(super) fn of(
         own: &'a AgentDefinition,
         noted: Option<ChainPlace>,
@@ -88,23 +88,23 @@ impl<'a> Pick<'a> {
         pick
     }
 
-    /// The name of the model, when it is not the agent's own.
+    /// Returns the name of the model, unless it is the agent's first model.
     pub(super) fn other_model(&self) -> Option<String> {
         (self.at.place > 0).then(|| ModelName::of(&self.agent).to_string())
     }
 
-    /// True when another model is asked at once after a failure with this code.
+    /// True when a failure with this code leads to another model at once.
     pub(super) fn leads_on(&self, code: &FailureCode) -> bool {
         let chain = self.own.fallback.as_ref();
         chain.is_some_and(|chain| is_at_once(chain, code)) && !self.after(code).is_empty()
     }
 
-    /// The models that may be asked after a failure of this one with this code.
+    /// Returns the models to ask next, after this model's failure with `code`.
     fn after(&self, code: &FailureCode) -> Vec<(u32, ModelName)> {
         let window = Window::size_of(&self.agent);
         let mut left = self.left(Some(self.at.place));
         if *code == FailureCode::LlmContextTooLong {
-            // A model whose window is no larger would refuse the context, too.
+            // A model with an equal or smaller window would refuse the context, too.
             left.retain(|(place, _)| {
                 with_model(self.own, *place).is_none_or(|agent| Window::size_of(&agent) > window)
             });
@@ -112,7 +112,7 @@ impl<'a> Pick<'a> {
         left
     }
 
-    /// The models of the chain that the step has not given up, without this one.
+    /// Returns the models of the chain that the step has not given up, except the model at position `without`.
     fn left(&self, without: Option<u32>) -> Vec<(u32, ModelName)> {
         let others = self.own.fallback.iter().flat_map(|chain| &chain.models);
         let others = others.map(|other| ModelName {
@@ -127,7 +127,7 @@ impl<'a> Pick<'a> {
     }
 }
 
-/// The agent with a fallback model in the place of its own; `None` for its own.
+/// Returns the agent with the fallback model at this position; `None` for the agent's first model.
 fn with_model(own: &AgentDefinition, place: u32) -> Option<AgentDefinition> {
     let place = usize::try_from(place.checked_sub(1)?).ok()?;
     let other = own.fallback.as_ref()?.models.get(place)?;
@@ -150,13 +150,13 @@ fn is_at_once(chain: &Fallback, code: &FailureCode) -> bool {
         .any(|listed| listed == code.as_str())
 }
 
-/// What a failure leads to.
+/// The consequence of a failure.
 enum Outcome {
-    /// The turn ends with it.
+    /// The turn ends with the failure.
     Ends,
-    /// The same model is asked again.
+    /// The next attempt asks the model again.
     Again,
-    /// The model is given up.
+    /// The step gives the model up.
     GivesUp,
 }
 
@@ -179,7 +179,7 @@ fn outcome(pick: &Pick<'_>, chain: &Fallback, error: &ModelError) -> Outcome {
 }
 
 impl ModelCall<'_> {
-    /// The model has answered.
+    /// Closes the circuit of the model, because the model has answered.
     pub(super) fn answered_by(&self, pick: &Pick<'_>) {
         if pick.own.fallback.is_some() {
             let circuits = &self.activities.circuits;
@@ -187,7 +187,8 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Decides what a failed call leads to, which was the step's `calls`th, and notes where the step is then.
+    /// Decides the consequence of a failed call, the step's `calls`th call, and notes the step's new position in the
+    /// chain.
     pub(super) async fn failed(
         &self,
         pick: &Pick<'_>,
@@ -198,7 +199,7 @@ impl ModelCall<'_> {
         let Some(chain) = &pick.own.fallback else {
             return fail::from_model(error, calls);
         };
-        // What may have been billed is limited, however many models there are.
+        // The number of possibly billed calls is limited, however many models the chain has.
         let is_refused = is_refused(error, Some(listener.text));
         let is_over = !is_refused && calls >= fail::STEP_CALLS;
         let mut failed = FailedCall {
@@ -254,7 +255,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Stores where the step is, and tells readers when it goes on to another model.
+    /// Stores the step's position in the chain, and tells readers of the change to another model.
     async fn note_failure(
         &self,
         failed: &FailedCall,
@@ -276,7 +277,7 @@ impl ModelCall<'_> {
                     sealed: Vec::new(),
                 };
                 save::announce(self.activities, self.log_id, announcement).await;
-                // Nobody reads a response of the model that was given up.
+                // No attempt reads a response of a model that was given up.
                 if let Some(response) = listener.response() {
                     self.cancel_response(&response).await;
                 }

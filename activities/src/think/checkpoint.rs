@@ -1,4 +1,4 @@
-//! The checkpoint of a call: what the model said, who has answered, and what it took.
+//! The checkpoint of a call: the model's reply, the name of the model, and the tokens.
 
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl ModelCall<'_> {
-    /// Stores the checkpoint of a reply, and returns the one that is stored.
+    /// Stores the checkpoint of a reply, and returns the stored checkpoint.
     pub(super) async fn store(
         &self,
         mut state: LlmCompleteState,
@@ -41,7 +41,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// The checkpoint of a reply.
+    /// Returns the checkpoint of a reply.
     pub(super) async fn state(
         &self,
         agent: &AgentDefinition,
@@ -59,7 +59,7 @@ impl ModelCall<'_> {
             &signer(&agent.provider, &self.model_of(agent)?),
         );
         let is_answer = tool_calls.is_empty();
-        // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
+        // A sub-agent's answer is the text of its last step alone. A reply with only reasoning has no text to continue.
         let goes_on = reply.is_cut
             && is_answer
             && !reply.text.trim().is_empty()
@@ -83,7 +83,7 @@ impl ModelCall<'_> {
         Ok(self.judged(agent, has_answered, state))
     }
 
-    /// The part of a checkpoint that says who has answered, and what it took.
+    /// Returns the part of a checkpoint about the answering model and its tokens.
     pub(super) fn answered(
         &self,
         agent: &AgentDefinition,

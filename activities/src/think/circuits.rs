@@ -1,4 +1,5 @@
-//! Models that have failed are left alone for a while. It is kept in memory alone: each worker finds out for itself.
+//! Circuits: a model that has failed gets no calls for a while. The circuits are in memory alone, and every worker has
+//! its own.
 
 use std::{
     num::NonZeroUsize,
@@ -12,11 +13,11 @@ use tokio::time::Instant;
 
 use super::chain::ModelName;
 
-/// The most models whose open circuits are kept: more than a configuration has.
+/// The most models with an open circuit: more than a configuration has.
 const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
-/// The circuits of the models of chains. That of a model which has failed is open for a while: other models are asked
-/// instead. Then one call tries the model, and closes the circuit if it succeeds.
+/// The circuits of the models in chains. After a failure, the circuit of the model is open for a while: calls go to
+/// other models. Then a single call tries the model, and a success closes the circuit.
 #[derive(Debug, Clone)]
 pub struct Circuits {
     open_for: Duration,
@@ -26,11 +27,11 @@ pub struct Circuits {
 #[derive(Debug, Clone, Copy)]
 struct OpenCircuit {
     until: Instant,
-    /// A call tries the model now.
+    /// True while a call tries the model.
     is_tried: bool,
 }
 
-/// The one call that tries a model whose circuit was open. When it is dropped, another call may try.
+/// The call that tries a model after its circuit was open. When the trial is dropped, another call may try.
 #[derive(Debug)]
 pub(super) struct Trial {
     circuits: Circuits,
@@ -38,7 +39,7 @@ pub(super) struct Trial {
 }
 
 impl Circuits {
-    /// All circuits are closed. Each is open for so long after its model has failed.
+    /// Makes closed circuits. `open_for` is the time for which a circuit stays open after its model's failure.
     pub fn new(open_for: Duration) -> Self {
         Self {
             open_for,
@@ -46,8 +47,8 @@ impl Circuits {
         }
     }
 
-    /// Returns the place of the first of these models that may be called, and the trial if the call is one. When none may be
-    /// called, it is the one whose circuit closes first. `None`: there are no models.
+    /// Returns the position of the first model that may be called, and the trial if the call is a trial. When no model
+    /// may be called, chooses the model whose circuit closes first. `None`: the list has no models.
     pub(super) fn choose(&self, models: &[(u32, ModelName)]) -> Option<(u32, Option<Trial>)> {
         let mut open = self.lock();
         let now = Instant::now();
@@ -70,7 +71,7 @@ impl Circuits {
         first.map(|(place, _)| (*place, None))
     }
 
-    /// The model has failed: it is left alone from now on.
+    /// Opens the circuit of a model, because the model has failed.
     pub(super) fn open(&self, model: &ModelName) {
         let circuit = OpenCircuit {
             until: Instant::now() + self.open_for,
@@ -80,7 +81,7 @@ impl Circuits {
         turns::circuit_open(&model.provider, &model.model, true);
     }
 
-    /// The model has answered.
+    /// Closes the circuit of a model, because the model has answered.
     pub(super) fn close(&self, model: &ModelName) {
         if self.lock().pop(model).is_some() {
             turns::circuit_open(&model.provider, &model.model, false);

@@ -1,5 +1,5 @@
-//! A step whose context does not fit: instead of thinking, the model writes a summary that stands for older messages from
-//! then on. The step is claimed, checkpointed and paid like any other (invariant 5, paid once).
+//! A step whose context does not fit: instead of thinking, the model writes a summary, which from then on replaces
+//! older messages. The step is claimed, checkpointed and paid like any other (invariant 5, paid once).
 
 use everturn_proto::{
     limits::MAX_SUMMARY_BYTES,
@@ -21,7 +21,7 @@ use crate::{
     model::{ModelError, ModelReply, ModelRequest},
 };
 
-/// What the model is asked for.
+/// The instruction to the model.
 const SUMMARIZE: &str = "\
 The conversation has become too long for you to be sent all of it again. Write a summary that will stand for everything \
 above from now on; you will go on with the work from it, and from the newest messages.
@@ -33,7 +33,7 @@ next step. Say what you know and what you only assume.
 Answer with the summary alone. Do not answer the conversation, and use no tools now.";
 
 impl ModelCall<'_> {
-    /// Makes the checkpoint of the step: the summary that stands for the old part of the context.
+    /// Makes the checkpoint of the step: the summary that replaces the old part of the context.
     pub(super) async fn compact(
         &self,
         pick: &Pick<'_>,
@@ -60,8 +60,8 @@ impl ModelCall<'_> {
         })
     }
 
-    /// Has the model write the summary. When it cannot, the summary is empty: a turn that goes on without its oldest
-    /// messages is worth more than one that fails.
+    /// Asks the model for the summary. When the model fails, the summary is empty: a turn without its oldest messages
+    /// is worth more than a failed turn.
     async fn summarize(
         &self,
         pick: &Pick<'_>,
@@ -72,8 +72,8 @@ impl ModelCall<'_> {
     ) -> Result<(ModelReply, Option<SentContext>), Failed> {
         let request = ModelRequest {
             messages: to_summarize(request.messages, part),
-            // It has no name, so its response does not run in the background: another attempt may compact other messages, and
-            // must not take this summary for theirs. A summary that is cut off is written and paid again.
+            // The call has no name, so its response is not in the background: another attempt may compact other
+            // messages, and must not use this summary. A summary that is cut off is written and paid again.
             idempotency_key: String::new(),
             attached: None,
             wants_text: true,
@@ -82,7 +82,7 @@ impl ModelCall<'_> {
         let tokens = window.tokens(window::request_bytes(&request));
         self.reserve(pick, tokens).await?;
         let sent = window::sent(&request);
-        // Nobody reads it while it is written.
+        // The summary has no readers while the model writes it.
         let answered = self
             .activities
             .model
@@ -120,7 +120,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// The messages that are replaced, as they were sent until now, and what is asked for.
+/// Returns the messages to replace, as they were sent until now, and the instruction.
 fn to_summarize(mut messages: Vec<ContextMessage>, part: &OldPart) -> Vec<ContextMessage> {
     messages.truncate(part.end);
     let earlier = messages

@@ -1,5 +1,5 @@
-//! What the definitions of tools have to do with approvals: a call that needs an approval is bound to the definition that
-//! its tool has now, and a tool that has changed since the conversation used it before may ask again, or be refused.
+//! Approvals and the definitions of tools. A call that needs an approval is bound to the current definition of its
+//! tool. A tool that has changed since the conversation last used it may ask again, or is refused.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,13 @@ use temporalio_common::ActivityError;
 use super::{ModelCall, calls::settings};
 use crate::{approval::DEFAULT_TIMEOUT_S, tools::ToolSpec};
 
-/// The definitions of tools, by their names.
+/// The hashes of tool definitions, by the tools' names.
 type Definitions = BTreeMap<String, String>;
 
 impl ModelCall<'_> {
-    /// Decides which calls ask for an approval, by the definitions of their tools: those that are offered now, those that
-    /// the conversation has used before, and those for which a person has said "do not ask again".
+    /// Decides which calls ask for an approval, by the definitions of their tools: the offered definitions, the
+    /// definitions that the conversation has used before, and the definitions for which a person has chosen "do not ask
+    /// again".
     pub(super) async fn look_at_definitions(
         &self,
         agent: &AgentDefinition,
@@ -69,11 +70,11 @@ fn by_name(tools: Vec<DefinedTool>) -> Definitions {
         .collect()
 }
 
-/// What stands for the definition of a tool that is not there: no tool has it, so a call that asks for an approval while
-/// its tool is gone does not run with whatever comes back under the name.
+/// The hash for a missing tool. No tool has this hash, so a call that asks for an approval while its tool is missing
+/// never runs a later tool of that name.
 const NO_DEFINITION: &str = "none";
 
-/// Decides about one call. `offered` is the hash of the definition that its tool has now; `None` when it is not there.
+/// Decides about one call. `offered` is the hash of its tool's current definition; `None` when the tool is missing.
 fn decide(
     call: &mut ToolCall,
     tool: &AgentTool,
@@ -87,7 +88,7 @@ fn decide(
     };
     let has_changed = is_offered(used) == Some(false);
     let policy = tool.policy_on_definition_change();
-    // A grant of a release that noted no definition says nothing about this one.
+    // A grant from a release without noted definitions does not cover the current definition.
     let is_granted = is_offered(granted) == Some(true);
     if is_granted {
         call.approval_timeout_s = None;
@@ -97,7 +98,7 @@ fn decide(
         ..CallRule::default()
     };
     match policy {
-        // A person may have approved the definition that it has now.
+        // A person may have approved the current definition.
         OnDefinitionChange::Ask if has_changed && !is_granted => {
             call.approval_timeout_s.get_or_insert(DEFAULT_TIMEOUT_S);
         }
@@ -115,7 +116,7 @@ fn decide(
         let by = tool.approval.as_ref().map(ApprovalPolicy::approvers);
         rule.by = by.unwrap_or(ApprovalBy::Anyone).into();
     }
-    // The definition that the conversation has used stays the one that counts, until a person approves another one.
+    // The definition that the conversation has used stays the reference, until a person approves another definition.
     if rule.refused {
         call.definition_hash = used.get(&call.tool_name).cloned().unwrap_or_default();
     } else if asks || is_granted || policy != OnDefinitionChange::Run {
@@ -126,7 +127,7 @@ fn decide(
     call.rule = Some(rule).filter(|rule| *rule != CallRule::default());
 }
 
-/// Binds a call that needs an approval to what is shown of it, and says which answers are taken.
+/// Binds a call that needs an approval to the shown input and definition, and sets by which way answers are taken.
 pub(super) fn bind(call: &mut ToolCall, answers_from: &AnswersFrom) {
     if call.approval_timeout_s.is_none() {
         return;

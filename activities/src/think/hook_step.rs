@@ -1,5 +1,5 @@
-//! The step before the first LLM call of a turn whose agent has hooks for it: it calls no model, and plans the hooks. They run
-//! like the tools of any step, and their plan is a checkpoint like any other.
+//! The step before the first LLM call of a turn, for an agent with hooks before its turns. The step calls no model, and
+//! plans the hooks. The hooks run like the tools of any step, and their plan is a checkpoint like any other.
 
 use everturn_proto::{
     ids,
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl ModelCall<'_> {
-    /// Plans the hooks that run before the turn, and stores their plan.
+    /// Plans the hooks before the turn, and stores their plan.
     pub(super) async fn plan_hooks(&self) -> Result<ThinkResult, ActivityError> {
         let (activities, step) = (self.activities, self.step);
         let agent = &self.agent().await?;

@@ -1,5 +1,5 @@
-//! The contexts that this worker has read last, so that a step reads only what is new: in a long turn it is one message of a
-//! thousand. Whether what is known is so still, the store says with each read.
+//! The contexts that this worker has read recently, so that a step reads only the new messages: in a long turn, one
+//! message of a thousand. The store confirms with each read whether the known messages are still valid.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,11 +15,11 @@ use temporalio_common::ActivityError;
 use super::{ModelCall, window::message_bytes};
 use crate::hooks;
 
-/// The most bytes of all contexts together: enough for sixteen turns at once whose windows have a million tokens, or a
-/// thousand ordinary ones. The one that was not used for longest goes first.
+/// The most bytes of the known contexts together: enough for sixteen parallel turns with windows of a million tokens,
+/// or for a thousand ordinary turns. The least recently used context leaves first.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// What was read of threads.
+/// The known messages of threads.
 #[derive(Debug)]
 pub struct KnownContexts {
     known: Mutex<Known>,
@@ -56,15 +56,15 @@ impl KnownContexts {
         }
     }
 
-    /// What was read of this thread before.
+    /// Returns the reference to the known messages of this thread.
     pub(super) fn read(&self, thread: &(LogId, Thread)) -> Option<ReadBefore> {
         let mut known = self.lock();
         let read = known.contexts.get(thread)?;
         ReadBefore::of(&read.messages)
     }
 
-    /// Adds what was read now, and returns the whole context. `None` when it goes on from what is no longer known, or is more
-    /// than is read at once: then it must be read from its beginning.
+    /// Adds the messages read now, and returns the whole context. `None` when the known messages before them are gone,
+    /// or when the whole is more than one read returns: the caller must then read the context from its beginning.
     pub(super) fn add(
         &self,
         thread: &(LogId, Thread),
@@ -78,7 +78,7 @@ impl KnownContexts {
         if !read.goes_on {
             (messages, bytes) = (Vec::new(), 0);
         } else if ReadBefore::of(&messages) != before {
-            // Another attempt of the step has read meanwhile, or the context had to go.
+            // Another attempt of the step has read meanwhile, or the known context was evicted.
             return None;
         }
         bytes += read.messages.iter().map(message_bytes).sum::<usize>();
@@ -86,7 +86,7 @@ impl KnownContexts {
         if messages.len() > MAX_CONTEXT_MESSAGES as usize || bytes > MAX_CONTEXT_BYTES as usize {
             return None;
         }
-        // Long contexts are copied while no other turn waits for the lock.
+        // Long contexts are copied outside the lock, because other turns wait for the lock.
         let kept = Read {
             messages: messages.clone(),
             bytes,
@@ -125,8 +125,8 @@ impl Known {
 }
 
 impl ModelCall<'_> {
-    /// Reads what is new of the context since this worker has read it last. What the hooks before the turn gave stands in
-    /// front of its task.
+    /// Reads the messages that are new since this worker's last read. The results of the hooks before the turn are
+    /// placed in front of the turn's task.
     pub(super) async fn context(
         &self,
         agent: &AgentDefinition,

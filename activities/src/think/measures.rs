@@ -1,4 +1,4 @@
-//! What providers have counted last. It is kept in memory alone: after a restart the next call measures anew.
+//! The providers' last token counts. They are in memory alone: after a restart the next call counts anew.
 
 use std::{
     num::NonZeroUsize,
@@ -9,10 +9,10 @@ use lru::LruCache;
 
 use super::window::BytesPerToken;
 
-/// The most agent executions whose last counts are kept: more than a worker runs at a time. Each takes some 100 bytes.
+/// The most agent executions with a known count: more than a worker runs in parallel. Each entry takes about 100 bytes.
 const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// How many bytes a token has, by agent execution.
+/// The bytes per token, by agent execution.
 #[derive(Debug)]
 pub struct Measures {
     known: Mutex<LruCache<String, BytesPerToken>>,
@@ -27,7 +27,7 @@ impl Default for Measures {
 }
 
 impl Measures {
-    /// What was counted last of this agent execution, or a guess.
+    /// Returns the last ratio of this agent execution, or a guess.
     pub(super) fn of(&self, agent_execution_id: &str) -> BytesPerToken {
         self.lock()
             .get(agent_execution_id)

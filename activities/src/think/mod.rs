@@ -1,20 +1,21 @@
 //! `llm_thinking_activity`: one LLM call of one step (invariant 5, paid once).
 //!
-//! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
-//! to run. A step whose checkpoint is stored is answered from it. When the context does not fit into the model's window,
-//! the step compacts it instead, and the model thinks in the next one.
+//! Claim the step → call the model, streaming its text → store `llm_complete` → tell the workflow which tools to run. A
+//! step with a stored checkpoint is answered from the checkpoint. When the context is too long for the model's window,
+//! the step compacts the context, and the model thinks in the next step.
 //!
-//! - [`ask`]: what a call asks of its model; [`checkpoint`]: what is stored of the reply
-//! - [`calls`]: the tool calls of a reply; [`definitions`]: what the definitions of their tools mean
-//! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
-//! - [`known_contexts`]: the context, and what was read of it before
+//! - [`ask`]: the request of a call; [`checkpoint`]: the stored record of the reply
+//! - [`calls`]: the tool calls of a reply; [`definitions`]: the definitions of their tools, and approvals
+//! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
+//! - [`known_contexts`]: the contexts that this worker has read before
 //! - [`sent_files`]: the files that the context names
 //! - [`compaction`]: the step that writes a summary
-//! - [`chain`]: which model is asked, and what its failure leads to; [`circuits`]: models that are left alone
-//! - [`budget`]: what a call may take is reserved before it is made
+//! - [`chain`]: the choice of the model, and the consequence of its failure; [`circuits`]: models without calls after a
+//!   failure
+//! - [`budget`]: the reservation of a call's possible cost before the call
 //! - [`background`]: a response that the provider makes in the background
-//! - [`answer`]: what becomes of an answer
-//! - [`hook_step`]: a step that calls no model: it plans the hooks that run before the turn
+//! - [`answer`]: the check of an answer, and the summary at the step limit
+//! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`stops`]: a call that ends without a reply
 
 mod answer;
@@ -64,8 +65,8 @@ use crate::{
     tools::Progress,
 };
 
-/// The longest wait for a provider's limits after which a call is made at once. After a longer one the claim is looked at
-/// again: the engine may have taken the attempt for dead.
+/// The longest wait for a provider's limits before a call without a second look at the claim. After a longer wait the
+/// claim is checked again, because the engine may have counted the attempt as dead.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn think(
@@ -109,7 +110,7 @@ pub(crate) async fn think(
         .await
 }
 
-/// Claims the step, unless it was called too often, or the store does not have the steps before.
+/// Claims the step. Fails after too many calls of the step, or when the store lacks the steps before.
 async fn claim(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
@@ -126,7 +127,8 @@ async fn claim(
     }
 }
 
-/// The agent with this hash, which a turn is pinned to. Only that of another configuration is read from the store.
+/// Returns a turn's pinned agent, by hash. Only agents of another configuration are read from the
+/// store.
 pub(crate) async fn pinned_agent(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
@@ -144,7 +146,7 @@ pub(crate) async fn pinned_agent(
     })
 }
 
-/// A call of the model that was claimed.
+/// A claimed call of the model.
 struct ModelCall<'a> {
     activities: &'a AgentActivities,
     attempt: &'a Attempt<'a>,
@@ -154,14 +156,14 @@ struct ModelCall<'a> {
     /// The conversation's tenant.
     tenant_id: &'a str,
     generation: u32,
-    /// The turn has a budget, of which the call reserves a part.
+    /// True when the turn has a budget, of which the call reserves a part.
     has_budget: bool,
-    /// The agent's steps are used up, and the model is to say what was done.
+    /// True when the agent's steps are used up, and the model writes the last summary.
     at_step_limit: bool,
 }
 
 impl ModelCall<'_> {
-    /// Calls the model, which is the step's `calls`th call, and stores what it says.
+    /// Calls the model, which is the step's `calls`th call, and stores the reply.
     async fn make(
         &self,
         may_compact: bool,
@@ -179,7 +181,7 @@ impl ModelCall<'_> {
         let mut listener = Listener::new(self, agent, &text, background);
         let context = self.context(agent).await?;
         self.admit(agent, limit, &context, &mut listener).await?;
-        // Heartbeats are sent from here on: a source of tools may take long, and a model does.
+        // Heartbeats begin here, because a source of tools may take long, and a model does.
         let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
         let ended = self.attempt.run(&Progress::default(), limit, asked).await;
         listener.leave(match &ended {
@@ -209,12 +211,12 @@ impl ModelCall<'_> {
         Ok(plan(&stored))
     }
 
-    /// The agent this turn is pinned to.
+    /// Returns the turn's pinned agent.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
         pinned_agent(self.activities, self.attempt, self.agent_hash).await
     }
 
-    /// Leaves the call to another worker when this one lacks what the agent needs, and gives back its claim.
+    /// Leaves the call to another worker, and gives back the claim, when this worker lacks a part that the agent needs.
     async fn check_here(&self, agent: &AgentDefinition) -> Result<(), ActivityError> {
         let (activities, ctx) = (self.activities, self.attempt.ctx);
         let missing = activities.lacks_for(agent);
@@ -227,10 +229,10 @@ impl ModelCall<'_> {
         Err(elsewhere)
     }
 
-    /// Waits for the limits of the provider. The wait does not count as time of the call: when so much of the attempt is
-    /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on. A response
-    /// that the provider makes already is read at once: it was let through, and is not kept for long. If it comes to nothing,
-    /// the listener waits.
+    /// Waits for the limits of the provider. The wait does not count as time of the call. When the rest of the attempt
+    /// is too short for the call's time limit, the claim is given back, and the next attempt goes on waiting. A
+    /// response in the background is read at once: it has passed the limits before, and the provider keeps it only for
+    /// a short time. If the response gives no reply, the listener waits for the limits.
     async fn admit(
         &self,
         agent: &AgentDefinition,
@@ -250,7 +252,7 @@ impl ModelCall<'_> {
             .admit(&agent.provider, listener.tokens);
         let nothing = Progress::default();
         match self.attempt.run(&nothing, may_wait, admission).await {
-            // Another attempt may have begun meanwhile. Both would be paid for.
+            // Another attempt may have begun during the wait. The provider would bill two attempts.
             Ended::Done(_)
                 if begun.elapsed() > LONG_WAIT
                     && matches!(
@@ -285,7 +287,7 @@ impl ModelCall<'_> {
         )
     }
 
-    /// Whose messages are the context.
+    /// Returns the thread whose messages are the context.
     fn thread(&self) -> Thread {
         Thread::of(
             &self.step.conversation_id,

@@ -1,4 +1,4 @@
-//! The files that a context names, as the model is given them.
+//! The files that a context names, in the form for the model.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::{
     model::{SentFile, SentFiles, told},
 };
 
-/// The most bytes of files that a request has: in base64, they fit into the 32 MB that the strictest provider takes.
+/// The most bytes of files in a request: in base64, they fit into the 32 MB that the strictest provider accepts.
 const MAX_BYTES: u64 = 20 * 1024 * 1024;
 
 impl ModelCall<'_> {
-    /// Reads the files that the messages name, those aside that this worker has read lately.
+    /// Returns the files that the messages name. Recently read files come from the worker's memory.
     pub(super) async fn files(
         &self,
         agent: &AgentDefinition,
@@ -54,7 +54,7 @@ impl ModelCall<'_> {
         let read = match read {
             Ok(read) => read,
             Err(error) => {
-                // No call was made, so none is counted.
+                // No call was made, so the claim's count is given back.
                 let turns = &self.activities.turns;
                 self.attempt
                     .insist(|| turns.release_step(self.step, self.generation))
@@ -79,9 +79,10 @@ fn encoded(bytes: &[u8]) -> Arc<str> {
     STANDARD.encode(bytes).into()
 }
 
-/// The files that the messages name, and whether each is left out because there are too many. They are left out in blocks:
-/// a block ends where the next message would not fit, and only the last one is sent. So a request begins with the one
-/// before, until a new block begins. The files of the last message are always sent.
+/// Returns the files that the messages name, and whether each file is left out because the files are too many. Files
+/// are left out in blocks: a block ends before the message that would exceed the limit, and only the last block is
+/// sent. Therefore a request begins like the request before, until a new block begins. The files of the last message
+/// are always sent.
 fn named(messages: &[ContextMessage]) -> Vec<(Attachment, bool)> {
     let (mut found, mut begin, mut bytes) = (Vec::new(), 0, 0);
     for message in messages {

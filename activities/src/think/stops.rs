@@ -1,4 +1,4 @@
-//! How a call ends before its reply: it became useless, or was stopped from outside.
+//! The end of a call before its reply: the call became useless, or was stopped from outside.
 
 use everturn_proto::{
     turn::LlmCompleteState,
@@ -12,20 +12,20 @@ use crate::failure as fail;
 
 impl ModelCall<'_> {
     /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream
-    /// says so at the next piece. It may have forgotten the newer call, so the store decides.
+    /// refuses the next piece. The stream may know less than the store, so the store decides.
     pub(super) async fn superseded(&self, text: &TextWriter) {
         text.superseded().await;
         let (turns, step) = (&self.activities.turns, self.step);
         if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
-            // The store does not say that the call is useless, so it goes on, although its text is no longer shown
-            // live.
+            // The store does not confirm that the call is useless, so the call goes on, although its text is no longer
+            // shown live.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
-    /// cancelled, the run was reset, or the worker shuts down, and all may happen at once. So the text is stored where
-    /// only the end of a cancelled turn reads it. A response that runs in the background is cancelled if the turn was.
+    /// Stores the text so far of a call that was stopped from outside. The engine does not tell the cause: a cancelled
+    /// turn, a reset run, a shutdown of the worker, or several at once. Therefore the text is stored where only the end
+    /// of a cancelled turn reads it. A response in the background is cancelled if the turn was cancelled.
     pub(super) async fn stopped(&self, listener: &Listener<'_>) -> ActivityError {
         let text = listener.text;
         let partial = LlmCompleteState {
@@ -42,7 +42,7 @@ impl ModelCall<'_> {
             tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
         }
         if self.activities.stopping.has_begun() {
-            // When the turn was cancelled, the engine does not try again.
+            // After a cancel of the turn, the engine does not try again.
             return fail::transient(
                 FailureCode::LlmUnavailable,
                 "The worker shut down; the call is made again.",

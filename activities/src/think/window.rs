@@ -1,6 +1,6 @@
-//! What fits into the context window of a model, and which messages a summary replaces when it does not.
+//! The size of a context in relation to the model's window, and the choice of messages that a summary replaces.
 //!
-//! Sizes are counted in bytes and turned into tokens by what the provider has counted last. No I/O is here.
+//! Sizes are counted in bytes and converted into tokens by the provider's last count. No I/O is here.
 
 use everturn_proto::{
     turn::{AgentDefinition, CompactedContext, SentContext, ToolCall},
@@ -13,27 +13,28 @@ use crate::{
     model::{ModelRequest, Usage},
 };
 
-/// The context window of a model when the configuration does not say: that of most models that are hosted today.
+/// The context window of a model without a configured window: the window of most hosted models today.
 const DEFAULT_WINDOW: u32 = 128_000;
-/// A context is compacted when it takes more than this part of the window. The rest is for the answer, and for what the
-/// count is wrong by.
+/// A context above this share of the window is compacted. The rest is for the answer, and for the error of the
+/// estimate.
 const FULL_PERCENT: u64 = 80;
-/// What remains of it then, so that it is done seldom: between two times, each request begins with the whole of the one
-/// before, which a provider reads from its cache.
+/// The share of the window that remains after a compaction. It is small, so that compactions are rare: between two
+/// compactions, every request begins with the whole request before, which a provider reads from its cache.
 const KEEP_PERCENT: u64 = 30;
-/// The most that is sent to be summarized.
+/// The largest share of the window that is sent for a summary.
 const SUMMARIZE_PERCENT: u64 = 75;
-/// The most that the results of one step may take. Longer ones are shortened, so that a window always has room for the
-/// last step.
+/// The largest share of the window for the results of one step. Longer results are shortened, so that a window always
+/// has room for the last step.
 const STEP_PERCENT: u64 = 25;
-/// A provider that refuses a context as too long has a smaller window than was thought. This part of it is kept then.
+/// The share of a context that is kept after the provider has refused the context as too long. The real window is then
+/// smaller than the configured window.
 const KEEP_OF_REFUSED_PERCENT: usize = 25;
-/// Where the messages begin that are kept of those that were read, in percent of their number, when not all could be read.
+/// The start of the kept messages, in percent of the number of read messages, when not every message could be read.
 const KEEP_OF_READ_FROM: usize = 70;
-/// What a message takes beside its texts: names of fields, brackets.
+/// The estimated bytes of a message beside its texts: names of fields, brackets.
 const MESSAGE_BYTES: usize = 32;
 
-/// How many bytes a token has. Providers tell the tokens of each request, and the next one is much like it.
+/// The number of bytes per token. Providers count the tokens of each request, and the next request is much like it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BytesPerToken {
     bytes: u64,
@@ -41,7 +42,7 @@ pub(crate) struct BytesPerToken {
 }
 
 impl Default for BytesPerToken {
-    /// English has about 4 bytes a token, code and JSON have 3, and what is guessed should not be too little.
+    /// Returns 3 bytes per token: English has about 4, code and JSON have 3, and the estimate should not be too low.
     fn default() -> Self {
         Self {
             bytes: 3,
@@ -51,10 +52,11 @@ impl Default for BytesPerToken {
 }
 
 impl BytesPerToken {
-    /// What a provider has counted; `None` when it has not, or its count cannot be that of this request.
+    /// Returns the ratio by a provider's count; `None` without a count, or when the count is impossible for this
+    /// request.
     pub(super) fn measured(sent_bytes: usize, usage: Usage) -> Option<Self> {
         let (bytes, tokens) = (sent_bytes as u64, u64::from(usage.input_tokens));
-        // A token has about 1 byte in the worst text, and not more than 16 in the best.
+        // A token has about 1 byte in the worst text, and at most 16 in the best.
         (tokens > 0 && bytes >= tokens / 2 && bytes <= tokens * 16)
             .then_some(Self { bytes, tokens })
     }
@@ -75,21 +77,21 @@ pub(super) struct Window {
     measure: BytesPerToken,
 }
 
-/// Why messages are to be replaced.
+/// The reason for a compaction.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Room {
-    /// Too little is left. `has_more`: there are newer messages than these, which were not even read.
+    /// The room is too small. `has_more`: newer messages exist that were not even read.
     Left { has_more: bool },
-    /// The provider has refused a request of so many bytes as too long.
+    /// The provider has refused a request of `bytes` bytes as too long.
     Refused { bytes: usize },
 }
 
-/// The messages that a summary is to replace.
+/// The messages that a summary will replace.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OldPart {
-    /// What is stored of it.
+    /// The stored record of the replaced messages.
     pub(super) compacted: CompactedContext,
-    /// The messages to be summarized: all up to `end`, or those from `begin` on when these would not fit.
+    /// The messages for the summary: the messages up to `end`, or only from `begin` on when the whole part is too long.
     pub(super) begin: usize,
     pub(super) end: usize,
 }
@@ -102,13 +104,14 @@ impl Window {
         }
     }
 
-    /// The tokens of the window of an agent's model.
+    /// Returns the tokens of the window of an agent's model.
     pub(super) fn size_of(agent: &AgentDefinition) -> u32 {
         agent.context_window.unwrap_or(DEFAULT_WINDOW)
     }
 
-    /// Shortens the results of steps that would take too much of the window. It depends on nothing that changes in a
-    /// conversation, so that what was sent once is sent again as it was. Returns whether any was shortened.
+    /// Shortens the results of steps that would take too much of the window. The shortening depends on nothing that
+    /// changes in a conversation, so that every request repeats the text of the request before. Returns whether a
+    /// result was shortened.
     pub(super) fn shorten_results(self, messages: &mut [ContextMessage]) -> bool {
         let most = BytesPerToken::default().bytes(self.tokens * STEP_PERCENT / 100);
         let mut has_shortened = false;
@@ -125,18 +128,18 @@ impl Window {
         has_shortened
     }
 
-    /// The tokens of a request of so many bytes, about.
+    /// Returns the estimated tokens of a request of `bytes` bytes.
     pub(super) fn tokens(self, bytes: usize) -> u64 {
         self.measure.tokens(bytes)
     }
 
-    /// True when a request of so many bytes leaves too little room.
+    /// True when a request of `bytes` bytes leaves too little room.
     pub(super) fn is_full(self, bytes: usize) -> bool {
         self.tokens(bytes) > self.tokens * FULL_PERCENT / 100
     }
 
-    /// The messages to be replaced, so that the newest ones remain; `None` when there are none. What the person of this
-    /// turn has asked is kept.
+    /// Returns the messages to replace, so that the newest messages remain; `None` when no message can be replaced. The
+    /// person's request of this turn is kept.
     pub(super) fn old_part(
         self,
         messages: &[ContextMessage],
@@ -146,7 +149,7 @@ impl Window {
         let keep = self.measure.bytes(self.tokens * KEEP_PERCENT / 100);
         let end = match room {
             Room::Left { has_more: false } => first_within(messages, keep),
-            // Of so many short messages, the number counts.
+            // With so many short messages, the number of messages decides.
             Room::Left { has_more: true } => {
                 first_within(messages, keep).max(messages.len() * KEEP_OF_READ_FROM / 100)
             }
@@ -162,7 +165,7 @@ impl Window {
         };
         let kept = messages[end..].iter().map(message_bytes).sum();
         if matches!(room, Room::Left { .. }) && self.is_full(kept) {
-            // A summary of the rest would be paid for, and would not help. Perhaps the provider has more room.
+            // A summary would cost money without making enough room. The provider may have more room.
             return None;
         }
         let old = &messages[..end];
@@ -193,7 +196,8 @@ impl Window {
     }
 }
 
-/// The step whose results the model has not been sent yet: without them it would ask for the same again.
+/// Returns the index of the step whose results the model has not seen: without the results, the model would repeat its
+/// calls.
 fn unseen(messages: &[ContextMessage], agent_execution_id: &str) -> usize {
     let asks = |message: &ContextMessage| {
         !message.tool_calls.is_empty() && message.agent_execution_id == agent_execution_id
@@ -201,7 +205,7 @@ fn unseen(messages: &[ContextMessage], agent_execution_id: &str) -> usize {
     messages.iter().rposition(asks).unwrap_or(messages.len())
 }
 
-/// The first of the newest messages that together have at most so many bytes.
+/// Returns the index of the first of the newest messages that together have at most `most_bytes` bytes.
 fn first_within(messages: &[ContextMessage], most_bytes: usize) -> usize {
     let mut bytes = 0;
     let mut first = messages.len();
@@ -215,7 +219,7 @@ fn first_within(messages: &[ContextMessage], most_bytes: usize) -> usize {
     first
 }
 
-/// The size of a request, about.
+/// Returns the estimated size of a request.
 pub(super) fn request_bytes(request: &ModelRequest) -> usize {
     let instructions = request.instructions.as_ref().map_or(0, String::len);
     let tools = request.tools.iter().map(|tool| {
@@ -251,7 +255,7 @@ fn result_bytes(result: &ToolResult) -> usize {
     MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len() + files
 }
 
-/// What a request holds, by reference.
+/// Returns the content of a request, by reference.
 pub(super) fn sent(request: &ModelRequest) -> SentContext {
     let count = |text: &str| text.chars().count();
     let texts = request.messages.iter().map(|message| {

@@ -1,8 +1,8 @@
-//! What a turn waits for from outside: a person's approval, or the result of a client tool. Pure data.
+//! The answers from outside for which a turn waits: a person's approval, or the result of a client tool. Pure data.
 //!
-//! A tool call is registered here before the batch that asks for it is saved: readers see the request as soon as it is
-//! stored, and may answer before the engine has noted the save (invariant 3, idempotent saves). For the same reason an
-//! answer to an unknown call is kept for a while: after a replay it may come before the call.
+//! A tool call is registered here before the save of its batch. Readers see the request as soon as it is stored, and
+//! may answer before the engine has noted the save (invariant 3, idempotent saves). For the same reason, an answer to
+//! an unknown call is kept for a while: after a replay the answer may come before the call.
 
 #[cfg(test)]
 mod tests;
@@ -17,40 +17,40 @@ use everturn_proto::{
     words::{AnswersFrom, ApprovalRefusal, ToolKind},
 };
 
-/// The most answers to unknown calls that are kept. It is more than the calls that a step can have.
+/// The most answers to unknown calls that are kept. The number is above the most calls of a step.
 const MAX_EARLY: usize = 64;
-/// The most refused answers that are kept, for those who wait for them and for query `status`.
+/// The most refused answers that are kept, for waiting callers and for query `status`.
 const MAX_REFUSED: usize = 16;
 
-/// The calls of the running step that someone outside must answer.
+/// The calls of the running step that wait for an answer from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     approvals: BTreeMap<String, Approval>,
-    /// Client tools by their tool execution; true once the result is stored.
+    /// Client tools by their tool execution; true after the result is stored.
     results: BTreeMap<String, bool>,
     early_answers: VecDeque<(ResolveApproval, Through)>,
     early_results: VecDeque<String>,
     refused: VecDeque<RefusedAnswer>,
-    /// Number of answers that have come.
+    /// Number of received answers.
     answers: u64,
-    /// Whether the search attribute TurnStatus says that a person is waited for.
+    /// True while the search attribute TurnStatus shows a wait for a person.
     is_shown_waiting: bool,
 }
 
-/// How an answer came.
+/// The channel of an answer: update or signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Through {
-    /// It came as an update, which is how gateways send it.
+    /// An update: the way of the gateways.
     Update,
-    /// It came as a signal, by hand.
+    /// A signal, sent by hand.
     Signal,
 }
 
-/// Tells answers apart, also those that say the same: one that is refused says nothing about the next one.
+/// The number of an answer. It tells equal answers apart: the refusal of an answer does not refuse the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerNumber(u64);
 
-/// An answer that was not taken.
+/// A refused answer.
 #[derive(Debug)]
 struct RefusedAnswer {
     number: AnswerNumber,
@@ -72,17 +72,17 @@ struct Approval {
 /// The reason why an answer to an approval is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// No such call waits now.
+    /// The call is not waiting now.
     Unknown,
     /// The call has an answer already.
     Answered,
-    /// The call has an answer that is not stored yet.
+    /// The call has an answer whose save is still running.
     BeingStored,
     /// The answer was given for another input, or for another definition of the tool.
     OtherInput,
-    /// The answer does not say what it is for.
+    /// The answer lacks the hash of its request.
     NoHash,
-    /// The answer came as a signal, and only those of gateways are taken.
+    /// The answer came as a signal, and only the answers of gateways are taken.
     BySignal,
     /// The answer is not valid for any call.
     Invalid(&'static str),
@@ -91,7 +91,7 @@ pub(crate) enum Refusal {
 const NOT_THROUGH_GATEWAY: &str =
     "answers are taken through a gateway only (`[approvals] allow_signal`)";
 
-/// Returns the message of a refusal of the store.
+/// Returns the message of a refusal by the store.
 fn refused_by_store(refusal: &ApprovalRefusal) -> String {
     refusal.message(match refusal {
         ApprovalRefusal::NeedsOther => {
@@ -103,7 +103,7 @@ fn refused_by_store(refusal: &ApprovalRefusal) -> String {
 }
 
 impl fmt::Display for Refusal {
-    /// Writes a word for the gateway, and a sentence for people.
+    /// Writes a code for the gateway, and a sentence for people.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, sentence) = match self {
             Self::Unknown => (
@@ -128,7 +128,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Outside {
-    /// Forgets the calls of the step before, and notes what the calls of this step wait for.
+    /// Forgets the calls of the step before, and notes the approvals and results for which the calls of this step wait.
     pub(crate) fn begin_step(&mut self, calls: &[PlannedCall]) {
         self.approvals.clear();
         self.results.clear();
@@ -149,7 +149,7 @@ impl Outside {
             }
         }
         for (answer, through) in std::mem::take(&mut self.early_answers) {
-            // One that does not fit is ignored: nobody waits for it any more.
+            // An unfit early answer is ignored, because its sender no longer waits.
             let _ = self.resolve(answer, through);
         }
         for execution_id in std::mem::take(&mut self.early_results) {
@@ -157,7 +157,7 @@ impl Outside {
         }
     }
 
-    /// Checks whether the answer would be taken, and takes nothing.
+    /// Checks whether the answer would be taken, without taking it.
     pub(crate) fn check(&self, answer: &ResolveApproval, through: Through) -> Result<(), Refusal> {
         if let Some(flaw) = answer.flaw() {
             return Err(Refusal::Invalid(flaw));
@@ -189,7 +189,7 @@ impl Outside {
         }
     }
 
-    /// Takes an answer. Only the first one for a call counts, and another one is refused.
+    /// Takes an answer. Only a call's first answer counts, and any later answer is refused.
     pub(crate) fn resolve(
         &mut self,
         answer: ResolveApproval,
@@ -210,7 +210,7 @@ impl Outside {
                 Ok(number)
             }
             Err(refusal) => {
-                // Whoever sent an update is told.
+                // The sender of an update gets the refusal as its result.
                 if through == Through::Signal {
                     self.note_refused(number, &answer, refusal.to_string());
                 }
@@ -219,7 +219,7 @@ impl Outside {
         }
     }
 
-    /// Notes that the store has refused the answer to a call, which waits on.
+    /// Notes that the store has refused the answer to a call. The call keeps waiting.
     pub(crate) fn refuse(&mut self, execution_id: &str, refusal: &ApprovalRefusal) {
         let Some(known) = self.approvals.get_mut(execution_id) else {
             return;
@@ -241,14 +241,14 @@ impl Outside {
         });
     }
 
-    /// Returns why an answer was refused after it had been taken; `None` when it was not.
+    /// Returns the reason why a taken answer was refused later; `None` when it was not refused.
     pub(crate) fn refusal_of(&self, number: AnswerNumber) -> Option<&str> {
         let mut refused = self.refused.iter();
         let found = refused.find(|refused| refused.number == number);
         found.map(|refused| refused.why.as_str())
     }
 
-    /// Returns the answers that were refused last, for query `status`.
+    /// Returns the last refused answers, for query `status`.
     pub(crate) fn refused_answers(&self) -> Vec<String> {
         let refused = self.refused.iter();
         refused
@@ -256,7 +256,7 @@ impl Outside {
             .collect()
     }
 
-    /// Notes that the client has answered.
+    /// Notes that the client's result is stored.
     pub(crate) fn result_stored(&mut self, execution_id: String) {
         match self.results.get_mut(&execution_id) {
             Some(is_stored) => *is_stored = true,
@@ -264,18 +264,18 @@ impl Outside {
         }
     }
 
-    /// Notes that the store has the answer already, because the run was reset or resumed. The call does not wait for
-    /// one.
+    /// Notes that the store has the answer already, because the run was reset or resumed. The call needs no further
+    /// answer.
     pub(crate) fn skip_approval(&mut self, execution_id: &str) {
         self.approvals.remove(execution_id);
     }
 
-    /// True while the call has no answer.
+    /// True when the call needs an approval, and the store had no answer at its registration in this run.
     pub(crate) fn needs_approval(&self, execution_id: &str) -> bool {
         self.approvals.contains_key(execution_id)
     }
 
-    /// Returns the answer, once there is one.
+    /// Returns the answer, as soon as the call has an answer.
     pub(crate) fn answer(&self, execution_id: &str) -> Option<&ResolveApproval> {
         self.approvals
             .get(execution_id)
@@ -289,14 +289,14 @@ impl Outside {
         }
     }
 
-    /// True when the call's answer is stored, or the call waits for none any more: its turn ends.
+    /// True when the call's answer is stored, or when the call no longer waits because its turn ends.
     pub(crate) fn is_settled(&self, execution_id: &str) -> bool {
         self.approvals
             .get(execution_id)
             .is_none_or(|known| known.is_stored)
     }
 
-    /// Notes that nobody answered in time. A later answer is refused.
+    /// Notes that the approval's time is over without an answer. A later answer is refused.
     pub(crate) fn expire(&mut self, execution_id: &str) {
         let answer = ResolveApproval {
             execution_id: execution_id.to_owned(),
@@ -307,20 +307,20 @@ impl Outside {
         }
     }
 
-    /// Forgets all calls, when the turn has no more tools to run.
+    /// Forgets every call, when the turn has no more tools to run.
     pub(crate) fn end_step(&mut self) {
         self.begin_step(&[]);
     }
 
-    /// Returns what TurnStatus must be changed to: true when a person is waited for. `None` when it says the right
-    /// thing already.
+    /// Returns the change of TurnStatus: true when the turn now waits for a person, false when it no longer waits,
+    /// `None` without a change.
     pub(crate) fn status_change(&mut self) -> Option<bool> {
         let is_waiting = self.approvals.values().any(|known| known.answer.is_none());
         (std::mem::replace(&mut self.is_shown_waiting, is_waiting) != is_waiting)
             .then_some(is_waiting)
     }
 
-    /// True once the client's result is stored.
+    /// True after the client's result is stored.
     pub(crate) fn has_result(&self, execution_id: &str) -> bool {
         self.results
             .get(execution_id)
@@ -339,7 +339,7 @@ impl Outside {
             .collect()
     }
 
-    /// Returns the calls that wait, for query `status`.
+    /// Returns the waiting calls, for query `status`.
     pub(crate) fn waiting(&self) -> Vec<String> {
         let approvals = self
             .approvals

@@ -1,8 +1,8 @@
 //! Makes genai's messages from our context.
 //!
-//! The context is what really happened. Providers refuse some of it: every call needs its result, arguments must be
-//! objects, names and ids fit a pattern, texts are not empty. What does not fit is changed here, because a message that
-//! a provider refuses would make every later turn of the conversation fail.
+//! The context is the true history. Providers refuse parts of it: every call needs its result, arguments must be
+//! objects, names and ids fit a pattern, texts are not empty. This module changes the unfit parts, because a refused
+//! message would make every later turn of the conversation fail.
 
 use everturn_proto::{Json, ids, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -17,26 +17,26 @@ use crate::{
     tools::ToolSpec,
 };
 
-/// What a model is told about a call that left no result: cancelled, or lost.
+/// The text for the model about a call without a result: cancelled, or lost.
 const NO_RESULT: &str = "Error: the call was not carried out to its end; there is no result.";
-/// What a model is told whose answer was cut: it is to go on.
+/// The text for the model after a cut answer, so that the model goes on.
 const GO_ON: &str = "Your last message was cut at the limit of its length. Go on exactly where it ended, and repeat nothing.";
-/// The first message of a context that begins in the middle of a conversation: Anthropic wants the first one to be a
-/// user's.
+/// The first message of a context that begins in the middle of a conversation: Anthropic requires a user's message
+/// first.
 const EARLIER: &str = "(Earlier messages of this conversation are left out.)";
 const SUMMARY: &str = "(A summary that you have written of the earlier messages of this conversation, which are left out:)";
 const EMPTY: &str = "(empty message)";
 const MAX_NAME_CHARS: usize = 64;
 
-/// Who reads the context: what a call's id may be, and which signatures are its own.
+/// The model that reads the context. It determines the ids of calls and the signatures that are sent.
 struct Reader {
     kind: ProviderKind,
     signer: String,
 }
 
 impl Reader {
-    /// The signatures of a call that this reader made. Another model would refuse them. Calls of older versions do not say
-    /// who made theirs.
+    /// Returns the call's signatures by this reader. Another model would refuse them. Calls of older versions
+    /// do not name the maker of their signatures, so their signatures are sent to any model.
     fn signatures<'a>(&self, call: &'a ToolCall) -> &'a [String] {
         if call.signed_by.is_empty() || call.signed_by == self.signer {
             &call.signatures
@@ -46,7 +46,7 @@ impl Reader {
     }
 }
 
-/// The request as genai takes it.
+/// Returns the request in genai's form.
 pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
     let reader = &Reader {
         kind,
@@ -98,7 +98,7 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
     }
 }
 
-/// The system prompt, with what the answer has to be where the provider is not told otherwise.
+/// Returns the system prompt, with the format of the answer if the provider does not get the format in a field.
 fn instructions(request: &ModelRequest, kind: ProviderKind) -> Option<String> {
     let output = request.output.as_ref();
     let output = output.filter(|output| !output.has_field(kind, !request.tools.is_empty()));
@@ -107,7 +107,7 @@ fn instructions(request: &ModelRequest, kind: ProviderKind) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// What stands for messages that are no longer sent.
+/// Returns the text in place of messages that are no longer sent.
 fn summary(text: &str) -> String {
     if text.trim().is_empty() {
         EARLIER.to_owned()
@@ -116,7 +116,7 @@ fn summary(text: &str) -> String {
     }
 }
 
-/// An assistant's message, and the results of its calls in call order.
+/// Adds an assistant's message, and the results of its calls in call order.
 fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, reader: &Reader) {
     let blocks = message
         .tool_calls
@@ -136,7 +136,7 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, rea
             .iter()
             .map(|call| ContentPart::ToolCall(wire_call(call, reader))),
     );
-    // An empty answer says nothing, and no provider takes one back.
+    // No provider accepts an empty answer.
     if parts.is_empty() {
         return;
     }
@@ -176,8 +176,8 @@ fn wire_call(call: &ToolCall, reader: &Reader) -> WireCall {
     }
 }
 
-/// The arguments as an object, which both providers want. When the model sent something else (a text that was cut off),
-/// the object holds it, so that the model can still read it.
+/// Returns the arguments as an object, because providers require an object. If the model sent another value (a cut-off
+/// text), the object contains it, so that the model can still read it.
 fn arguments(input: Option<&Json>) -> Value {
     match input.map(Json::to_value).unwrap_or_default() {
         Value::Object(object) => Value::Object(object),
@@ -186,19 +186,20 @@ fn arguments(input: Option<&Json>) -> Value {
     }
 }
 
-/// The call's id, or one of ours when it came from another provider and this one would refuse it.
+/// Returns the call's id, or an id of ours when the id is another provider's and this provider would refuse it.
 fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
     let own = ids::call_id(&call.execution_id);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     match kind {
         ProviderKind::Anthropic if !call.call_id.bytes().all(is_fit) => own,
-        // The model gave none, so it gets none back.
+        // The model gave no id, and gets no id back.
         ProviderKind::Gemini if call.call_id == own => gemini::no_id(&wire_name(&call.tool_name)),
         _ => call.call_id.clone(),
     }
 }
 
-/// The tool's name. A model can make up names that providers refuse to read back.
+/// Returns the tool's name in a form that providers accept. A model can invent names that providers refuse to read
+/// back.
 fn wire_name(name: &str) -> String {
     let fit = |c: char| {
         if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
@@ -215,7 +216,7 @@ fn wire_name(name: &str) -> String {
     }
 }
 
-/// A result as text. genai has no flag for errors, so the text says that it is one.
+/// Returns a result as text. genai has no flag for errors, so the text of an error begins with a mark.
 fn result_text(result: &ToolResult) -> String {
     let text = match result.result.decode::<String>() {
         Ok(text) => text,
@@ -228,7 +229,7 @@ fn result_text(result: &ToolResult) -> String {
     }
 }
 
-/// A block of a model's thinking, as it is kept among a call's signatures: Anthropic's, or a reasoning item of OpenAI's
+/// Returns the block of a model's thinking from a call's signature: Anthropic's block, or a reasoning item of OpenAI's
 /// Responses API.
 fn thinking_block(signature: &str) -> Option<Value> {
     let block: Value = serde_json::from_str(signature).ok()?;

@@ -1,4 +1,4 @@
-//! Makes the error of a model call from an error of genai. What it means is said in `model/failure.rs`.
+//! Makes the error of a model call from an error of genai. The meaning of the error is in `model/failure.rs`.
 
 use std::error::Error as StdError;
 
@@ -10,11 +10,11 @@ use crate::model::{
     failure::{Call, from_body, from_reqwest, from_status, stream_cut, unavailable, unreadable},
 };
 
-/// The error of a call through genai.
+/// Returns the error of a call through genai.
 pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelError {
     let call = Call { provider, model };
     match error {
-        // genai wraps the HTTP errors of a streamed call in this one, which has no status of its own.
+        // genai wraps the HTTP errors of a streamed call in this variant, which has no status.
         Error::WebStream { error, .. } => from_transport(call, error.as_ref()),
         Error::HttpError {
             status,
@@ -34,8 +34,8 @@ pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelErr
             }
         }
         Error::ChatResponse { body, .. } => from_body(call, body),
-        // An event that is not whole is where the stream was cut. One that is no JSON was damaged on its way: the model
-        // may have written well, so it does not count as a reply that cannot be used.
+        // The stream was cut at an incomplete event. An event with invalid JSON was damaged on its way: the model may
+        // have written well, so the damage does not count as an unusable reply.
         Error::StreamParse { serde_error, .. } => {
             tracing::warn!(provider, error = %serde_error, "an event of the model's reply is not JSON");
             stream_cut(provider)
@@ -62,6 +62,6 @@ fn from_transport(call: Call<'_>, error: &(dyn StdError + Send + Sync + 'static)
     if error.is::<webc::StreamTimeout>() {
         return unavailable(call, "it sent nothing for too long", None);
     }
-    // Only a text that is not UTF-8 is left: the body was cut in the middle of a character.
+    // The remaining case is a text with invalid UTF-8: the body was cut in the middle of a character.
     stream_cut(call.provider)
 }

@@ -1,5 +1,5 @@
-//! Files in genai's messages: those of a user's message are parts of it, and those of results of tools are in a user's
-//! message after the results (docs/libraries.md, genai: results are text).
+//! Files in genai's messages. The files of a user's message are parts of the message. The files of tool results are in
+//! an additional user message after the results (docs/libraries.md, genai: results are text).
 
 use everturn_proto::event::Attachment;
 use everturn_store::ContextMessage;
@@ -10,10 +10,10 @@ use crate::{
     model::{SentFile, SentFiles},
 };
 
-/// What stands before the files of results.
+/// The text before the files of results.
 const OF_RESULTS: &str = "(The files that the results of your tools name:)";
 
-/// A user's message with its files.
+/// Returns a user's message with its files.
 pub(super) fn of_message(message: &ContextMessage, files: &SentFiles) -> ChatMessage {
     let mut parts = Parts::default();
     if !message.content.trim().is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn of_message(message: &ContextMessage, files: &SentFiles) -> ChatMes
     parts.message()
 }
 
-/// The files that the results of an assistant's calls name; `None` when there are none.
+/// Returns a message with the files that the results of an assistant's calls name; `None` without files.
 pub(super) fn of_results(message: &ContextMessage, files: &SentFiles) -> Option<ChatMessage> {
     let named: Vec<Attachment> = message.tool_results.iter().flat_map(named_by).collect();
     if named.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn of_results(message: &ContextMessage, files: &SentFiles) -> Option<
     Some(parts.message())
 }
 
-/// The parts of a message. Texts that follow each other are one part.
+/// The parts of a message. Consecutive texts are one part.
 #[derive(Default)]
 struct Parts {
     done: Vec<ContentPart>,

@@ -1,5 +1,5 @@
-//! What genai leaves out of a stream, read from its frames: Gemini's arguments as they were written and why it refused a
-//! prompt, and the tokens of Anthropic's thinking.
+//! Data of a stream that genai drops, read from the stream's frames: Gemini's arguments as written, Gemini's reason for
+//! refusing a prompt, and the tokens of Anthropic's thinking.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::model::ProviderKind;
 
-/// Reads what genai leaves out of the frames of one stream.
+/// Reads the data that genai drops from the frames of one stream.
 pub(super) struct Frames {
     kind: ProviderKind,
     seen: Mutex<Seen>,
@@ -18,16 +18,16 @@ pub(super) struct Frames {
 
 #[derive(Default)]
 struct Seen {
-    /// The arguments of the calls, in order, as the provider wrote them: genai parses them, which loses digits.
+    /// The arguments of the calls, in order, as the provider wrote them: genai parses them and loses digits.
     arguments: Vec<String>,
     bytes: usize,
-    /// Why the prompt was refused.
+    /// The reason why the provider refused the prompt.
     blocked: Option<String>,
     thinking_tokens: u32,
 }
 
 impl Frames {
-    /// What listens to a stream of this kind of provider; `None` where genai leaves nothing out.
+    /// Returns the reader for streams of this kind of provider; `None` for a kind of which genai drops nothing.
     pub(super) fn of(kind: ProviderKind) -> Option<Arc<Self>> {
         match kind {
             ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => None,
@@ -38,7 +38,7 @@ impl Frames {
         }
     }
 
-    /// The tokens of Anthropic's thinking, or 0.
+    /// Returns the tokens of Anthropic's thinking, or 0.
     pub(super) fn thinking_tokens(&self) -> u32 {
         self.lock().thinking_tokens
     }
@@ -48,7 +48,7 @@ impl Frames {
     }
 
     fn read_anthropic(&self, data: &str) {
-        // Few frames count tokens, and a long text comes in many frames.
+        // Few frames have token counts, and a long text comes in many frames.
         let counted = data.contains("thinking_tokens");
         let read: Option<Value> = counted.then(|| serde_json::from_str(data).ok()).flatten();
         let tokens = read.and_then(|it| {
@@ -60,12 +60,12 @@ impl Frames {
         }
     }
 
-    /// The arguments of the calls, in order.
+    /// Returns the arguments of the calls, in order.
     pub(super) fn arguments(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().arguments)
     }
 
-    /// Why Gemini refused the prompt.
+    /// Returns Gemini's reason for refusing the prompt.
     pub(super) fn blocked(&self) -> Option<String> {
         self.lock().blocked.clone()
     }

@@ -1,4 +1,4 @@
-//! What genai does not do for Gemini: its `generationConfig`, the ids of its calls, and frames without candidates.
+//! Additions to genai for Gemini: `generationConfig`, the ids of calls, and frames without candidates.
 
 use genai::Error;
 use serde_json::{Map, Value, json};
@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 use crate::model::{ModelRequest, Parameters, ProviderKind, ReasoningEffort, parameters::merge};
 
 const CONFIG: &str = "generationConfig";
-/// What genai makes the ids of calls from that came without one, and an id that it does not send back.
+/// The beginning of the ids that genai makes for calls without an id. genai does not send such ids back.
 const NO_ID: &str = "call#";
 
-/// The fields of the body that genai puts over its own. It would replace all of `generationConfig` by the one of
-/// `extra_body` (docs/libraries.md, genai: extra fields replace whole objects), so all of it is made here.
+/// Returns the fields that genai puts over its own body. genai would replace the whole `generationConfig` by the object
+/// in `extra_body` (docs/libraries.md, genai: extra fields replace whole objects), so this function makes the whole
+/// object.
 pub(super) fn extra_body(request: &ModelRequest) -> Map<String, Value> {
     let Parameters {
         temperature,
@@ -55,7 +56,7 @@ pub(super) fn extra_body(request: &ModelRequest) -> Map<String, Value> {
     body
 }
 
-/// The configuration of the thinking; `None` for models that refuse one because they do not think.
+/// Returns the configuration of the thinking; `None` for models that refuse the field because they do not think.
 fn thinking(model: &str, effort: Option<ReasoningEffort>) -> Option<Value> {
     let is_of = |families: &[&str]| families.iter().any(|family| model.contains(family));
     if is_of(&["gemini-1", "gemini-2.0", "gemma"]) && effort.is_none() {
@@ -65,7 +66,7 @@ fn thinking(model: &str, effort: Option<ReasoningEffort>) -> Option<Value> {
     let Some(effort) = effort else {
         return Some(config);
     };
-    // Models of this family take a number of tokens, those after it a word.
+    // Models of this family take a number of tokens; newer models take a word.
     if is_of(&["gemini-2"]) {
         config["thinkingBudget"] = match effort {
             ReasoningEffort::None => 0,
@@ -86,18 +87,20 @@ fn thinking(model: &str, effort: Option<ReasoningEffort>) -> Option<Value> {
     Some(config)
 }
 
-/// The id by which a call is sent that Gemini gave none: genai leaves it out, and Gemini takes calls and results in order.
+/// Returns the id for a call to which Gemini gave no id. genai omits the id, and Gemini matches calls and results by
+/// order.
 pub(super) fn no_id(tool_name: &str) -> String {
     format!("{NO_ID}{tool_name}#0")
 }
 
-/// The id of a call, unless genai made it up. It counts anew in each frame, so calls may share such an id.
+/// Returns the id of a call, unless genai made the id. genai counts from the start in every frame, so calls may share
+/// an id of genai's.
 pub(super) fn own_id(call_id: String) -> Option<String> {
     (!call_id.starts_with(NO_ID)).then_some(call_id)
 }
 
-/// True for what genai makes of a frame without candidates: one that only counts tokens, or that says that the prompt was
-/// refused.
+/// True for genai's error about a frame without candidates: the frame only has token counts, or reports a refused
+/// prompt.
 pub(super) fn is_without_candidates(error: &Error) -> bool {
     matches!(error, Error::ChatResponse { body, .. }
         if body.get("error").is_none() && body.get("usageMetadata") == Some(&Value::Null))

@@ -1,15 +1,15 @@
-//! The adapter on genai: the wires of OpenAI, Azure, Anthropic and Gemini, streamed.
+//! The adapter for genai: the APIs of OpenAI, Azure, Anthropic and Gemini, streamed.
 //!
-//! - [`wire`]: where a request goes
+//! - [`wire`]: the URL of a request
 //! - [`chat`]: the request, from our context to genai's messages
 //! - [`options`]: the parameters of a request
-//! - [`gemini`]: what genai does not do for Gemini
-//! - [`frames`]: what genai leaves out of a stream
-//! - [`reply`]: the reply, from genai's events to ours
-//! - [`failure`]: from an error of genai to one that says what to do
+//! - [`gemini`]: additions to genai for Gemini
+//! - [`frames`]: data of a stream that genai drops
+//! - [`reply`]: the reply, from genai's events to our type
+//! - [`failure`]: errors of genai, as our errors with a code for the remedy
 //!
-//! genai guesses providers and settings from the names of models. Nothing of that is wanted here: provider, address and
-//! key come from the configuration, and the provider gets the model's name as it is written there.
+//! genai guesses providers and settings from the names of models. The adapter prevents every guess: provider, address
+//! and key come from the configuration, and the provider gets the model's name as configured.
 
 pub(super) mod chat;
 mod failure;
@@ -46,7 +46,7 @@ pub struct GenaiClient {
     targets: Targets<Target>,
 }
 
-/// One provider, ready to be called.
+/// One provider, ready for calls.
 struct Target {
     client: Client,
     kind: ProviderKind,
@@ -54,7 +54,7 @@ struct Target {
 }
 
 impl GenaiClient {
-    /// A client of these providers.
+    /// Makes a client of the providers.
     pub fn new(providers: &Providers) -> Result<Self, ProviderError> {
         Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
     }
@@ -88,7 +88,7 @@ impl AsRef<Endpoint> for Target {
 impl Target {
     fn service(&self, model: &str) -> ServiceTarget {
         let adapter = match self.kind {
-            // The Responses API has a client of its own, which no provider of that kind gets past.
+            // The Responses API has a separate client, and providers of the kind never arrive here.
             ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
                 AdapterKind::OpenAI
             }
@@ -164,7 +164,7 @@ impl ModelClient for GenaiClient {
                 | ChatStreamEvent::Heartbeat => {}
             }
         }
-        // A body that ends without the wire's end mark was cut. genai ends its stream then without an error.
+        // A body without the API's end mark was cut. genai then ends its stream without an error.
         Err(stream_cut(&request.provider))
     }
 }

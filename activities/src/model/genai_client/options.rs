@@ -1,4 +1,4 @@
-//! The parameters of a request, as genai takes them.
+//! The parameters of a request, in genai's form.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{frames::Frames, gemini};
 use crate::model::{ModelRequest, ProviderKind, ReasoningEffort};
 
-/// The options of a call. `frames` listens to its stream.
+/// Returns the options of a call. `frames` reads the frames of its stream.
 pub(super) fn of(
     request: &ModelRequest,
     kind: ProviderKind,
@@ -22,7 +22,7 @@ pub(super) fn of(
     if let Some(frames) = frames {
         options = options.with_raw_frame_sink_arc(frames);
     }
-    // OpenAI refuses a choice where there is none.
+    // OpenAI refuses a tool choice in a request without tools.
     if request.wants_text && !request.tools.is_empty() {
         options = options.with_tool_choice(ToolChoice::None);
     }
@@ -52,7 +52,7 @@ pub(super) fn of(
     if !parameters.stop.is_empty() {
         options = options.with_stop_sequences(parameters.stop.clone());
     }
-    // This is merged last, so that the name is sent as it is, whatever genai made of it.
+    // The extra body is merged last, so that the provider gets the configured name of the model unchanged.
     let mut body = parameters.extra_body.clone();
     body.insert("model".to_owned(), request.model.clone().into());
     options.with_extra_body(Value::Object(body))
@@ -70,15 +70,15 @@ fn wire_effort(effort: ReasoningEffort) -> WireEffort {
     }
 }
 
-/// What genai may know of a model's name. It takes settings from names that nobody asked for: a `namespace::`, an ending
-/// like `-high`, and no prompt caching for OpenAI's newer models.
+/// Returns the part of a model's name that genai may see. From full names genai takes unwanted settings: a
+/// `namespace::`, an ending like `-high`, and no prompt caching for OpenAI's newer models.
 pub(super) fn family(kind: ProviderKind, model: &str) -> &str {
     let mut name = model.rsplit("::").next().unwrap_or(model);
     while let (Some(_), shorter) = WireEffort::from_model_name(name) {
         name = shorter;
     }
     match kind {
-        // These want the limit of tokens under another name, as all of their kind do.
+        // Every model of these families needs the limit of tokens under another field name.
         ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
             let families = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
             if families.iter().any(|family| name.starts_with(family)) {
@@ -87,7 +87,7 @@ pub(super) fn family(kind: ProviderKind, model: &str) -> &str {
                 "model"
             }
         }
-        // Anthropic wants a limit of tokens, and each family has another.
+        // Anthropic requires a limit of tokens, and every family has another limit.
         ProviderKind::Anthropic | ProviderKind::Gemini if name.is_empty() => "model",
         ProviderKind::Anthropic | ProviderKind::Gemini => name,
     }

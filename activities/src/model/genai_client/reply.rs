@@ -13,7 +13,7 @@ use crate::model::{
     limits::{check_calls, check_size, invalid},
 };
 
-/// Characters of a stop reason that are kept. It is a word.
+/// The most characters of a stop reason that are kept. A stop reason is a word.
 const MAX_REASON_CHARS: usize = 50;
 
 /// Listens to one reply.
@@ -23,10 +23,10 @@ pub(super) struct Listener<'a> {
     heard_by: &'a mut dyn ReplyListener,
     text: String,
     reasoning: String,
-    /// The arguments so far by call id, as the provider wrote them. genai parses them in the end, which loses digits of
+    /// The arguments so far by call id, as the provider wrote them. At the end genai parses them, which loses digits of
     /// large numbers.
     letters: BTreeMap<String, String>,
-    /// Calls that came whole, and the bytes of their arguments.
+    /// Number of calls with arguments in a single piece, and the arguments' bytes.
     whole_calls: usize,
     whole_bytes: usize,
 }
@@ -61,7 +61,8 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    /// Takes a tool call as far as it has come: genai repeats all of its arguments with each piece. Gemini's come whole.
+    /// Takes a tool call in its current state: genai repeats the arguments so far with each piece. Gemini's calls
+    /// arrive whole.
     pub(super) fn hear_call(&mut self, call: &ToolCall) -> Result<(), ModelError> {
         let Value::String(arguments) = &call.fn_arguments else {
             self.whole_calls += 1;
@@ -75,7 +76,7 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    /// Makes the reply, when everything has come. `frames` knows what genai has left out.
+    /// Makes the reply after the last event. `frames` has the data that genai drops.
     pub(super) fn end(
         self,
         mut end: StreamEnd,
@@ -94,17 +95,17 @@ impl<'a> Listener<'a> {
             ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
                 without_echoes(calls, &self.letters)
             }
-            // Gemini's calls may share an id that genai made up.
+            // Gemini's calls may share an id that genai made.
             ProviderKind::Anthropic | ProviderKind::Gemini => calls,
         };
         check_calls(calls.len())?;
-        // genai drops the calls of a server that leaves out their `index`, and says nothing.
+        // genai silently drops the calls of a server that omits their `index`.
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
             return Err(invalid(
                 "The model stopped to call tools, and its reply holds no tool call.",
             ));
         }
-        // Gemini writes a call that cannot be parsed, or of a tool that was not offered, into no part at all.
+        // Gemini writes no part at all for a call that cannot be parsed, or for a call of a tool that was not offered.
         if let Some(StopReason::Other(reason)) = &stop
             && calls.is_empty()
             && self.kind == ProviderKind::Gemini
@@ -141,16 +142,16 @@ impl<'a> Listener<'a> {
         })
     }
 
-    /// What the reason of the stop says against the reply.
+    /// Returns an error when the stop reason makes the reply unusable.
     fn check_stop(&self, stop: Option<&StopReason>) -> Result<(), ModelError> {
         let is_gemini = self.kind == ProviderKind::Gemini;
         match stop {
-            // Gemini's wire has no other end mark. genai makes an end of a stream that was cut, too.
+            // Gemini's stream has no other end mark. genai also reports an end for a cut stream.
             None if is_gemini => Err(failure::stream_cut(self.provider)),
             Some(StopReason::ContentFilter(reason)) => {
                 Err(failure::content_policy(self.provider, reason))
             }
-            // So say DeepSeek and OpenRouter that the reply was broken off.
+            // DeepSeek and OpenRouter report a broken-off reply by these reasons.
             Some(StopReason::Other(reason))
                 if matches!(reason.as_str(), "insufficient_system_resource" | "error") =>
             {
@@ -160,12 +161,12 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The arguments as the provider wrote them, when that text means the same as what genai parsed. `whole` is the text of
-    /// a call that did not come in pieces.
+    /// Returns the arguments as the provider wrote them, if the text has the meaning of genai's parsed value. `whole`
+    /// is the text of a call that arrived in one piece.
     fn arguments(&self, call: &ToolCall, whole: Option<&str>, is_cut: bool) -> Json {
         match &call.fn_arguments {
-            // Many servers send an empty text for a tool without arguments. In a reply that was cut, it may be the
-            // beginning of anything.
+            // Many servers send an empty text for a tool without arguments. In a cut reply, an empty text may be the
+            // beginning of any arguments.
             Value::String(text) if text.trim().is_empty() && !is_cut => Json::of(&json!({})),
             Value::Null => Json::of(&json!({})),
             value => {
@@ -183,7 +184,8 @@ impl<'a> Listener<'a> {
     }
 }
 
-/// The blocks of thinking before a tool call, each with its signature. Anthropic wants every one back as it came.
+/// Returns the blocks of thinking before a tool call, each with its signature. Anthropic requires every block back
+/// unchanged.
 fn signatures(end: &StreamEnd) -> Vec<String> {
     let Some(content) = &end.captured_content else {
         return Vec::new();
@@ -209,8 +211,8 @@ fn signatures(end: &StreamEnd) -> Vec<String> {
     blocks
 }
 
-/// The calls without those that genai makes up: when a server counts `index` from 1, it fills place 0 with a copy
-/// of the first piece of the call behind it.
+/// Returns the calls without genai's copies: when a server counts `index` from 1, genai fills index 0 with a copy of
+/// the next call's first piece.
 fn without_echoes(calls: Vec<ToolCall>, letters: &BTreeMap<String, String>) -> Vec<ToolCall> {
     let is_echo = |call: &ToolCall, later: &ToolCall| {
         let is_piece = |text: &str| {
@@ -245,7 +247,7 @@ fn tokens(usage: &genai::chat::Usage, thinking_tokens: u32) -> Usage {
     let reasoning_tokens = reasoning_tokens.max(thinking_tokens);
     Usage {
         input_tokens: count(usage.prompt_tokens),
-        // genai does not count Gemini's reasoning where a reply holds nothing else.
+        // genai does not count Gemini's reasoning in a reply with only reasoning.
         output_tokens: count(usage.completion_tokens).max(reasoning_tokens),
         cached_tokens: count(read.and_then(|read| read.cached_tokens)),
         cache_write_tokens: count(read.and_then(|read| read.cache_creation_tokens)),

@@ -1,14 +1,14 @@
-//! Where a request goes.
+//! The URLs of requests.
 //!
-//! genai would make the URL and the headers by itself. It would take parts of a model's name for settings
-//! (docs/libraries.md, genai: guesses from the model's name), want a key where none is needed, and know neither Azure's
-//! header nor those of a proxy. The headers are those of `model/endpoint.rs`.
+//! Without this module genai would make the URL and the headers. It would take parts of a model's name for settings
+//! (docs/libraries.md, genai: guesses from the model's name), require a key from every provider, and know neither
+//! Azure's header nor the headers of a proxy. `model/endpoint.rs` makes the headers.
 
 use reqwest::Url;
 
 use crate::model::ProviderKind;
 
-/// The URL of a streamed call. The query of the base URL stays, like Azure's `api-version`.
+/// Returns the URL of a streamed call. The query of the base URL stays, like Azure's `api-version`.
 pub(super) fn url(kind: ProviderKind, base: &Url, model: &str) -> String {
     let mut url = base.clone();
     if let Ok(mut path) = url.path_segments_mut() {

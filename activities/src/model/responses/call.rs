@@ -1,7 +1,7 @@
-//! One call: the response is asked for, read to its end, and read again after its connection was lost.
+//! One call: asks for the response, reads the response to the end, and reads on after a lost connection.
 //!
-//! A response in the background has three ways to its end: the stream of the request that asked for it, a stream of its
-//! own from any event on, and a plain answer with its state. Whatever breaks, the state decides how to go on.
+//! A response in the background has three ways to its end: the stream of its request, a separate stream from any event
+//! on, and a plain answer with its state. After any break, the state decides how to go on.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::model::{
     failure::{self, Call as Names},
 };
 
-/// The pauses before a response is looked at again of which nothing new has come. The activity's own limit ends them.
+/// The pauses before the next look at a response without new events. The activity's own limit ends the looks.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// How often the state of a response is asked for in a row, when there is no answer.
+/// The most requests in a row for the state of a response, when no answer comes.
 const STATE_TRIES: u32 = 4;
 /// The most bytes of an answer that is no stream. A response repeats the instructions and the tools of its request.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -35,18 +35,19 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub(super) struct Call<'a> {
     target: &'a Target,
     request: &'a ModelRequest,
-    /// Whether the response is made in the background. Of one that has no name, no attempt would hear.
+    /// True when the response is made in the background. A call without a name has no background response, because no
+    /// later attempt would know it.
     is_background: bool,
     hearing: Hearing<'a>,
-    /// The response, once the provider makes it in the background.
+    /// The response's id, as soon as the provider makes the response in the background.
     id: Option<String>,
 }
 
-/// What a stream has come to.
+/// The end of a stream.
 enum Read {
-    /// The response has ended, well or not.
+    /// The response has ended, as a success or a failure.
     End(Value),
-    /// The stream ended before the response. This is what to say when there is no other way to its end.
+    /// The stream ended before the response. The error is the call's error if no other way leads to the response's end.
     Cut(ModelError),
 }
 
@@ -83,7 +84,8 @@ impl<'a> Call<'a> {
         self.follow(Some(stream)).await
     }
 
-    /// The state of the response of an earlier attempt; `None` when it comes to no reply, so that it is made anew.
+    /// Returns the state of an earlier attempt's response; `None` when the response gives no reply and the call must be
+    /// repeated.
     async fn usable(&self, attached: &str) -> Result<Option<State>, ModelError> {
         let state = self.state(attached).await?;
         let why = match &state {
@@ -104,7 +106,7 @@ impl<'a> Call<'a> {
         Ok(None)
     }
 
-    /// Asks for a response. Models without thoughts refuse to send any, and are then asked without.
+    /// Asks for a response. A model without thoughts refuses to send thoughts, and gets a second request without them.
     async fn ask(&self) -> Result<Response, ModelError> {
         let model = &self.request.model;
         let mut mode = Mode {
@@ -124,13 +126,13 @@ impl<'a> Call<'a> {
             if !(mode.has_thoughts && refusal.is_about_thoughts()) {
                 return Err(refusal.error(self.names()));
             }
-            // It was refused, and so not paid.
+            // The provider refused the request, and does not bill it.
             self.target.note_no_thoughts(model);
             mode.has_thoughts = false;
         }
     }
 
-    /// Names the request: the same for each attempt, and another one after a response that came to nothing.
+    /// Returns the name of the request: equal in every attempt, but different after a response without a reply.
     fn idempotency_key(&self) -> String {
         let key = &self.request.idempotency_key;
         match &self.request.attached {
@@ -139,7 +141,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads a response to its end: from this stream, and from others when it breaks.
+    /// Reads a response to its end: from the given stream, and after a break from further streams.
     async fn follow(&mut self, mut stream: Option<Response>) -> Result<ModelReply, ModelError> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -176,7 +178,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads a stream to its end.
+    /// Reads a stream to the end.
     async fn read(&mut self, stream: Response) -> Result<Read, ModelError> {
         let mut events = limited_lines(stream.bytes_stream()).eventsource();
         while let Some(event) = events.next().await {
@@ -187,7 +189,7 @@ impl<'a> Call<'a> {
             };
             let event: Value = match serde_json::from_str(&event.data) {
                 Ok(event) => event,
-                // An event that is not whole is where the stream was cut. One that is no JSON was damaged on its way.
+                // The stream was cut at an incomplete event. An event with invalid JSON was damaged on its way.
                 Err(error) => {
                     let provider = &self.request.provider;
                     tracing::warn!(provider, %error, "an event of the model's reply is not JSON");
@@ -197,7 +199,7 @@ impl<'a> Call<'a> {
             self.note_id(&event["response"]).await?;
             if event["type"] == "error" {
                 let error = failure::from_body(self.names(), &event);
-                // Of a response in the background, its state says whether it has failed.
+                // For a response in the background, its state tells whether the response has failed.
                 return self
                     .id
                     .as_ref()
@@ -211,7 +213,7 @@ impl<'a> Call<'a> {
         Ok(Read::Cut(self.stream_cut()))
     }
 
-    /// Notes the id of a response that goes on by itself, before anything is read of it.
+    /// Notes the id of a response in the background, before any piece of the reply is read.
     async fn note_id(&mut self, response: &Value) -> Result<(), ModelError> {
         if self.is_background
             && self.id.is_none()
@@ -239,8 +241,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A stream of a response from the first event that was not heard. `None` when there is none, as some minutes after
-    /// the response has begun: then its state is asked for until it has ended.
+    /// Returns a stream of the response from the first unheard event; `None` when the provider offers no stream, as
+    /// some minutes after the response's start. The caller then asks for the state until the response has ended.
     async fn stream_of(&self, id: &str) -> Result<Option<Response>, ModelError> {
         let after = self.hearing.last();
         match self.send(self.target.get_stream(id, after)).await {
@@ -255,7 +257,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The state of a response; `None` when the provider does not have it. It is asked for a few times.
+    /// Returns the state of a response, after up to [`STATE_TRIES`] requests; `None` when the provider does not have
+    /// the response.
     async fn state(&self, id: &str) -> Result<Option<State>, ModelError> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..STATE_TRIES {
@@ -308,7 +311,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// An answer that is an HTTP error.
+/// An answer with an HTTP error.
 pub(super) struct Refusal {
     status: StatusCode,
     headers: HeaderMap,
@@ -326,7 +329,7 @@ impl Refusal {
         }
     }
 
-    /// True when the model has no thoughts that it could send.
+    /// True when the provider refuses because the model has no thoughts to send.
     fn is_about_thoughts(&self) -> bool {
         let body: Value = serde_json::from_str(&self.body).unwrap_or_default();
         let error = &body["error"];
@@ -340,7 +343,7 @@ impl Refusal {
     }
 }
 
-/// True when a response cannot be cancelled because it is over, or the provider does not know it.
+/// True when a response cannot be cancelled because it has ended, or because the provider does not know it.
 pub(super) fn is_over(status: StatusCode) -> bool {
     matches!(
         status,

@@ -1,12 +1,13 @@
-//! What is read of an answer, at the most (invariant 10, nothing grows without a bound).
+//! The limits for reading an answer (invariant 10, nothing grows without a bound).
 
 use futures::{Stream, StreamExt};
 use reqwest::Response;
 
-/// The most bytes without an end of a line. An event is one line. The longest one is the last: it has the whole response.
+/// The most bytes without the end of a line. An event is one line. The longest event is the last, with the whole
+/// response.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A stream that cannot be read on.
+/// A stream that can no longer be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     /// The connection is lost.
@@ -17,7 +18,7 @@ pub(super) enum LineError {
     TooLong,
 }
 
-/// The chunks of a stream, as long as its lines are not too long.
+/// Returns the chunks of a stream, and fails at a too long line.
 pub(super) fn limited_lines<B: AsRef<[u8]>>(
     chunks: impl Stream<Item = reqwest::Result<B>>,
 ) -> impl Stream<Item = Result<B, LineError>> {
@@ -36,7 +37,7 @@ pub(super) fn limited_lines<B: AsRef<[u8]>>(
     })
 }
 
-/// The whole body of an answer; `None` when it was cut, or is longer than `limit` bytes.
+/// Returns the whole body of an answer; `None` when the body was cut, or is longer than `limit` bytes.
 pub(super) async fn read_limited(answer: Response, limit: usize) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     let mut chunks = answer.bytes_stream();

@@ -1,13 +1,13 @@
-//! The adapter of OpenAI's Responses API, of our own: genai does not know responses that run in the background.
+//! Everturn's own adapter for OpenAI's Responses API: genai does not know responses in the background.
 //!
 //! - [`call`]: one call, from the request to the end of the response
 //! - [`request`]: the request, from our context
 //! - [`reply`]: the reply, from the response and its events
-//! - [`limited`]: how much is read
+//! - [`limited`]: the limits for reading
 //!
-//! With `background`, the provider makes a response whether somebody reads it or not. The listener hears its id before
-//! anything is read of it. Whoever has the id can read the response from any event on, until some minutes after its
-//! end, and pays nothing for that (invariant 5, paid once).
+//! With `background`, the provider makes a response even without a reader. The listener gets the response's id before
+//! the first piece of the reply. With the id, any attempt can read the response from any event on, until some minutes
+//! after its end, without a further cost (invariant 5, paid once).
 
 mod call;
 mod limited;
@@ -39,17 +39,17 @@ pub(super) struct ResponsesClient {
     targets: Targets<Target>,
 }
 
-/// One provider, ready to be called.
+/// One provider, ready for calls.
 struct Target {
     http: reqwest::Client,
     endpoint: Endpoint,
     is_background: bool,
-    /// The models that have refused to send their thoughts. There are never more than agents have.
+    /// The models without readable thoughts: they refused to send any. The agents' models are the upper limit.
     without_thoughts: RwLock<BTreeSet<String>>,
 }
 
 impl ResponsesClient {
-    /// A client of these providers.
+    /// Makes a client of the providers.
     pub(super) fn new(providers: &Providers) -> Result<Self, ProviderError> {
         Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
     }
@@ -88,7 +88,7 @@ impl Target {
         self.request(Method::GET, self.url(path))
     }
 
-    /// A request for the events of a response after this one, or for all of them.
+    /// Returns the request for a response's events after the event `after`, or for every event.
     fn get_stream(&self, response_id: &str, after: Option<u64>) -> RequestBuilder {
         let mut url = self.url(&["responses", response_id]);
         url.query_pairs_mut().append_pair("stream", "true");
@@ -115,17 +115,17 @@ impl Target {
         request
     }
 
-    /// The address of this path. What a provider calls a response cannot lead elsewhere.
+    /// Returns the URL of a path. A response id with special characters cannot lead to another address.
     fn url(&self, path: &[&str]) -> Url {
         let mut url = self.endpoint.url.clone();
-        // Only URLs without a host have no segments, and ours has one.
+        // Only URLs without a host have no segments, and our URL has a host.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
         url
     }
 
-    /// True as long as this model has not refused to send its thoughts.
+    /// True unless the model has refused to send thoughts.
     fn has_thoughts(&self, model: &str) -> bool {
         let without = self.without_thoughts.read();
         !without

@@ -14,21 +14,21 @@ use crate::model::{
 
 /// The text between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
 const BREAK: &str = "\n\n";
-/// The most items that are kept of a response whose end does not repeat them.
+/// The most items that are kept for a response whose last event does not repeat its items.
 const MAX_ITEMS: usize = 256;
 /// The longest id of a response that is kept.
 const MAX_ID_BYTES: usize = 512;
 
-/// What is known of a response at some point.
+/// The state of a response.
 pub(super) enum State {
-    /// The provider is still at it.
+    /// The provider is still making the response.
     Running,
-    /// It has ended, well or not.
+    /// The response has ended, as a success or a failure.
     Ended(Value),
 }
 
 impl State {
-    /// The state of a response as the provider tells it.
+    /// Returns the state of a response by the provider's report.
     pub(super) fn of(response: Value) -> Self {
         match response["status"].as_str() {
             Some("queued" | "in_progress") => Self::Running,
@@ -37,22 +37,22 @@ impl State {
     }
 }
 
-/// Hears the events of one response, over all connections on which it is read.
+/// Receives the events of one response, over every connection on which the response is read.
 pub(super) struct Hearing<'a> {
     listener: &'a mut dyn ReplyListener,
-    /// The number of the last event; events that come again are passed over.
+    /// The number of the last event; repeated events are skipped.
     last: Option<u64>,
     text: Heard,
     reasoning: Heard,
-    /// The items that are whole, by their place.
+    /// The complete items, by index.
     items: BTreeMap<u64, Value>,
 }
 
-/// A text as far as it was heard.
+/// The received part of a text.
 #[derive(Default)]
 struct Heard {
     text: String,
-    /// Where the last piece belongs: the place of the item, and of the part in it.
+    /// The position of the last piece: the index of its item, and the index of its part in the item.
     place: Option<(u64, u64)>,
 }
 
@@ -67,17 +67,17 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// The number of the last event that was heard.
+    /// Returns the number of the last received event.
     pub(super) fn last(&self) -> Option<u64> {
         self.last
     }
 
-    /// Passes on that the provider makes the response in the background.
+    /// Reports to the listener that the provider makes the response in the background.
     pub(super) async fn accepted(&mut self, id: &str) -> Result<(), ModelError> {
         self.listener.accepted(id).await
     }
 
-    /// Passes on that the call is made again.
+    /// Reports to the listener that the call is made again.
     pub(super) async fn made_again(&mut self) {
         self.listener.made_again().await;
     }
@@ -143,7 +143,7 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// Gives the response the items that were heard, when its end does not repeat them, as some servers have it.
+    /// Adds the received items to the response, when the last event of a server does not repeat the items.
     fn fill_in(&mut self, response: &mut Value) {
         let is_empty = response["output"].as_array().is_none_or(Vec::is_empty);
         if is_empty && response.is_object() {
@@ -152,7 +152,7 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// Says what has not been heard yet of a whole reply.
+    /// Reports the part of a whole reply that the listener does not have yet.
     pub(super) fn finish(&mut self, reply: &ModelReply) -> Result<(), ModelError> {
         for (part, whole) in [
             (Part::Reasoning, &reply.reasoning),
@@ -165,13 +165,13 @@ impl<'a> Hearing<'a> {
     }
 }
 
-/// The id of a response, from itself; `None` when it has none that can be kept.
+/// Returns the id of a response; `None` when the id is missing or too long.
 pub(super) fn id(response: &Value) -> Option<&str> {
     let id = response["id"].as_str()?;
     (!id.is_empty() && id.len() <= MAX_ID_BYTES).then_some(id)
 }
 
-/// The reply of a response that has ended, or why there is none.
+/// Returns the reply of an ended response, or the reason for a missing reply.
 pub(super) fn reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelError> {
     match response["status"].as_str() {
         Some("completed" | "incomplete") => whole_reply(call, response),
@@ -190,7 +190,8 @@ pub(super) fn reply(call: Call<'_>, response: &Value) -> Result<ModelReply, Mode
     }
 }
 
-/// What is logged of it. The status itself is not: a provider may repeat a secret there.
+/// Returns the log's text about the status. The status itself is not logged, because a provider may repeat a secret
+/// there.
 fn unknown_status(status: Option<&str>) -> &'static str {
     match status {
         Some(_) => "its status is an unknown word",
@@ -228,7 +229,7 @@ fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelErro
     })
 }
 
-/// The texts in the parts of all items of a type.
+/// Returns the texts in the parts of every item of a type.
 fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
     let of_type = items.iter().filter(|item| item["type"] == item_type);
     let parts = of_type.filter_map(|item| item[parts].as_array()).flatten();
@@ -239,7 +240,7 @@ fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
     texts.collect::<Vec<_>>().join(BREAK)
 }
 
-/// The calls, each with the thoughts before it.
+/// Returns the calls. A call has the thoughts before it.
 fn tool_calls(items: &[Value], is_cut: bool) -> Result<Vec<ModelToolCall>, ModelError> {
     let mut calls = Vec::new();
     let mut thoughts = Vec::new();
@@ -267,7 +268,7 @@ fn tool_calls(items: &[Value], is_cut: bool) -> Result<Vec<ModelToolCall>, Model
     Ok(calls)
 }
 
-/// A reasoning item as the provider takes it back; `None` when it holds no thoughts that it could read.
+/// Returns a reasoning item in the form that the provider takes back; `None` when the item has no encrypted thoughts.
 fn thought(item: &Value) -> Option<String> {
     let content = item["encrypted_content"].as_str()?;
     let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));
@@ -280,8 +281,8 @@ fn thought(item: &Value) -> Option<String> {
     Some(thought.to_string())
 }
 
-/// The arguments as the model wrote them; a text when they are no JSON. In a reply that was cut, nothing may be the
-/// beginning of anything.
+/// Returns the arguments as the model wrote them, or a text when they are no JSON. In a cut reply, an empty text may be
+/// the beginning of any arguments.
 fn arguments(written: &str, is_cut: bool) -> Json {
     let written = written.trim();
     if written.is_empty() && !is_cut {

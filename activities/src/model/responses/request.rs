@@ -1,5 +1,5 @@
-//! Makes the body of a request from our context. What of the context a provider would refuse is changed in
-//! `genai_client/chat.rs`, for all wires alike.
+//! Makes the body of a request from our context. `genai_client/chat.rs` changes the parts of the context that a
+//! provider would refuse, for every API.
 
 use genai::chat::{ChatMessage, ChatRole, ContentPart, JsonSchemaDialect, sanitize_json_schema};
 use serde_json::{Value, json};
@@ -9,19 +9,20 @@ use crate::{
     tools::ToolSpec,
 };
 
-/// What makes a model's thoughts come with the reply, so that it can have them back with the results of its tools.
+/// The value that adds a model's thoughts to the reply, because the model needs its thoughts back together with
+/// the results of its tools.
 const THOUGHTS: &str = "reasoning.encrypted_content";
 
-/// How a response is made.
+/// The mode in which a response is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mode {
-    /// Whether it goes on when nobody reads it. The provider then stores it for a while.
+    /// True when the response goes on without a reader. The provider then stores the response for a while.
     pub(super) is_background: bool,
-    /// Whether the model's thoughts are wanted with it. Models without any refuse that.
+    /// True when the request asks for the model's thoughts. Models without thoughts refuse the request.
     pub(super) has_thoughts: bool,
 }
 
-/// The body of a request for a streamed response.
+/// Returns the body of a request for a streamed response.
 pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
     let chat = chat::request(request, ProviderKind::OpenAiResponses);
     let input: Vec<Value> = chat.messages.iter().flat_map(items).collect();
@@ -62,7 +63,7 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
         top_p,
         reasoning_effort,
         extra_body,
-        // This wire has neither; the configuration is refused.
+        // The API has no stop texts and no seed; the configuration check refuses them.
         stop: _,
         seed: _,
     } = &request.parameters;
@@ -83,7 +84,7 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
     body
 }
 
-/// The items of a message: its texts, calls and results, in their order.
+/// Returns the items of a message: its texts, calls and results, in order.
 fn items(message: &ChatMessage) -> Vec<Value> {
     let role = match message.role {
         ChatRole::Assistant => "assistant",
@@ -101,7 +102,7 @@ fn items(message: &ChatMessage) -> Vec<Value> {
     parts.filter_map(|part| item(role, part)).collect()
 }
 
-/// A part of a message that has files.
+/// Returns a part of a message with files.
 fn content(part: &ContentPart) -> Option<Value> {
     match part {
         ContentPart::Text(text) => Some(json!({"type": "input_text", "text": text})),
@@ -142,7 +143,7 @@ fn tool(spec: &ToolSpec) -> Value {
         "name": spec.name,
         "description": spec.description,
         "parameters": spec.parameters,
-        // The schemas are those of tools, which do not keep to what strict mode demands.
+        // The schemas are the tools' schemas, which do not obey the rules of strict mode.
         "strict": false,
     })
 }
