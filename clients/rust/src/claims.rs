@@ -1,4 +1,5 @@
-//! Claims of client tools: of several programs and devices that see a call, one runs it.
+//! Claims of client tools. Several programs and devices may see a call; the claim makes sure that only one runs the
+//! tool.
 
 use std::time::Duration;
 
@@ -9,20 +10,20 @@ use crate::{error::ClientError, gateway::GatewayClient};
 /// Answer to a claim of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// Run the tool, and claim the call again every 10 seconds until its result is posted: a claim holds for 30 seconds.
+    /// Run the tool. Repeat the claim every 10 seconds until the result is posted, because a claim lasts 30 seconds.
     Run {
-        /// True when another client had begun the call, and died: the tool may have had its effect.
+        /// True when another client had begun the call and died: the tool may have had its effect.
         is_repeated: bool,
     },
-    /// Another client runs it. Claim it again after this time.
+    /// Another client runs the tool. Claim again after the given time.
     Held(Duration),
-    /// Nobody waits for it any more.
+    /// The call no longer waits for a result.
     Over,
 }
 
 impl GatewayClient {
-    /// Claims a call of a client tool, before the tool runs. `claimant` is the program's own id of itself, or of this run of
-    /// the call.
+    /// Claims a call of a client tool. Claim before running the tool. `claimant` is an id chosen by the program, for
+    /// itself or for the current run of the tool.
     pub async fn claim_client_tool(
         &self,
         conversation_id: &str,

@@ -1,4 +1,4 @@
-//! What can go wrong between a program and a gateway.
+//! Errors between a program and a gateway.
 
 use std::{fmt, time::Duration};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The URL is not one of a gateway.
+    /// The URL is not a gateway's URL.
     #[error("`{0}` is not the URL of a gateway; it looks like http://127.0.0.1:8080")]
     Url(String),
     /// The token cannot be sent.
@@ -16,15 +16,15 @@ pub enum ClientError {
     /// No answer came.
     #[error("cannot reach the gateway at {url}")]
     Unreachable {
-        /// Of the API.
+        /// URL of the API.
         url: String,
-        /// Why not.
+        /// The cause.
         source: reqwest::Error,
     },
     /// The gateway refused.
     #[error(transparent)]
     Refused(#[from] Box<Problem>),
-    /// The answer lacks what the API promises.
+    /// The answer lacks a field that the API promises.
     #[error("the gateway's answer has no `{0}`: it is of another version, or no gateway")]
     Unexpected(&'static str),
 }
@@ -34,18 +34,18 @@ pub enum ClientError {
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
-    /// The stable code, which has a page in `docs/errors`; empty when a proxy answered.
+    /// The stable code, documented in `docs/errors`; empty when a proxy answered.
     pub code: String,
-    /// What is wrong, in a few words.
+    /// The problem in a few words.
     pub title: String,
-    /// What is wrong in this case, and what to do.
+    /// The problem in detail, and advice.
     pub detail: String,
-    /// When to come back.
+    /// When to send the request again.
     pub retry_after: Option<Duration>,
 }
 
 impl Problem {
-    /// Reads the answer, which is no success.
+    /// Reads the problem from an unsuccessful answer.
     pub(crate) async fn of(response: reqwest::Response) -> Box<Self> {
         let status = response.status().as_u16();
         let retry_after = retry_after(&response)
@@ -81,7 +81,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// The header `Retry-After`, as it came.
+/// Returns the header `Retry-After`, unparsed.
 pub(crate) fn retry_after(response: &reqwest::Response) -> Option<String> {
     let value = response.headers().get(reqwest::header::RETRY_AFTER)?;
     value.to_str().ok().map(str::to_owned)

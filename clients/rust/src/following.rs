@@ -1,4 +1,4 @@
-//! Follows a stream of the API over as many connections as it takes.
+//! Follows a stream of the API across reconnects.
 
 use std::{collections::VecDeque, pin::Pin, time::Duration};
 
@@ -13,45 +13,45 @@ use crate::{
     words::EndReason,
 };
 
-/// What comes of following a conversation.
+/// An update of a followed conversation.
 #[derive(Debug, Clone)]
 pub enum Update {
     /// A frame.
     Frame(Frame),
-    /// The connection is lost, and is opened again after this time.
+    /// The connection is lost. The client reconnects after the given time.
     Waiting(Duration),
-    /// The gateway says that nothing more comes, and why.
+    /// The gateway has ended the stream for good, with a reason.
     Ended(EndReason),
-    /// The gateway refuses with this status, and would do so again.
+    /// The gateway refuses with the given status, and would refuse again.
     Refused(u16),
 }
 
 type Bytes = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>> + Send>>;
 
-/// A stream of the API, the place in it, and the connection there, if one is open.
+/// A followed stream of the API: its cursor and its open connection, if any.
 pub(crate) struct Following {
     client: GatewayClient,
     url: String,
-    /// The place; `None` for a stream that has none and begins anew with each connection.
+    /// The cursor; `None` for a stream without a cursor, which begins again with every connection.
     cursor: Option<String>,
     connection: Option<Connection>,
-    /// Connections in a row that brought no frame.
+    /// Connections in a row without a frame.
     failures: u32,
     retry_ms: u64,
     /// How long to wait before the next connection.
     wait: Option<Duration>,
-    /// The reason that the frame `end` gave; `None` before it.
+    /// The reason in the frame `end`; `None` before the frame.
     reason: Option<EndReason>,
-    /// Nothing more comes.
+    /// True after the last update.
     is_over: bool,
 }
 
-/// A stream that is being read.
+/// An open connection of the stream.
 struct Connection {
     bytes: Bytes,
     parser: Parser,
     frames: VecDeque<Frame>,
-    /// How it ends, as far as the gateway has said.
+    /// The connection's outcome if it ends now, as announced by the gateway.
     outcome: Outcome,
 }
 
@@ -74,7 +74,7 @@ impl Following {
         }
     }
 
-    /// The next frame; `None` when the gateway says that nothing more comes, or refuses.
+    /// Returns the next frame; `None` when the gateway ends the stream for good or refuses.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
             match self.next_update().await? {
@@ -91,7 +91,7 @@ impl Following {
         }
     }
 
-    /// What comes next; `None` after `Ended` and `Refused`.
+    /// Returns the next update; `None` after `Ended` and `Refused`.
     pub(crate) async fn next_update(&mut self) -> Option<Update> {
         if self.is_over {
             return None;
@@ -126,10 +126,10 @@ impl Following {
         }
     }
 
-    /// Reads the next frame, and connects where there is no connection. The error is how the connection ended.
+    /// Reads the next frame, and connects first if necessary. The error is the outcome of the connection.
     async fn read(&mut self) -> Result<Frame, Outcome> {
         if self.connection.is_none() {
-            // Until a frame comes, this connection counts as one more that failed.
+            // Until the first frame, the connection counts as failed.
             self.failures = self.failures.saturating_add(1);
             let url = match &self.cursor {
                 Some(cursor) => format!("{}?cursor={cursor}", self.url),
@@ -203,7 +203,7 @@ impl Connection {
     }
 }
 
-/// A number from 0 to below 1.
+/// Returns a random number from 0 to below 1.
 fn random() -> f64 {
     f64::from(getrandom::u32().unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
 }

@@ -7,21 +7,21 @@ use crate::sse::Message;
 /// A frame of a conversation's stream.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// Its type: of an event, of a text's frame, or `replay`.
+    /// The frame's type: the type of an event or of a text frame, or `replay`.
     pub event: String,
     /// The sequence number of a persisted event; deltas have none.
     pub id: Option<u32>,
-    /// What to come back with behind this event; deltas have none.
+    /// The cursor for reconnecting after the event; deltas have none.
     pub cursor: Option<String>,
-    /// `data:`.
+    /// The value of `data:`.
     pub data: Value,
 }
 
 impl Frame {
-    /// Reads a message of the stream; `None` for what is no frame.
+    /// Reads a message of the stream; `None` for a message that is not a frame.
     pub(crate) fn of(message: Message) -> Option<Self> {
         let data: Value = serde_json::from_str(&message.data).ok()?;
-        // The type comes from the data: browsers use the name `error` themselves, so the frame of an event `error` has
+        // The type comes from the data, because browsers reserve the name `error` and the frame of an event `error` has
         // another name.
         let event = data["type"].as_str()?.to_owned();
         let id = data["sequence_number"].as_u64();

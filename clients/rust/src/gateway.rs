@@ -1,4 +1,4 @@
-//! Requests to a gateway. Each one may be sent again, so a client need not know whether the first one came through.
+//! Requests to a gateway. Every request may be sent again, so a client need not know whether the first try arrived.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use crate::{
     words::OnBusy,
 };
 
-/// How often a request is sent that the gateway answers with 503: a worker, a store or a Temporal server that restarts
-/// is ready by then.
+/// How often a request is sent while the gateway answers 503. A restarting worker, store or Temporal server is ready by
+/// then.
 const ATTEMPTS: u32 = 30;
 
-/// The pause between two of them, unless the gateway says otherwise; and the longest that it may say.
+/// The pause between two tries, unless the gateway sets a pause; and the longest pause that the gateway may set.
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a gateway may say nothing: several times as long as the pause between two signs of life in a stream.
+/// How long a gateway may be silent: several times the interval between two keep-alives of a stream.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// A gateway at a URL. Clones share its connections.
+/// A gateway at a URL. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct GatewayClient {
     url: String,
@@ -38,12 +38,12 @@ pub struct GatewayClient {
 }
 
 impl GatewayClient {
-    /// A client of the gateway at `url`, without a credential.
+    /// Returns a client of the gateway at `url`, without a credential.
     pub fn new(url: &str) -> Result<Self, ClientError> {
         Self::with_token(url, None)
     }
 
-    /// A client that sends this key or token with each request.
+    /// Returns a client that sends the given key or token with every request.
     pub fn with_token(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
         let is_http = url
             .parse::<reqwest::Url>()
@@ -55,7 +55,7 @@ impl GatewayClient {
         if let Some(token) = token {
             let value = header::HeaderValue::try_from(format!("Bearer {token}"));
             let mut value = value.map_err(|_| ClientError::Token)?;
-            // Keeps it out of what is logged of a request.
+            // A sensitive header stays out of logs.
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
         }
@@ -77,7 +77,7 @@ impl GatewayClient {
         })
     }
 
-    /// Waits so long before it opens a stream again, and not as long as the gateway says, which spreads its readers over
+    /// Sets a fixed pause before reopening a stream. Otherwise the gateway sets the pause, and spreads its readers over
     /// some seconds.
     #[must_use]
     pub fn retrying_every(self, pause: Duration) -> Self {
@@ -89,7 +89,7 @@ impl GatewayClient {
 
     /// Creates a conversation and returns its id.
     pub async fn create_conversation(&self, agent: Option<&str>) -> Result<String, ClientError> {
-        // With an id of its own, a request that is sent again creates no second conversation.
+        // With an id of its own, a repeated request creates no second conversation.
         let mut body = json!({ "id": Uuid::now_v7().to_string() });
         if let Some(agent) = agent {
             body["agent"] = agent.into();
@@ -97,8 +97,8 @@ impl GatewayClient {
         text_of(&self.post("/conversations", &body).await?, "id")
     }
 
-    /// Submits a message and returns its id. `message_id` makes a repeated call return the first one's answer; without
-    /// it the message has an id of its own.
+    /// Submits a message and returns its id. A repeated call with the same `message_id` returns the first answer.
+    /// Without a `message_id`, the client makes an id.
     pub async fn submit(
         &self,
         conversation_id: &str,
@@ -109,8 +109,8 @@ impl GatewayClient {
         self.submit_body(conversation_id, body, message_id).await
     }
 
-    /// Submits a message as [`Self::submit`] does, to a conversation that is created with it when there is none: one request
-    /// instead of two. `agent` has no effect on a conversation that exists.
+    /// Submits a message as [`Self::submit`] does, and creates a missing conversation in the same request. `agent` has
+    /// no effect on an existing conversation.
     pub async fn submit_first(
         &self,
         conversation_id: &str,
@@ -135,7 +135,7 @@ impl GatewayClient {
         text_of(&self.post(&path, &body).await?, "message_id")
     }
 
-    /// Asks the running turn of the conversation to end.
+    /// Asks the conversation's running turn to end.
     pub async fn cancel(&self, conversation_id: &str) -> Result<(), ClientError> {
         let path = format!("/conversations/{conversation_id}/cancel");
         self.post(&path, &json!({})).await.map(drop)
@@ -152,7 +152,7 @@ impl GatewayClient {
         self.post(&path, answer).await.map(drop)
     }
 
-    /// The conversation's largest sequence number.
+    /// Returns the conversation's largest sequence number.
     pub async fn last_sequence(&self, conversation_id: &str) -> Result<u32, ClientError> {
         let path = format!("/conversations/{conversation_id}/execution-status");
         let url = format!("{}{path}", self.url);
@@ -163,9 +163,9 @@ impl GatewayClient {
             .ok_or(ClientError::Unexpected("last_sequence"))
     }
 
-    /// Follows the conversation after the event `cursor`. When the stream breaks, opens it again with the cursor of the
-    /// last frame. A frame `reset` says that the events from its `from_sequence` on come anew, as others. Ends when
-    /// the gateway says that nothing more comes, or refuses, for example because the token has expired.
+    /// Follows the conversation after the event `cursor`. A broken stream is reopened with the cursor of the last
+    /// frame. A frame `reset` announces: the events from its `from_sequence` on are replaced and sent again. The stream
+    /// ends when the gateway ends it for good or refuses, for example because the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
         let following = Following::new(self.clone(), url, cursor.to_string());
@@ -175,8 +175,8 @@ impl GatewayClient {
         })
     }
 
-    /// Follows the conversation as [`GatewayClient::follow`] does, and also says when the connection is lost and why nothing
-    /// more comes. `cursor` is the `id` of an event, or its number.
+    /// Follows the conversation as [`GatewayClient::follow`] does, and also reports lost connections and the reason for
+    /// the end. `cursor` is the `id` of an event, or its number.
     pub fn watch(&self, conversation_id: &str, cursor: &str) -> impl Stream<Item = Update> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
         let following = Following::new(self.clone(), url, Some(cursor.to_owned()));
@@ -186,8 +186,8 @@ impl GatewayClient {
         })
     }
 
-    /// Submits a message as [`GatewayClient::submit`] does. `on_busy` says what happens while a turn runs. To repeat it, give
-    /// the same `message_id`: the message is stored once.
+    /// Submits a message as [`GatewayClient::submit`] does. `on_busy` decides what happens while a turn is running. For
+    /// a repetition, give the same `message_id`: the message is stored once.
     pub async fn send(
         &self,
         conversation_id: &str,
@@ -213,8 +213,8 @@ impl GatewayClient {
         self.post(&path, &body).await.map(drop)
     }
 
-    /// Follows the list of the caller's conversations: gives the newest ones, the one that was updated last first, and again
-    /// after each change. When the stream breaks, opens it again. Ends as [`Self::follow`] does.
+    /// Follows the list of the caller's conversations. Yields the newest conversations, with the last updated first,
+    /// and yields the list again after every change. A broken stream is reopened. Ends as [`Self::follow`] does.
     pub fn follow_list(&self) -> impl Stream<Item = Vec<ListedConversation>> + use<> {
         let url = format!("{}/conversation-list/stream", self.url);
         let following = Following::new(self.clone(), url, None);
@@ -232,7 +232,7 @@ impl GatewayClient {
         )
     }
 
-    /// How long to wait after each cut, if not as the gateway says.
+    /// Returns the fixed pause before reopening a stream, if set.
     pub(crate) fn fixed_retry(&self) -> Option<Duration> {
         self.fixed_retry
     }
@@ -242,7 +242,7 @@ impl GatewayClient {
         self.http.get(url).send().await
     }
 
-    /// Sends a request whose repetition changes nothing, again and again while the gateway answers "not now" (503).
+    /// Sends a repeatable request, again and again while the gateway answers "not now" (503).
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         let url = format!("{}{path}", self.url);
         let mut attempts_left = ATTEMPTS;

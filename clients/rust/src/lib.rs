@@ -1,12 +1,13 @@
 //! The client of Everturn for programs in Rust.
 //!
-//! - [`GatewayClient`]: the requests, and the stream of a conversation over as many connections as it takes
-//! - [`state`]: frames in, what a person is shown out. No I/O.
+//! - [`GatewayClient`]: the requests, and a conversation's stream across reconnects
+//! - [`state`]: makes a displayable state from frames. No I/O.
 //! - [`list`]: the list of conversations from the frames of its stream. No I/O.
-//! - [`sse`]: bytes in, server-sent events out. No I/O.
-//! - [`reconnect`]: what to do after a connection. No I/O.
+//! - [`sse`]: makes server-sent events from bytes. No I/O.
+//! - [`reconnect`]: decides the next step after a connection. No I/O.
 //!
-//! What the last four do is the same in every client of Everturn: `clients/transcripts/` describes it and tests it.
+//! The last four modules follow rules shared by every client of Everturn: `clients/transcripts/` describes and tests
+//! the rules.
 
 mod claims;
 mod error;

@@ -1,36 +1,37 @@
-//! The list of conversations from the frames of its stream. No I/O. The rules are those of `clients/transcripts/README.md`.
+//! The list of conversations from the frames of its stream. No I/O. The rules are those of
+//! `clients/transcripts/README.md`.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// A conversation of the list, as the gateway sent it (`docs/api/conversations.md`).
+/// A conversation of the list, as sent by the gateway (`docs/api/conversations.md`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedConversation(Map<String, Value>);
 
 impl ListedConversation {
-    /// Its id.
+    /// Returns the conversation's id.
     pub fn id(&self) -> &str {
         self.text("id")
     }
 
-    /// Its title; empty before the first message.
+    /// Returns the title; empty before the first message.
     pub fn title(&self) -> &str {
         self.text("title")
     }
 
-    /// What goes on in it: `idle`, `queued`, `running`, `waiting_for_approval`, `waiting_for_client_tool`, or a word that is
-    /// newer.
+    /// Returns the conversation's state: `idle`, `queued`, `running`, `waiting_for_approval`,
+    /// `waiting_for_client_tool`, or a newer word.
     pub fn state(&self) -> &str {
         self.text("state")
     }
 
-    /// When something happened in it last (RFC 3339).
+    /// Returns the time of the last change (RFC 3339).
     pub fn updated_at(&self) -> &str {
         self.text("updated_at")
     }
 
-    /// All fields, as on the wire.
+    /// Returns every field, as on the wire.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
     }
@@ -39,7 +40,7 @@ impl ListedConversation {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Reads a conversation; `None` for what has no id.
+    /// Reads a conversation; `None` for a value without an id.
     fn of(value: &Value) -> Option<Self> {
         let fields = value.as_object()?;
         fields.get("id")?.as_str()?;
@@ -47,14 +48,14 @@ impl ListedConversation {
     }
 }
 
-/// The conversations of one caller, as far as the frames of the stream have told.
+/// The conversations of one caller, as known from the stream's frames.
 #[derive(Debug, Default)]
 pub struct ConversationList {
     by_id: HashMap<String, ListedConversation>,
 }
 
 impl ConversationList {
-    /// The conversations, the one that was updated last first.
+    /// Returns the conversations, with the last updated first.
     pub fn conversations(&self) -> Vec<ListedConversation> {
         let mut shown: Vec<_> = self.by_id.values().cloned().collect();
         shown.sort_by(|one, other| {
@@ -64,7 +65,7 @@ impl ConversationList {
         shown
     }
 
-    /// Takes the data of the next frame. True when the list may have changed.
+    /// Takes the data of the next frame. Returns true when the list may have changed.
     pub fn apply(&mut self, data: &Value) -> bool {
         match data["type"].as_str() {
             Some("list") => {

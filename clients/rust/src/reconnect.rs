@@ -1,48 +1,50 @@
-//! What a client does when a connection has ended. The rules are those of `clients/transcripts/connection.json`.
+//! Decides a client's next step after a connection has ended. The rules are those of
+//! `clients/transcripts/connection.json`.
 
 use std::time::Duration;
 
-/// The wait before the gateway has said how long, in milliseconds: the first `retry:` of a stream comes with its first frame.
+/// The wait before the gateway has set a wait, in milliseconds. The first `retry:` of a stream comes with its first
+/// frame.
 pub const RETRY_MS: u64 = 1000;
 
-/// The longest wait that a client takes on itself, in milliseconds. A gateway may ask for a longer one.
+/// The longest wait that a client chooses itself, in milliseconds. A gateway may ask for a longer wait.
 const MAX_WAIT_MS: u64 = 30_000;
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was cut, or there was none.
+    /// The connection was cut, or could not be opened.
     Cut,
     /// The gateway gave another answer than a stream.
     Status {
         /// The HTTP status.
         status: u16,
-        /// The header `Retry-After`, as it came.
+        /// The header `Retry-After`, unparsed.
         retry_after: Option<String>,
     },
-    /// A frame `reconnect` came: the gateway stops, and says when to come back.
+    /// A frame `reconnect` came: the gateway stops, and sets the time of the reconnect.
     Reconnect {
         /// `delay_ms` of the frame.
         delay_ms: u64,
     },
-    /// A frame `end` came: there is nothing to come back for.
+    /// A frame `end` came: the stream is over for good.
     End,
 }
 
-/// What to do next.
+/// The client's next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Wait so long, and connect again with the cursor.
+    /// Wait for the given time, then connect again with the cursor.
     Wait(Duration),
-    /// Nothing more comes.
+    /// The stream is over.
     Ended,
     /// The gateway would give the same answer again.
     Refused,
 }
 
-/// Decides what to do after a connection. `failures` counts the connections in a row that brought no frame, this one
-/// included. `retry_ms` is the last `retry:` of the stream, [`RETRY_MS`] before the first. `random` is a number from 0 to
-/// below 1, so that clients that were cut together do not come back together.
+/// Decides the next step after a connection. `failures` counts the connections in a row without a frame, including the
+/// current connection. `retry_ms` is the last `retry:` of the stream, or [`RETRY_MS`] before the first. `random` is a
+/// number from 0 to below 1, which spreads the reconnects of clients that were cut together.
 pub fn next_step(outcome: &Outcome, failures: u32, retry_ms: u64, random: f64) -> Step {
     let retry_after = match outcome {
         Outcome::End => return Step::Ended,
@@ -58,19 +60,21 @@ pub fn next_step(outcome: &Outcome, failures: u32, retry_ms: u64, random: f64) -
     ))
 }
 
-/// True for a status that stays as it is. A request that came too late, too early or too often may pass another time.
+/// Returns true for a status that a repeated request would get again. A request that was too late, too early or too
+/// frequent may succeed later.
 fn is_final(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 408 | 425 | 429)
 }
 
-/// Of `Retry-After`, the form with seconds; 0 for any other.
+/// Returns the seconds of a `Retry-After`; 0 for a date or a missing header.
 fn whole_seconds(retry_after: Option<&str>) -> u64 {
     let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
     let seconds = retry_after.map(str::trim).filter(digits);
     seconds.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Doubles with each failure up to a limit, and takes from half to all of it.
+/// Doubles the wait with every failure up to a limit, and returns a random value between half of the wait and the full
+/// wait.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

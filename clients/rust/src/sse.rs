@@ -1,26 +1,26 @@
-//! Server-sent events, from bytes. The rules are those of the HTML standard (section 9.2.6), and of
+//! Parses server-sent events from bytes. The rules are those of the HTML standard (section 9.2.6), and of
 //! `clients/transcripts/sse.json`.
 //!
-//! A message has its own id only. An id that stays for later messages, as the standard has it for browsers, would be taken
-//! for the cursor of frames that have none.
+//! A message has only its own id. The standard lets browsers keep an id for later messages, but a kept id would be
+//! mistaken for the cursor of frames without an id.
 
-/// The most bytes of a message by default. The largest event that a gateway stores has a fraction of it.
+/// The most bytes of a message by default. The largest event of a gateway is a fraction of the limit.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// One message of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message {
-    /// `event:`, empty without one.
+    /// Value of `event:`, empty without the field.
     pub event: String,
-    /// The lines of `data:`, joined with line feeds; empty without one.
+    /// The lines of `data:`, joined with line feeds; empty without the field.
     pub data: String,
-    /// `id:` of this message.
+    /// Value of the message's `id:`.
     pub id: Option<String>,
-    /// `retry:` in milliseconds.
+    /// Value of `retry:` in milliseconds.
     pub retry_ms: Option<u64>,
 }
 
-/// A message has more bytes than is allowed. The stream cannot be read on.
+/// A message exceeds the limit of bytes. The stream cannot be read further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge {
     /// The limit.
@@ -43,15 +43,15 @@ impl std::error::Error for TooLarge {}
 #[derive(Debug)]
 pub struct Parser {
     max_bytes: usize,
-    /// The bytes of a line that has not ended.
+    /// The bytes of an unfinished line.
     line: Vec<u8>,
     message: Message,
     has_data: bool,
     /// Bytes of the message so far.
     bytes: usize,
-    /// True after a CR, whose LF is no line of its own.
+    /// True after a CR, because a following LF belongs to the line end.
     after_cr: bool,
-    /// True before the first line has ended: a byte order mark may stand there.
+    /// True until the first line has ended, because a byte order mark may come first.
     is_first_line: bool,
 }
 
@@ -62,7 +62,7 @@ impl Default for Parser {
 }
 
 impl Parser {
-    /// A parser for messages of at most so many bytes.
+    /// Returns a parser for messages of at most `max_bytes` bytes.
     pub fn with_limit(max_bytes: usize) -> Self {
         Self {
             max_bytes,
@@ -75,7 +75,7 @@ impl Parser {
         }
     }
 
-    /// Takes the next bytes. Returns the messages that end in them.
+    /// Takes the next bytes. Returns the messages completed by the bytes.
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<Vec<Message>, TooLarge> {
         let mut messages = Vec::new();
         while let Some(&first) = bytes.first() {
@@ -101,7 +101,7 @@ impl Parser {
         Ok(messages)
     }
 
-    /// Takes the line into the message. A blank line ends it.
+    /// Adds the finished line to the message. Returns the message at a blank line.
     fn end_line(&mut self) -> Option<Message> {
         let line = std::mem::take(&mut self.line);
         let mut line = line.as_slice();

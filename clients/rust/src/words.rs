@@ -1,10 +1,10 @@
-//! The words of the API that this client tells apart: text on the wire, a type in code.
+//! The words of the API that the client distinguishes: text on the wire, a type in code.
 //!
-//! The enums repeat some of `everturn_proto::words`. This crate does not depend on that one, which brings the SDK of the
-//! engine with it; a test of `everturn chat` compares the two.
+//! The enums repeat some of `everturn_proto::words`. The crate does not depend on `everturn_proto`, because
+//! `everturn_proto` brings the SDK of the engine. A test of `everturn chat` compares the enums.
 
-/// Declares an enum whose variants are words. Each variant has its text; the variant `Unknown` is added and keeps any
-/// other text as it came, so a word of a newer gateway is shown and passed on unchanged.
+/// Declares an enum of words. Every variant has its text. The added variant `Unknown` keeps any other text unchanged,
+/// so that a newer gateway's word is shown and passed on.
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -16,12 +16,12 @@ macro_rules! words {
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$variant_meta])* $variant,)+
-            /// A word that this version does not know, as it came.
+            /// A word unknown to this version, unchanged.
             Unknown(String),
         }
 
         impl $name {
-            /// The text on the wire.
+            /// Returns the text on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -54,15 +54,15 @@ macro_rules! words {
 }
 
 words! {
-    /// What a message does when a turn is running.
+    /// The effect of a message while a turn is running.
     pub enum OnBusy {
-        /// It waits for its own turn.
+        /// The message waits for its own turn.
         Queue = "queue",
-        /// It joins the running turn before that turn's next LLM call.
+        /// The message joins the running turn before the turn's next LLM call.
         Steer = "steer",
-        /// It cancels the running turn, then has its own.
+        /// The message cancels the running turn, then gets its own turn.
         Interrupt = "interrupt",
-        /// It is accepted only when no turn runs.
+        /// The message is accepted only when no turn is running.
         Reject = "reject",
     }
 }
@@ -72,13 +72,13 @@ words! {
     pub enum EndReason {
         /// The conversation was deleted.
         ConversationDeleted = "conversation_deleted",
-        /// The key or token is not valid any more. Another one opens the stream again.
+        /// The key or token is no longer valid. A new key or token opens the stream again.
         TokenExpired = "token_expired",
     }
 }
 
 words! {
-    /// How the approval of a call stands.
+    /// The state of a call's approval.
     pub enum ApprovalState {
         /// A person is asked.
         Pending = "pending",
@@ -86,29 +86,29 @@ words! {
         Approved = "approved",
         /// A person refused.
         Denied = "denied",
-        /// Nobody answered in time.
+        /// No answer came in time.
         Expired = "expired",
-        /// The turn ended before anybody answered.
+        /// The turn ended before an answer.
         Cancelled = "cancelled",
     }
 }
 
 words! {
-    /// How a step of a work plan stands.
+    /// The status of a step of a work plan.
     pub enum PlanStepStatus {
-        /// It has not begun.
+        /// The plan step has not begun.
         Pending = "pending",
-        /// The agent works on it.
+        /// The agent works on the plan step.
         Running = "running",
-        /// It is done.
+        /// The plan step is done.
         Completed = "completed",
-        /// It could not be done.
+        /// The plan step could not be done.
         Failed = "failed",
     }
 }
 
 impl PlanStepStatus {
-    /// Returns true when nothing more is expected of the step. A status that this version does not know may still change.
+    /// Returns true when the plan step is finished. A status unknown to this version may still change.
     pub fn is_over(&self) -> bool {
         match self {
             Self::Completed | Self::Failed => true,
@@ -118,17 +118,17 @@ impl PlanStepStatus {
 }
 
 words! {
-    /// Why an answer ended where it does.
+    /// The reason for the end of an answer.
     pub enum FinishReason {
         /// The model has answered.
         Stop = "stop",
         /// The provider cut the answer at its limit of tokens.
         Length = "length",
-        /// The turn was cancelled while the model spoke: this is the text so far.
+        /// The turn was cancelled while the model was writing: the answer is the text so far.
         Cancelled = "cancelled",
-        /// The answer is not what the agent's `output` asks for.
+        /// The answer does not match the agent's `output`.
         InvalidOutput = "invalid_output",
-        /// The steps are used up, and the model has summarized its work.
+        /// The turn has used up its steps, and the model has summarized its work.
         StepLimit = "step_limit",
     }
 }
@@ -136,7 +136,7 @@ words! {
 words! {
     /// The types of events that are shown as notes.
     pub enum NoteEvent {
-        /// A summary stands for older messages, or they were left out.
+        /// A summary replaces older messages, or older messages were left out.
         ContextCompacted = "context_compacted",
         /// A step calls the next model of the chain.
         ModelFallback = "model_fallback",

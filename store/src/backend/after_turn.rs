@@ -1,4 +1,4 @@
-//! The hooks of an agent that run after its turn: their records, which no event belongs to.
+//! Hooks after an agent's turn. The records of the hooks belong to no event.
 
 use chrono::TimeDelta;
 use everturn_proto::{
@@ -22,14 +22,14 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Inserts the records of the hooks after a turn, unless they are there. Returns false when too many hooks of earlier turns of
-/// the conversation have not ended.
+/// Inserts the records of the hooks after a turn; existing records stay. Returns false when too many hooks of the
+/// conversation's earlier turns have not ended.
 pub(super) async fn begin(
     connection: &mut Connection,
     step: &StepKey,
     calls: &[ToolCall],
 ) -> Result<bool> {
-    // A conversation that is removed meanwhile gets no record.
+    // A conversation removed meanwhile gets no record.
     lock_known(connection, &step.conversation_id).await?;
     let id = &step.agent_execution_id;
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
@@ -48,7 +48,7 @@ pub(super) async fn begin(
     let open: i64 = sqlx::query_scalar(words(OPEN_HOOKS))
         .bind(&step.conversation_id)
         .bind(i64::from(AFTER_TURN_STEP))
-        // The workflow of older ones has ended.
+        // The workflow of an older hook has ended.
         .bind(now - TimeDelta::seconds(i64::from(AFTER_TURN_LIMIT_S)))
         .bind(id)
         .bind(list(&open))
@@ -60,7 +60,7 @@ pub(super) async fn begin(
     let records = calls.iter().enumerate();
     let records: Vec<_> = records
         .map(|(index, call)| ToolRow {
-            // Nobody observes it, and no end of a turn closes it.
+            // No event observes the record, and no end of a turn closes it.
             observed_sequence: Some(0),
             ..ToolRow::pending(AFTER_TURN_STEP, index, call.clone())
         })

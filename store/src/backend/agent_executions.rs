@@ -22,7 +22,7 @@ impl AgentExecutions for Database {
         after: Option<AgentExecutionPlace>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>> {
-        // Without a place the list begins at the epoch: all agent executions are younger.
+        // Without a cursor the list begins at the Unix epoch, because every agent execution is younger.
         let AgentExecutionPlace { started_at, id } = after.unwrap_or_default();
         let text = match turn {
             None => agent_executions::AGENT_EXECUTIONS,

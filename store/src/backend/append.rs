@@ -1,6 +1,8 @@
-//! Appends a batch: loads what it reads, builds it, writes it. The callers hold the conversation's lock.
+//! Appends a batch: loads the batch's snapshot, builds the batch, writes the batch. The callers hold the conversation's
+//! lock.
 //!
-//! Both are here because an append ends lost sub-agents, and the end of a sub-agent is an append itself.
+//! The ends of lost sub-agents are here too, because an append ends lost sub-agents, and ending a sub-agent is an
+//! append.
 
 use std::pin::Pin;
 
@@ -21,16 +23,16 @@ use crate::{
     rows::turns::SaveStateRow,
 };
 
-/// What an append left behind.
+/// The outcome of an append.
 pub(super) struct Appended {
     pub(super) result: SaveResult,
-    /// Steps whose texts the batch's events replace on every reader.
+    /// Steps whose texts every reader replaces with the batch's events.
     pub(super) sealed: Vec<SealedStep>,
-    /// How the agent execution has ended, when it has.
+    /// The end of the agent execution, if the batch ended it.
     pub(super) ended: Option<AgentEnd>,
 }
 
-/// Appends a batch that is not stored to an agent execution that runs and has saved `steps` steps.
+/// Appends a batch that is not stored yet. The agent execution is running and has saved `steps` steps.
 pub(super) async fn append(
     connection: &mut Connection,
     request: &BatchRequest,
@@ -41,7 +43,7 @@ pub(super) async fn append(
     let begun = batch::begun_delegations(request, &loaded);
     let lost = end_lost(connection, request, begun, last_sequence).await?;
     if lost.last_sequence != last_sequence {
-        // The ends of the sub-agents have also ended the calls that started them, so everything is loaded again.
+        // The sub-agents' ends have also ended the calls that started the sub-agents, so the snapshot is loaded again.
         loaded = snapshot::load(connection, request).await?;
     }
     let (last_sequence, mut sealed) = (lost.last_sequence, lost.sealed);
@@ -85,8 +87,8 @@ async fn write(
     results.execute(connection).await
 }
 
-/// Reads the status of the agent execution, and whether the batch is stored: it is when its first event is. Returns
-/// `None` when there is no such agent execution.
+/// Reads the status of the agent execution, and whether the batch is stored. A batch is stored when its first event is.
+/// Returns `None` for an unknown agent execution.
 pub(super) async fn find_state(
     connection: &mut Connection,
     request: &BatchRequest,
@@ -99,14 +101,14 @@ pub(super) async fn find_state(
     Ok(query.fetch_optional(connection).await?)
 }
 
-/// What the ends of lost sub-agents have changed.
+/// The changes made by the ends of lost sub-agents.
 struct LostEnds {
     last_sequence: u32,
     sealed: Vec<SealedStep>,
 }
 
-/// Ends the sub-agents of these calls, which `request` closes, when they still say that they run: their workflows are
-/// gone, because a parent waits for its sub-agents. Their own sub-agents end with them.
+/// Ends the sub-agents of the calls that `request` closes, if the sub-agents still have the status running. Their
+/// workflows are gone, because a parent waits for its sub-agents. Nested sub-agents end with them.
 fn end_lost<'a>(
     connection: &'a mut Connection,
     request: &'a BatchRequest,
@@ -125,7 +127,7 @@ fn end_lost<'a>(
             let Some(state) = state.filter(is_running) else {
                 continue;
             };
-            // The step after those that were saved is the one that may have left a text.
+            // The end belongs to the step after the saved steps, because that step may have left a text.
             end.step.step = state.steps;
             let ended = append(connection, &end, lost.last_sequence, state.steps).await?;
             lost.last_sequence = ended.result.last_sequence;
@@ -135,7 +137,7 @@ fn end_lost<'a>(
     })
 }
 
-/// Returns the request that ends a lost sub-agent: as cancelled when its parent is cancelled, else as failed.
+/// Returns the request that ends a lost sub-agent: as cancelled under a cancelled parent, otherwise as failed.
 fn lost_request(parent: &BatchRequest, execution_id: &str) -> BatchRequest {
     let failed = |message: &str| AgentExecutionEnd::Failed {
         code: FailureCode::SubAgentLost,

@@ -1,5 +1,5 @@
-//! Who answers an approval, and whether they may. What a gateway has noted counts, and nothing that travels through the
-//! engine.
+//! Decides who answered an approval and whether the person may answer. Only a gateway's note in the database counts as
+//! proof. Data that travels through the engine is never proof.
 
 use everturn_proto::{
     turn::{CallRule, SaveApproval},
@@ -13,15 +13,15 @@ use super::{
 };
 use crate::api::Result;
 
-/// What is known of a call that waits, and of somebody who answers.
+/// The approval rule of a waiting call, and a fact about the person who answers.
 #[derive(FromRow)]
 struct Terms {
     approval_rule: Column<CallRule>,
     may_have_asked: bool,
 }
 
-/// Tells whether somebody may approve a call; `None`: nobody is known. A call that is not there is approved by
-/// nobody, and whoever saves an answer to it is told so.
+/// Returns whether a person may approve a call; `who` is `None` for an unknown person. A missing call counts as allowed
+/// here: saving an answer to it reports the missing call.
 pub(super) async fn may_approve(
     connection: &mut Connection,
     conversation_id: &str,
@@ -32,13 +32,13 @@ pub(super) async fn may_approve(
     Ok(terms.is_none_or(|terms| terms.lets_approve(who)))
 }
 
-/// Names who has answered, as a gateway has noted it, or returns why the answer is refused.
+/// Sets who answered, as noted by a gateway, or returns why the answer is refused.
 pub(super) async fn authenticate(
     connection: &mut Connection,
     conversation_id: &str,
     answer: &mut SaveApproval,
 ) -> Result<Option<ApprovalRefusal>> {
-    // Nobody has answered when the time is over.
+    // An answer without an id is an expiry: no person answered in time.
     let Some(answer_id) = answer.answer_id.clone() else {
         return Ok(None);
     };
@@ -76,7 +76,7 @@ impl Terms {
     fn lets_approve(&self, who: Option<&str>) -> bool {
         match self.approval_rule.by() {
             ApprovalBy::Anyone => true,
-            // What only a newer version knows is at least as strict.
+            // A rule that only a newer version knows counts as at least this strict.
             ApprovalBy::Other | ApprovalBy::Unknown(_) => who.is_some() && !self.may_have_asked,
         }
     }

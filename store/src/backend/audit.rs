@@ -12,11 +12,11 @@ use crate::{
     columns::{now, wide},
 };
 
-/// How far the times of entries may be out of their order: clocks differ, and a removal of conversations may take minutes
-/// between its entry's time and its commit.
+/// How far the times of entries may be out of order. Clocks differ, and a removal of conversations may take minutes
+/// from its entry's time to its commit.
 const DISORDER: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
-/// A removal leaves those that are due in the last hour, because the database decides by its own clock.
+/// A removal keeps the entries that are due in the last hour, because the database decides by its own clock.
 const CLOCK_MARGIN: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
 #[async_trait]
@@ -64,7 +64,7 @@ impl AuditTrail for Database {
 }
 
 impl Database {
-    /// Makes a change, and appends its entry in the same transaction, when the change `is_made`.
+    /// Makes a change. If `is_made` confirms the change, appends its audit entry in the same transaction.
     pub(super) async fn audited<T>(
         &self,
         entry: Option<&NewAuditEntry>,
@@ -87,8 +87,8 @@ impl Database {
     }
 }
 
-/// Appends an entry in a transaction of the caller. It must be its last statement: all who append wait from here to the
-/// commit.
+/// Appends an entry in the caller's transaction. The append must be the transaction's last statement, because every
+/// other appender waits from here to the commit.
 pub(super) async fn append(connection: &mut Connection, new: &NewAuditEntry) -> Result<()> {
     let at = now();
     let keep_until = at
@@ -112,12 +112,12 @@ pub(super) async fn append(connection: &mut Connection, new: &NewAuditEntry) -> 
     Ok(())
 }
 
-/// A time that no entry has.
+/// Returns a time later than every entry.
 fn far_away() -> DateTime<Utc> {
     DateTime::from_timestamp(253_402_300_799, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// A text that the column holds: without NUL, which PostgreSQL refuses.
+/// Cuts a text to the column's limit and replaces NUL, which PostgreSQL refuses.
 fn cut(text: &str) -> String {
     let end = text.floor_char_boundary(NewAuditEntry::MAX_TEXT_BYTES);
     text[..end].replace('\0', "\u{fffd}")

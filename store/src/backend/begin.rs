@@ -1,4 +1,4 @@
-//! Begins a turn: in one transaction the message is taken, the agent pinned and the agent execution inserted.
+//! Begins a turn: one transaction takes the message, pins the agent and inserts the agent execution.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
@@ -34,7 +34,7 @@ use crate::{
     rows::turns::{BegunRow, UserMessageRow},
 };
 
-/// The longest title that is made from a message, in characters.
+/// Longest title made from a message, in characters.
 const TITLE_CHARS: usize = 80;
 
 pub(super) async fn begin_turn(
@@ -42,7 +42,7 @@ pub(super) async fn begin_turn(
     mut begin: BeginTurn,
 ) -> Result<TurnStart> {
     let conversation = lock_or_create(connection, &begin).await?;
-    // An agent of other tenants is one that nobody knows. The conversation says whose it is, whatever the run was told.
+    // An agent of another tenant counts as unknown. The conversation's row decides the tenant, not the run's argument.
     if !begin.agent.serves(&conversation.tenant_id) {
         begin.agent = AgentDefinition::only_a_name(begin.agent.name);
     }
@@ -64,7 +64,7 @@ pub(super) async fn begin_turn(
         return Err(StoreError::not_found(Missing::Agent, &begin.agent.name));
     }
     let epoch = if has_ended || is_answered {
-        // The run does nothing about the turn.
+        // The turn is over or answered, so the run changes nothing and needs no new epoch.
         begin.epoch
     } else {
         let takes_over = own.is_some() || !begun.is_empty();
@@ -103,7 +103,7 @@ pub(super) async fn begin_turn(
     Ok(TurnStart::Begun(Box::new(turn)))
 }
 
-/// Ends the turns that this one finds lost.
+/// Ends the lost turns that `begun_turns` found.
 async fn end_lost(
     connection: &mut Connection,
     conversation_id: &str,
@@ -119,8 +119,8 @@ async fn end_lost(
     Ok(())
 }
 
-/// Writes the turn's agent execution with its agent, its first message and the conversation's title; returns the largest
-/// sequence number.
+/// Writes the turn's agent execution with its agent, its first message and the conversation's title. Returns the
+/// largest sequence number.
 async fn take_message(
     connection: &mut Connection,
     begin: &BeginTurn,
@@ -137,14 +137,14 @@ async fn take_message(
     Ok(first.batch.last_sequence)
 }
 
-/// The batch that begins a turn.
+/// The first batch of a turn.
 pub(crate) struct FirstBatch {
     pub(crate) request: BatchRequest,
     pub(crate) batch: Batch,
 }
 
 impl FirstBatch {
-    /// Builds the batch of a message, which is stored or comes with the request.
+    /// Builds the first batch from a stored message, or from the text in the request.
     pub(crate) fn of(
         begin: &BeginTurn,
         last_sequence: u32,
@@ -169,7 +169,7 @@ impl FirstBatch {
         Ok(Self { request, batch })
     }
 
-    /// Adds everything but what changes of the conversation.
+    /// Adds every row except the conversation's own changes.
     pub(crate) fn add_to(
         &self,
         parts: &mut Parts,
@@ -192,11 +192,11 @@ impl FirstBatch {
     }
 }
 
-/// Locks the conversation, which is created when it is unknown. When several create it at once, the others wait for the
-/// first, and then for its lock.
+/// Locks the conversation, and creates an unknown conversation first. Of several concurrent creators, the first inserts
+/// the row. Later creators wait for the insert, and then for the lock.
 ///
-/// A worker that was about to begin a turn does not create a deleted conversation again. Its removal and the note of it
-/// are committed together, so whoever finds no row to lock sees the note in the next statement.
+/// A worker that begins a turn late does not create a deleted conversation again. The removal and its tombstone are
+/// committed together, so a transaction that finds no row to lock sees the tombstone in the next statement.
 async fn lock_or_create(
     connection: &mut Connection,
     begin: &BeginTurn,
@@ -233,8 +233,8 @@ async fn lock_or_create(
     })
 }
 
-/// Refuses a conversation that is another tenant's than the run was told. Whoever starts a workflow by hand may have meant
-/// another conversation, and nobody else starts one so.
+/// Refuses a conversation of another tenant than the run's. Only a workflow started by hand can have a wrong tenant,
+/// and its user may have meant another conversation.
 fn own(begin: &BeginTurn, locked: LockedConversation) -> Result<LockedConversation> {
     if locked.tenant_id == begin.tenant_id {
         return Ok(locked);
@@ -246,7 +246,7 @@ fn own(begin: &BeginTurn, locked: LockedConversation) -> Result<LockedConversati
     )))
 }
 
-/// Returns the name of a conversation that a run is about to create.
+/// Returns the name for a conversation that the run creates.
 fn name_of_new(begin: &BeginTurn) -> Result<String> {
     let (id, tenant_id) = (&begin.conversation_id, &begin.tenant_id);
     match ConversationName::of_qualified_id(id) {
@@ -266,7 +266,7 @@ fn name_of_new(begin: &BeginTurn) -> Result<String> {
     }
 }
 
-/// The error of a run that names a conversation of its tenant by another id than the conversation has.
+/// Returns the error for a run that uses a wrong id for a conversation of its tenant.
 fn has_other_id(begin: &BeginTurn, name: &str, id: &str) -> StoreError {
     let named = ConversationName {
         tenant_id: &begin.tenant_id,
@@ -275,7 +275,7 @@ fn has_other_id(begin: &BeginTurn, name: &str, id: &str) -> StoreError {
     StoreError::ForeignConversation(named.expected(id))
 }
 
-/// Reads this turn, if it was begun before, and the turns that say that they run.
+/// Reads this turn's row, if present, and the rows of running turns.
 async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<Vec<BegunRow>> {
     let query = sqlx::query_as(BEGUN_TURNS)
         .bind(&begin.agent_execution_id)
@@ -283,8 +283,8 @@ async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<V
     Ok(query.fetch_all(connection).await?)
 }
 
-/// Ends the turn of a message as failed, which is begun for this when the message still waits. False when it has ended,
-/// or when another turn runs and this one has not begun.
+/// Ends the turn of a message as failed. A message that still waits gets a turn first. Returns false when the turn has
+/// already ended, or when the turn has not begun and another turn runs.
 pub(super) async fn fail_turn(
     connection: &mut Connection,
     begin: BeginTurn,
@@ -312,15 +312,15 @@ pub(super) async fn fail_turn(
     Ok(true)
 }
 
-/// A turn that a newer message found lost.
+/// Failure of a lost turn, written when a newer message begins its turn.
 const LOST: TurnFailure = TurnFailure {
     code: FailureCode::TurnLost,
     message: "The turn was stopped from outside, and then a newer message began its turn. Send this one again if it \
               still needs an answer.",
 };
 
-/// Ends a turn whose workflow is gone, at the step after those that were saved: that one may have left a text. As at
-/// every end, what is open is closed and the text so far is kept.
+/// Ends a turn whose workflow is gone. The end belongs to the step after the saved steps, because that step may have
+/// left a text. As at every end, open tool calls are closed and the text so far is kept.
 async fn end_failed(
     connection: &mut Connection,
     step: StepKey,
@@ -338,7 +338,7 @@ async fn end_failed(
     append(connection, &request, last_sequence, saved_steps).await
 }
 
-/// Returns the first step of a turn.
+/// Returns the key of a turn's first step.
 fn first_step(begin: &BeginTurn) -> StepKey {
     StepKey {
         conversation_id: begin.conversation_id.clone(),
@@ -349,9 +349,8 @@ fn first_step(begin: &BeginTurn) -> StepKey {
     }
 }
 
-/// True for a message that another turn took (it steered that turn) and that is answered there, or is about to be. One
-/// whose turn was cancelled or failed was accepted and never answered: it gets a turn of its own, and its event,
-/// already stored, is not repeated.
+/// Returns true for a message that another turn took by steering and answers. A message whose taker was cancelled or
+/// failed has no answer: the message gets a turn of its own, and the stored event is not repeated.
 fn is_answered_elsewhere(row: &UserMessageRow) -> bool {
     let is_unanswered = match row.taker_status() {
         Some(AgentExecutionStatus::Cancelled | AgentExecutionStatus::Failed) => true,

@@ -1,4 +1,4 @@
-//! Blobs: rows with their bytes, or with the key of their object, and the objects that are to be removed.
+//! Blobs: rows with bytes or with the key of an object, and the list of objects to be removed.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -187,7 +187,7 @@ async fn add(
     }
 }
 
-/// Takes the note away that an object is to be removed: its blob is stored now.
+/// Deletes the note that an object is to be removed, because the object's blob is stored now.
 async fn take_note(connection: &mut Connection, object: Option<&str>) -> Result<()> {
     let Some(object) = object else { return Ok(()) };
     let taken = sqlx::query(FORGET_OBJECT)
@@ -197,7 +197,7 @@ async fn take_note(connection: &mut Connection, object: Option<&str>) -> Result<
     if taken.rows_affected() == 1 {
         return Ok(());
     }
-    // The upload took so long that somebody may have removed its object.
+    // The upload took too long, so a sweep may have removed the object.
     Err(StoreError::ObjectsUnavailable(
         "the upload of an object took too long".to_owned(),
     ))
@@ -212,7 +212,7 @@ async fn of_conversation(
     Ok(query.fetch_optional(connection).await?)
 }
 
-/// The columns of a content: the object's key, the bytes.
+/// Returns the columns of a content: the object's key, and the bytes.
 fn parts(content: &BlobContent) -> (Option<&str>, Option<&[u8]>) {
     match content {
         BlobContent::Here(bytes) => (None, Some(bytes)),

@@ -1,12 +1,13 @@
-//! Budgets: a call of a model reserves what it may take before it is made, and its answer settles what it took.
+//! Budgets. A model call reserves its estimated cost before the call, and the answer settles the actual cost.
 //!
-//! - `reserve` lets a call through, or says which limit it does not fit in. Each has one round trip.
-//! - The statement that stores the answer settles it (`sql/checkpoints.rs`); SQLite does so with [`settle`].
-//! - A call that was cut counts as taken with all that it had reserved, because it was probably billed: when its step is
-//!   claimed again, and when its agent execution ends ([`free`]).
+//! - `reserve` lets a call through, or names the exceeded limit. Reserving takes one round trip.
+//! - The statement that stores the answer also settles (`sql/checkpoints.rs`); SQLite settles with [`settle`].
+//! - A cut call counts with its full reservation, because the provider probably billed it. The cut call is settled when
+//!   its step is claimed again, or when its agent execution ends ([`free`]).
 //!
-//! The agent execution's row is locked first, then the conversation's budget, then the tenant's day. Nothing else that
-//! locks a row after one of these takes one that stands before it, so no two transactions wait for each other.
+//! Locks are taken in this order: the agent execution's row, the conversation's budget, the tenant's day. Other code
+//! keeps to the order too: after locking a row of the list, no code takes an earlier row. Therefore transactions never
+//! deadlock.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -27,14 +28,14 @@ use crate::{
     rows::budgets::{BudgetRow, ReservedRow},
 };
 
-/// How many rows a day of a model has. A row is locked for as long as one statement takes to commit.
+/// Rows per day and model. One statement locks a row until the statement's commit.
 const SLOTS: u32 = 16;
-/// How often a call that does not fit asks again when the budget has changed meanwhile.
+/// How often a refused reservation is repeated when the budget has changed meanwhile.
 const TRIES: u32 = 3;
-/// Every generation of an agent execution.
+/// Stands for every generation of an agent execution.
 const EVERY_GENERATION: u32 = u32::MAX;
 
-/// Returns the day of this time, in UTC.
+/// Returns the day of `at`, in UTC.
 pub(super) fn day(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d").to_string()
 }
@@ -53,7 +54,7 @@ pub(super) fn slot(agent_execution_id: &str) -> i64 {
     i64::from(hash % SLOTS)
 }
 
-/// Adds the budget of a turn, when it has one.
+/// Adds the budget of a turn, if the turn has a limit.
 pub(crate) fn begin(parts: &mut Parts, turn: &BeginTurn) {
     let budget = turn.agent.budget.unwrap_or_default();
     let DayBudget { tokens, nano_usd } = turn.tenant_budget;
@@ -79,7 +80,8 @@ pub(crate) fn begin(parts: &mut Parts, turn: &BeginTurn) {
     });
 }
 
-/// Lets a call through, or says why not. The same call may ask again.
+/// Reserves a share of the budget for a model call, or returns the exceeded limit. A repeated request for the call is
+/// harmless.
 pub(super) async fn reserve(
     connection: &mut Connection,
     step: &StepKey,
@@ -112,7 +114,7 @@ pub(super) async fn reserve(
             return Err(StoreError::Conflict(message));
         }
         match budget.decide(step.step, call) {
-            // Another call has given something back in between.
+            // Another call has freed a share of the budget in between.
             Reservation::Made => {}
             exhausted @ Reservation::Exhausted(_) => return Ok(exhausted),
         }
@@ -157,8 +159,8 @@ async fn has_reserved(
     Ok(true)
 }
 
-/// Settles the call of a reply that was stored just now, and counts it for the tenant. PostgreSQL does so in the statement
-/// that stores the reply.
+/// Settles the call of a reply that was just stored, and adds the call to the tenant's sums. PostgreSQL settles in the
+/// statement that stores the reply.
 pub(super) async fn settle(
     connection: &mut Connection,
     step: &StepKey,
@@ -197,27 +199,27 @@ pub(super) async fn settle(
     Ok(())
 }
 
-/// The tokens of a reply.
+/// Returns the tokens of a reply.
 pub(super) fn tokens_of(state: &LlmCompleteState) -> i64 {
     i64::from(state.input_tokens) + i64::from(state.output_tokens)
 }
 
-/// What a reply cost.
+/// Returns the cost of a reply.
 pub(super) fn nano_of(state: &LlmCompleteState) -> Option<i64> {
     state.cost_nano_usd.map(wide)
 }
 
-/// What becomes of a reservation that no answer settles.
+/// The outcome of a reservation without an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Freed {
-    /// The call was cut, and counts as taken with all that it had reserved.
+    /// The call was cut. The full reservation counts as used.
     Cut,
-    /// The provider refused the call, and takes nothing for it.
+    /// The provider refused the call and charges no cost.
     Refused,
 }
 
-/// Settles the call that an agent execution had reserved a part of its budget for, in a transaction of the caller. Nothing is
-/// changed when there is none, or when it is of a newer generation.
+/// Settles an agent execution's reserved call, in the caller's transaction. Without a reservation, or with a
+/// reservation of a newer generation, no row changes.
 pub(super) async fn free(
     connection: &mut Connection,
     step: &StepKey,
@@ -264,7 +266,7 @@ pub(super) async fn free(
     Ok(())
 }
 
-/// Settles the call of an agent execution that ends.
+/// Settles the reserved call of an agent execution that ends.
 pub(super) async fn free_at_end(connection: &mut Connection, step: &StepKey) -> Result<()> {
     free(connection, step, EVERY_GENERATION, Freed::Cut).await
 }

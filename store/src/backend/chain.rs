@@ -1,4 +1,4 @@
-//! A step that goes on to another model of its agent's chain: the note and the event are one transaction.
+//! A step that goes on to another model of its agent's chain. One transaction writes the note and the event.
 
 use everturn_proto::event::ModelFallback;
 
@@ -15,7 +15,7 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Notes the failed call, and appends the event. When it is repeated, it changes nothing.
+/// Notes the failed call and appends the event. A repeated call changes no row.
 pub(super) async fn fall_back(
     connection: &mut Connection,
     step: &StepKey,

@@ -1,4 +1,4 @@
-//! The checkpoints of model calls, and the claim before each (invariant 5, paid once).
+//! The checkpoints of model calls, and the claim before every call (invariant 5, paid once).
 
 use everturn_proto::{
     turn::LlmCompleteState,
@@ -33,8 +33,7 @@ use crate::{
 /// A claim of a step.
 pub(super) struct Claimed {
     pub(super) claim: StepClaim,
-    /// Set when an earlier call of the agent execution was cut that had reserved a part of the budget: the generation that
-    /// was claimed now.
+    /// The generation of the new claim, if an earlier call with a reservation was cut; otherwise `None`.
     pub(super) cut_before: Option<u32>,
 }
 
@@ -63,7 +62,8 @@ struct ClaimRow {
 }
 
 impl ClaimRow {
-    /// The claim of this step. A call whose response runs on at its provider was not cut: what it had reserved is still for it.
+    /// Returns the claim of a step. A call whose response still runs at the provider was not cut, so its reservation
+    /// stays.
     fn of(self, step: u32) -> Claimed {
         let row = self;
         let background = row.background_response.and_then(|stored| stored.0.of(step));
@@ -85,14 +85,14 @@ impl ClaimRow {
     }
 }
 
-/// Claims the call of a step with one statement. When that claims nothing, further statements find out why.
+/// Claims the call of a step with one statement. If the claim fails, further statements find the reason.
 pub(super) async fn claim_step(
     connection: &mut Connection,
     step: &StepKey,
     worker: Option<&WorkerId>,
 ) -> Result<Claimed> {
-    // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
-    // its transaction, only when it was read to its end.
+    // `fetch_all` reads every row, as does every other writing statement that returns rows. SQLite ends a statement,
+    // and with it the transaction, only after the last row was read.
     let mut claimed: Vec<ClaimRow> = sqlx::query_as(CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
@@ -106,7 +106,7 @@ pub(super) async fn claim_step(
     if let Some(row) = claimed.pop() {
         return Ok(row.of(step.step));
     }
-    // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.
+    // The claim failed: the call was made before, the agent execution is not running, or the run was replaced.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
@@ -139,7 +139,8 @@ pub(super) async fn release_step(
     Ok(())
 }
 
-/// Stores the response that runs for a call, unless the call is useless by now. Returns whether it did.
+/// Stores the response that runs for a call, unless the call is obsolete by now. Returns whether the response was
+/// stored.
 pub(super) async fn note_response(
     connection: &mut Connection,
     step: &StepKey,
@@ -162,7 +163,8 @@ pub(super) async fn note_response(
     Ok(noted.rows_affected() == 1)
 }
 
-/// Stores where a step is after a call that failed, unless the call is useless by now. Returns whether it did.
+/// Stores a step's position in the model chain after a failed call, unless the call is obsolete by now. Returns whether
+/// the position was stored.
 pub(super) async fn note_failed_call(
     connection: &mut Connection,
     step: &StepKey,
@@ -187,7 +189,7 @@ pub(super) async fn note_failed_call(
     Ok(noted.rows_affected() == 1)
 }
 
-/// Stores the reply of a step with one statement. When that stores nothing, further statements find out why.
+/// Stores the reply of a step with one statement. If the statement stores no row, further statements find the reason.
 pub(super) async fn complete_step(
     connection: &mut Connection,
     step: &StepKey,
@@ -213,8 +215,8 @@ pub(super) async fn complete_step(
     Ok(CompletedStep::CallIdsUsed(used))
 }
 
-/// Inserts the reply of a step, settles what its call had reserved, and counts it for the tenant. Returns false when there is
-/// a reply already, or the conversation has one of the call ids.
+/// Inserts the reply of a step, settles the call's reservation, and adds the call to the tenant's sums. Returns false
+/// when the step has a reply already, or when the conversation has used one of the call ids.
 async fn insert_reply(
     connection: &mut Connection,
     step: &StepKey,
@@ -250,7 +252,7 @@ async fn insert_reply(
     Ok(inserted == 1)
 }
 
-/// Stores the text so far of a call that was stopped. The newest generation wins.
+/// Stores the text so far of a stopped call. The newest generation wins.
 pub(super) async fn save_partial(
     connection: &mut Connection,
     step: &StepKey,
@@ -260,7 +262,7 @@ pub(super) async fn save_partial(
     insert_or_replace(connection, &row).await
 }
 
-/// Inserts a checkpoint, or replaces the one that is there if that is not of a newer generation.
+/// Inserts a checkpoint, or replaces an existing checkpoint of an equal or older generation.
 pub(super) async fn insert_or_replace<S: Serialize>(
     connection: &mut Connection,
     row: &CheckpointRow<'_, S>,
@@ -271,7 +273,7 @@ pub(super) async fn insert_or_replace<S: Serialize>(
     Ok(())
 }
 
-/// Runs a statement that inserts a checkpoint of this step, and returns whether it did.
+/// Runs a statement that inserts a checkpoint of a step, and returns whether a row was inserted.
 async fn has_inserted(
     connection: &mut Connection,
     step: &StepKey,

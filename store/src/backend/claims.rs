@@ -25,7 +25,7 @@ use crate::{
     rows::tools::{StartedRow, ToolColumns},
 };
 
-/// Starts the tool if it may run. The record is read only when it may not, to find out why.
+/// Starts the tool if the tool may run. Otherwise reads the record to find the reason.
 pub(super) async fn claim_tool(
     connection: &mut Connection,
     key: &ToolKey,
@@ -106,7 +106,7 @@ async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolC
     Ok(ToolClaim::OutcomeUnknown(record))
 }
 
-/// Gives back the claim of a tool that was not run. The checkpoint `tool_start` stays: the next claim replaces it.
+/// Gives back the claim of a tool that was not run. The checkpoint `tool_start` stays until the next claim replaces it.
 pub(super) async fn release_tool(
     connection: &mut Connection,
     key: &ToolKey,
@@ -124,7 +124,7 @@ pub(super) async fn release_tool(
     Ok(())
 }
 
-/// Records how a tool execution ended, and returns the record: the first end wins.
+/// Records the end of a tool execution, and returns the record. The first end wins.
 pub(super) async fn finish_tool(
     connection: &mut Connection,
     key: &ToolKey,
@@ -156,7 +156,7 @@ pub(super) async fn finish_tool(
     record.ok_or_else(|| no_record(key))
 }
 
-/// Makes the record of a tool whose row is missing anew, from the assistant's row of the step that asked for it.
+/// Rebuilds a tool's missing record from the assistant's row of the step that asked for the tool.
 async fn lost_record(
     connection: &mut Connection,
     key: &ToolKey,

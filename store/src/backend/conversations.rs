@@ -1,4 +1,4 @@
-//! Conversations. The messages that they accept are in `messages.rs`.
+//! Conversations. Their messages are in `messages.rs`.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -31,12 +31,12 @@ use crate::{
     rows::conversations::resume_point,
 };
 
-/// How long a deleted conversation is remembered. A worker that is thought dead may still be busy with one attempt of
-/// an activity, and this is far longer.
+/// How long the tombstone of a deleted conversation stays. The time is far longer than one attempt of an activity,
+/// because a worker that is thought dead may still be busy with an attempt.
 const REMEMBER_DELETED: TimeDelta = TimeDelta::days(1);
 
-/// The most notes of deleted conversations that are removed with each deletion. It is more than one, so that their
-/// number falls.
+/// The most tombstones removed by one deletion of a conversation. The limit is above 1, so the number of tombstones
+/// falls.
 const FORGET_AT_ONCE: i64 = 100;
 
 #[async_trait]
@@ -99,7 +99,7 @@ impl Conversations for Database {
         let rename = sql::for_caller(RENAME_CONVERSATION, access, id);
         let rename = rename.bind(title.unwrap_or_default());
         let call = self.in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) });
-        // Boxed, because the future holds that of the call, and that of the share.
+        // On the heap, because the future contains the call's and the share's futures.
         let call = Box::pin(call);
         let mut renamed = self.in_lock_share(&key_of_caller(access, id), call).await?;
         Ok(renamed.pop())
@@ -122,7 +122,7 @@ impl Conversations for Database {
             }
             Ok(is_there)
         });
-        // On the heap, because it is large, and would be in both futures around it.
+        // On the heap, because the future is large and would be copied into two surrounding futures.
         self.in_lock_share(&key_of_caller(access, id), Box::pin(removal))
             .await
     }
@@ -184,8 +184,8 @@ fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, Liste
     select
 }
 
-/// Notes that the conversation was deleted, so that no turn that is about to begin creates it again. Removes some old
-/// notes, so that their number has a bound.
+/// Writes a tombstone, so that a late turn does not create the conversation again. Removes some old tombstones to keep
+/// their number bounded.
 async fn remember_deleted(connection: &mut Connection, id: &str) -> Result<()> {
     let now = now();
     sqlx::query(INSERT_DELETED)

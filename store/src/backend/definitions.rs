@@ -1,4 +1,4 @@
-//! Definitions of agents: each is stored once, by its hash.
+//! Definitions of agents. A definition is stored once, by its hash.
 
 use everturn_proto::turn::AgentDefinition;
 use sqlx::types::Json as Column;
@@ -12,7 +12,7 @@ pub(crate) fn hash(agent: &AgentDefinition) -> Result<String> {
     agent.hash().map_err(no_json)
 }
 
-/// Adds a definition, unless it is stored already.
+/// Adds a definition, unless the definition is stored already.
 pub(crate) fn insert(parts: &mut Parts, hash: &str, agent: &AgentDefinition) {
     parts.add(INSERT_DEFINITION, |values| {
         values.bind(hash).bind(Column(agent));

@@ -1,4 +1,4 @@
-//! Reads the event log. Every method is one statement, and so reads one snapshot of the database.
+//! Reads the event log. Every method is one statement, and therefore reads one snapshot of the database.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl EventReader for Database {
         limit: PageLimit,
     ) -> Result<EventPage> {
         let query = sql::for_caller(words(events::EVENTS), access, &log.conversation_id)
-            // The first event has number 1, and no number is left out.
+            // Event numbers begin at 1 and have no gaps.
             .bind(i64::from(from_sequence.max(1)))
             .bind(i64::from(limit.rows) + 1)
             .bind(log.id.as_str())

@@ -1,4 +1,4 @@
-//! API keys and browser sessions. Each method is one statement.
+//! API keys and browser sessions. Every method is one statement.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -89,7 +89,7 @@ impl Keys for Database {
 }
 
 impl Database {
-    /// Runs a statement on its own, and says how many rows it changed.
+    /// Runs a statement on its own, and returns the number of changed rows.
     async fn change(&self, statement: Statement) -> Result<u64> {
         self.in_time(async {
             let done = statement.execute(&mut *self.single().await?).await?;

@@ -1,5 +1,5 @@
-//! The leases of workers, and what lost workers ran. Each call is a statement or two, and none takes a conversation's
-//! lock.
+//! The leases of workers, and the agent executions of lost workers. Every call is one or two statements, and takes no
+//! conversation's lock.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::api::{
 };
 use crate::columns::narrow;
 
-/// The most leases that are read: more than any installation has workers. Those beyond are noticed when others are gone.
+/// The most leases per read, more than any installation has workers. Leases beyond the limit are read once earlier
+/// leases are gone.
 const MAX_LEASES: i64 = 10_000;
 
 #[async_trait]
@@ -23,7 +24,7 @@ impl WorkerLeases for Database {
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()> {
         let id = lease.worker.as_str();
         let lease_ms = i64::try_from(lease.duration.as_millis()).unwrap_or(i64::MAX);
-        // A try that hangs leaves time for another one.
+        // A try that hangs leaves time for a second try.
         self.within(lease.duration / 2, async {
             let mut connection = self.sign_of_life().await?;
             let renewed = sqlx::query(sql::RENEW_LEASE)

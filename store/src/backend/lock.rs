@@ -1,4 +1,4 @@
-//! The lock of a conversation, which every transaction that numbers events takes first (invariant 2, one order).
+//! The lock of a conversation. A transaction that numbers events takes the lock first (invariant 2, one order).
 
 use everturn_proto::LogId;
 use sqlx::FromRow;
@@ -9,26 +9,26 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// A conversation whose lock the transaction holds.
+/// A conversation locked by the current transaction.
 #[derive(FromRow)]
 pub(super) struct LockedConversation {
     #[sqlx(try_from = "String")]
     pub(super) log_id: LogId,
     pub(super) tenant_id: String,
-    /// Its largest sequence number.
+    /// The conversation's largest sequence number.
     #[sqlx(try_from = "i64")]
     pub(super) last_sequence: u32,
-    /// The epoch of the run that began or took over a turn last.
+    /// The epoch of the run that last began or took over a turn.
     #[sqlx(try_from = "i64")]
     pub(super) run_epoch: u32,
-    /// The largest epoch that a run was given.
+    /// The largest epoch given to a run.
     #[sqlx(try_from = "i64")]
     pub(super) granted_epoch: u32,
 }
 
-/// Locks the conversation until the transaction ends; `None` when there is no such conversation. In PostgreSQL a
-/// statement sees what was committed before the statement began. So what the transactions before this one wrote must be
-/// read by the statements after this one, never by this one itself.
+/// Locks the conversation until the transaction ends. Returns `None` for an unknown conversation. In PostgreSQL a
+/// statement sees only commits from before the statement's start. Therefore the statements after the lock must read the
+/// previous transactions' rows. The locking statement itself must never read them.
 pub(super) async fn lock_conversation(
     connection: &mut Connection,
     conversation_id: &str,
@@ -37,7 +37,7 @@ pub(super) async fn lock_conversation(
     Ok(query.fetch_optional(connection).await?)
 }
 
-/// Locks a conversation; it is an error when there is no such conversation.
+/// Locks a conversation. An unknown conversation is an error.
 pub(super) async fn lock_known(
     connection: &mut Connection,
     conversation_id: &str,
@@ -46,7 +46,7 @@ pub(super) async fn lock_known(
     locked.ok_or_else(|| StoreError::not_found(Missing::Conversation, conversation_id))
 }
 
-/// Locks the conversation for a caller; false when there is none that they may see.
+/// Locks the conversation for a caller. Returns false when no conversation is visible to the caller.
 pub(super) async fn lock_visible_conversation(
     connection: &mut Connection,
     access: &Access,

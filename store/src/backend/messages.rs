@@ -1,4 +1,4 @@
-//! The messages that a conversation accepts. Both transactions lock the conversation first.
+//! The messages of conversations. Both transactions lock the conversation first.
 
 use std::num::NonZeroU32;
 
@@ -22,7 +22,7 @@ use crate::{
     rows::conversations::QueuedRow,
 };
 
-/// Stores a message that waits. The conversation's lock makes the count of waiting messages exact.
+/// Stores a waiting message. The conversation's lock makes the count of waiting messages exact.
 pub(super) async fn queue(
     connection: &mut Connection,
     access: &Access,
@@ -53,7 +53,7 @@ pub(super) async fn queue(
         return Err(refusal(connection, access, new).await?);
     };
     if !stored.has_this_content {
-        // The client used one id twice by mistake: the second message must not vanish in silence.
+        // The client used one id twice by mistake. The second message must not vanish in silence.
         let client_message_id = new.client_message_id.clone().unwrap_or(stored.id);
         return Err(StoreError::OtherContent { client_message_id });
     }
@@ -65,7 +65,7 @@ pub(super) async fn queue(
     })
 }
 
-/// Returns the error for a message that was not stored, which names the limit that the message has met.
+/// Returns the error for a message that was not stored. The error names the limit that the message exceeds.
 async fn refusal(
     connection: &mut Connection,
     access: &Access,
@@ -95,7 +95,7 @@ async fn refusal(
     })
 }
 
-/// Removes a message that waits. The conversation's lock keeps a turn from taking it meanwhile.
+/// Removes a waiting message. The conversation's lock keeps a turn from taking the message meanwhile.
 pub(super) async fn withdraw(
     connection: &mut Connection,
     access: &Access,
@@ -124,7 +124,7 @@ pub(super) async fn withdraw(
     Ok(true)
 }
 
-/// Gives the blobs that a message names to its conversation. An error of the call takes this back.
+/// Attaches a message's blobs to its conversation. An error of the call rolls the attachment back.
 async fn attach(
     connection: &mut Connection,
     access: &Access,

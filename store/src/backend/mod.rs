@@ -1,62 +1,65 @@
-//! Implements the traits of `api` once for both databases. This folder is compiled twice, as `sqlite::backend` and as
-//! `postgres::backend` (`#[path]` in their `mod.rs`). What differs is in the `dialect.rs` beside each: the types of
-//! sqlx, the choice of a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
+//! Implements the traits of `api` once for SQLite and PostgreSQL. The compiler reads the folder twice, as
+//! `sqlite::backend` and as `postgres::backend` (`#[path]` in each database's `mod.rs`). The differences are in the
+//! database's `dialect.rs`: the types of sqlx, the choice of a statement's text
+//! ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
 //!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`, `tenants.rs`: the traits
 //! - `messages.rs`: the transactions behind `Conversations`
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
-//! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes. The
-//!   `parts.rs` beside each `dialect.rs` runs what `write/` collects
-//! - `budgets.rs`: what calls of models reserve and settle, and the sums of tenants
-//! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; which run has the conversation; agents by their
-//!   hash; whole conversations
-//! - `sql/`: the texts, by subject
+//! - `append.rs`: appends a batch under the conversation's lock; `snapshot.rs` reads and `write/` collects the batch's
+//!   statements. The `parts.rs` beside each `dialect.rs` runs the statements of `write/`
+//! - `budgets.rs`: reserves and settles the cost of model calls, and keeps the sums of tenants
+//! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; the workflow run that owns the conversation;
+//!   agents by their hash; the removal of whole conversations
+//! - `sql/`: the texts of statements, by subject
 //!
 //! # Locks
 //!
-//! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
-//!
-//! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
-//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`, and
-//!    `note_failed_call` when another model is called next) locks the conversation's row first. Such transactions of
-//!    one conversation run one after the other, and each reads what it depends on in statements after the one that
-//!    locked, which see all that the transaction before it committed. Numbers are taken under the lock, and the lock
-//!    ends after the commit is visible (invariant 2, one order).
+//! SQLite: a transaction that writes locks the whole file. PostgreSQL (READ COMMITTED):
+//! 1. A call locks the conversation's row first if the call numbers events, counts or removes waiting messages, or
+//!    removes a conversation (`begin_turn`, `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`,
+//!    `delete_conversation`, `remove_expired`, and `note_failed_call` when another model is called next). Therefore a
+//!    conversation's transactions run one after another. A transaction reads its data in statements after the locking
+//!    statement, because later statements see every commit of the previous transaction. Numbers are taken under the
+//!    lock, and the lock ends after the commit is visible (invariant 2, one order).
 //! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response` and `note_failed_call` (the row of
 //!    the agent execution), `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE`
-//!    of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes
-//!    tools locks their rows before it reads them, so that no end comes between.
-//! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write (but see 5). Foreign keys make an
-//!    insert share-lock the rows that it names, agent executions before messages. Only a removal takes such rows from
-//!    others, in the same order: tool records, agent executions, then the rows that name them, messages,
-//!    conversations. Like all of 1 it has the conversation's lock first; `remove_expired`, which takes several, passes
-//!    over those that are locked instead of waiting. So no two transactions wait for each other.
-//! 4. A claim that was in the database when a newer run took over counts as made before: it reads the epoch of the
-//!    conversation's run (`runs.rs`) without the lock.
-//! 5. `reserve_call`, `complete_step` and what settles a call (`budgets.rs`) take three rows, always in this order: the agent
-//!    execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two in the same order.
-//!    Blobs are given to a conversation and taken from it under its lock. What removes those of no conversation passes over
-//!    those that are locked.
-//! 6. Who appends to the audit trail waits for all others who do, from there to the commit, so that its numbers become visible
-//!    in their order. The entry is the last statement of its transaction, so nobody waits for anything else meanwhile.
-//! 7. `rename_conversation` writes the conversation's row and nothing else.
-//! 8. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
-//!    statement that writes begins with the conversation's row, so it takes the lock, and takes it first. `queue_message`
-//!    first tries without the lock, as long as few messages wait.
+//!    of one `UPDATE`. `complete_step` and `save_partial` decide by the unique key of the checkpoint. A `save` that
+//!    closes tools locks their rows before reading them, because no end of a tool may come between.
+//! 3. A call of rule 2 never waits for a conversation, and takes a single row with other writers (exception: rule 5).
+//!    Foreign keys make an insert share-lock the referenced rows, agent executions before messages. Only a removal
+//!    takes these rows from other transactions, in an identical order: tool records, agent executions, then the rows
+//!    with references to them, messages, conversations. A removal also has the conversation's lock first, as rule 1
+//!    demands. `remove_expired` takes several conversations and skips locked conversations instead of waiting.
+//!    Therefore transactions never deadlock.
+//! 4. A claim that the database received before a newer run took over counts as an earlier claim: the claim reads the
+//!    epoch of the conversation's run (`runs.rs`) without the lock.
+//! 5. `reserve_call`, `complete_step` and the settling of a call (`budgets.rs`) take three rows, always in this order:
+//!    the agent execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two
+//!    rows in the same order. A blob joins or leaves a conversation under the conversation's lock. The removal of blobs
+//!    without a conversation skips locked blobs.
+//! 6. A transaction that appends to the audit trail waits for every other appender until its commit. Therefore the
+//!    entries' numbers become visible in order. The entry is the last statement of its transaction, so the appender
+//!    waits for no other row meanwhile.
+//! 7. `rename_conversation` writes only the conversation's row.
+//! 8. `begin_turn` and the common kinds of `save` first try to read without waiting for the lock (`postgres/as_read/`).
+//!    The writing statement begins with the conversation's row and therefore takes the conversation's lock before any
+//!    other. `queue_message` first tries without the lock as long as few messages wait.
 //!
 //! # Connections
 //!
-//! A call that waits for a row holds its connection. So that the calls of one conversation never hold all connections of
-//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 7 and 8
-//! have one connection together, those under 2 and 5 the rest of half the pool. What only reads waits for no row and
-//! needs no share. SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
+//! A call that waits for a row occupies its connection. To keep the calls of one conversation from occupying every
+//! connection of a process, a call first takes a share of the pool and waits for the share in memory
+//! (`postgres/shares.rs`). Calls under rules 1, 7 and 8 share one connection per conversation. Calls under rules 2 and
+//! 5 share the rest of half the pool. A read waits for no row and needs no share. SQLite needs no shares, because the
+//! owner of its one writing connection waits for no conversation.
 //!
 //! # What a call costs
 //!
-//! Round trips to PostgreSQL, whatever the size of the batch, on a connection that has prepared its statements. The
-//! first time each statement costs one more, as does every time a statement that inserts more than 8 rows of a kind. A
-//! connection that idled for a second is pinged first. `tests/postgres_cost/` holds the numbers.
+//! Round trips to PostgreSQL, independent of the size of the batch, on a connection with prepared statements. The first
+//! use of a statement costs one more round trip, as does every insert of more than 8 rows of a kind. A connection that
+//! idled for a second is pinged first. `tests/postgres_cost/` holds the numbers.
 //!
 //! | call | round trips |
 //! |---|---|
@@ -141,12 +144,12 @@ use crate::{
 };
 
 impl Database {
-    /// Waits for a statement that only reads.
+    /// Awaits a read-only statement within the time limit.
     async fn read<T>(&self, statement: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
         self.in_time(async { Ok(statement.await?) }).await
     }
 
-    /// Runs what is to be committed together. An error rolls it back.
+    /// Runs `work` in one transaction. An error rolls the transaction back.
     pub(super) async fn transaction<T>(
         &self,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
@@ -160,7 +163,8 @@ impl Database {
         .await
     }
 
-    /// Runs what removes whole conversations, however large they are. An error rolls it back.
+    /// Runs a transaction that removes whole conversations, with the longer time limit of removals. An error rolls the
+    /// transaction back.
     async fn removing<T>(&self, work: impl AsyncFnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         self.in_removal_time(async {
             let mut transaction = self.begin_removal().await?;
@@ -171,25 +175,25 @@ impl Database {
         .await
     }
 
-    /// Runs a transaction that locks the conversation first. `key` is its id, or [`key_of_caller`].
+    /// Runs a transaction that locks the conversation first. `key` is the conversation's id or [`key_of_caller`].
     async fn locking<T>(
         &self,
         key: &str,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
-        // On the heap, because it is large, and would be in both futures around it.
+        // On the heap, because the future is large and would be copied into two surrounding futures.
         let call = Box::pin(self.transaction(work));
         self.in_lock_share(key, call).await
     }
 }
 
-/// Stands for the conversation in calls of this tenant. A tenant that names a conversation which is not theirs makes
-/// none of its own calls wait.
+/// Returns the share's key for this tenant's calls about a conversation. A tenant that names another tenant's
+/// conversation delays no call of the owner.
 pub(crate) fn key_of_caller(access: &Access, conversation_id: &str) -> String {
     format!("{}\n{conversation_id}", access.tenant_id)
 }
 
-/// Maps an error of a statement whose foreign keys name something the caller asked for.
+/// Maps a foreign-key error to "not found" for the id that the caller gave.
 fn missing(what: Missing, id: &str) -> impl FnOnce(sqlx::Error) -> StoreError {
     move |error| match error.as_database_error() {
         Some(database) if database.is_foreign_key_violation() => StoreError::not_found(what, id),
@@ -197,7 +201,7 @@ fn missing(what: Missing, id: &str) -> impl FnOnce(sqlx::Error) -> StoreError {
     }
 }
 
-/// Returns the approvals that let a tool run, as a list to bind.
+/// Returns the approval states that let a tool run, as a list to bind.
 fn runnable_approvals() -> Vec<String> {
     ApprovalState::RUNNABLE.map(String::from).into()
 }

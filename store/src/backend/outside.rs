@@ -1,4 +1,4 @@
-//! Tool calls that someone outside answers.
+//! Tool calls answered from outside: by a person, a client or a remote tool.
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
@@ -19,8 +19,8 @@ use crate::{
     rows::measured::MeasuredRow,
 };
 
-/// The most answers to one call that are noted. The turn takes the first that fits, so only those that come before it
-/// is stored are more than one.
+/// The most noted answers per call. The turn takes the first valid answer, so further answers exist only if they arrive
+/// before the turn stores its choice.
 const MAX_ANSWERS: i64 = 32;
 
 #[async_trait]
@@ -66,7 +66,8 @@ impl OutsideTools for Database {
                 (ToolKind::Remote, ToolStatus::Running, Some(run_id))
             }
         };
-        // One statement decides. The end of the turn locks the same record, so it comes before or after this statement.
+        // A single statement decides. The end of the turn locks the same record and therefore comes before or after
+        // this statement.
         let query = tools::ended::<(String,)>(words(outside::STORE_RESULT), &end, now())?
             .bind(conversation_id)
             .bind(execution_id)
@@ -126,7 +127,7 @@ impl OutsideTools for Database {
         claimant: &str,
         until: DateTime<Utc>,
     ) -> Result<Option<ClientToolClaim>> {
-        // One statement decides which of several clients gets it.
+        // A single statement decides which client gets the call.
         let query = sql::for_caller(outside::CLAIM_CLIENT_TOOL, access, conversation_id);
         let query = query
             .bind(execution_id)

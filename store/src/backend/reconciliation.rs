@@ -1,4 +1,4 @@
-//! What has not ended, and the schedule by which gateways look at it.
+//! Unfinished conversations, and the schedule for the gateways' checks of them.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -17,8 +17,8 @@ use crate::{
     rows::conversations::UnfinishedTurnRow,
 };
 
-/// The most conversations that are added to the schedule at once: after a long outage there may be many, and they are
-/// looked at one after the other all the same.
+/// The most conversations added to the schedule at once. A long outage can leave many unfinished conversations, but
+/// gateways check them one by one anyway.
 const SCHEDULED_AT_ONCE: i64 = 10_000;
 
 #[async_trait]
@@ -35,7 +35,7 @@ impl Reconciliation for Database {
 
     async fn put_back_checks(&self, rest: &[DueCheck]) -> Result<()> {
         self.transaction(async |connection| {
-            // What was scheduled or put off together is due at the same time, so there are few groups.
+            // Checks that were scheduled or postponed together have an identical due time, so the groups are few.
             for group in rest.chunk_by(|one, other| one.due_at == other.due_at) {
                 set_due(connection, group, group[0].due_at).await?;
             }
@@ -70,11 +70,11 @@ impl Reconciliation for Database {
             message_id: message_id.to_owned(),
             content: None,
             agent_execution_id: ids::root_agent_execution_id(&conversation.id, message_id),
-            // No model is asked, so the name is all there is to pin.
+            // No model is called, so the agent's name is enough.
             agent: AgentDefinition::only_a_name(conversation.agent.clone()),
             on_unknown_agent: OnUnknownAgent::Begin,
             tenant_budget: DayBudget::default(),
-            // No run asks: it is the conversation's own.
+            // No run asks, so the call uses the conversation's own epoch.
             epoch: None,
         };
         self.locking(&conversation.id, async |connection| {

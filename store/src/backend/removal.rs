@@ -1,4 +1,4 @@
-//! The removal of whole conversations with all their rows, for those that are too old and those that are deleted.
+//! The removal of whole conversations with their rows, for expired and for deleted conversations.
 
 use super::{
     Connection,
@@ -12,13 +12,13 @@ use crate::{
     sql_text::SqlText,
 };
 
-/// Removes conversations that the caller has locked.
+/// Removes conversations. The caller has locked them.
 pub(super) async fn remove(
     connection: &mut Connection,
     conversation_ids: &[String],
 ) -> Result<Removed> {
-    // A worker that was thought dead may still write. In this order its transaction and this one do not wait for each
-    // other ("Locks" in `backend/mod.rs`).
+    // A worker that was thought dead may still write. With this order of locks, the worker's transaction and the
+    // removal never wait for each other ("Locks" in `backend/mod.rs`).
     delete(connection, REMOVE_TOOLS, conversation_ids).await?;
     sqlx::query(words(LOCK_EXECUTIONS))
         .bind(list(conversation_ids))

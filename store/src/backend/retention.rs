@@ -1,4 +1,4 @@
-//! Removes old conversations, each of them whole, and a bounded number of rows in a transaction.
+//! Removes old conversations as a whole, with a bounded number of rows per transaction.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::api::{Removed, RemovedBatch, Result, Retention};
 
-/// The most events that the conversations of one transaction have together, unless the first of them alone has more.
-/// Removing this many takes a few hundred milliseconds, and SQLite's other writers wait so long.
+/// The most events of the conversations in one transaction. Only a single conversation may have more. Removing 10 000
+/// events takes a few hundred milliseconds, and SQLite's other writers wait meanwhile.
 const MAX_EVENTS: i64 = 10_000;
 
 #[async_trait]
@@ -83,7 +83,7 @@ async fn remove_expired(
     Ok(RemovedBatch { removed, next })
 }
 
-/// Returns the first conversations that together have at most `max_events` events, and at least one conversation.
+/// Returns the first conversations with at most `max_events` events together, and at least one conversation.
 fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
     let mut events: i64 = 0;
     let fits = |(place, (_, count)): &(usize, (String, i64))| {

@@ -1,12 +1,13 @@
-//! Which run of a conversation's workflow has the conversation (invariant 11, one run).
+//! Decides which run of a conversation's workflow owns the conversation (invariant 11, one run).
 //!
-//! Of two runs the engine stops the older one, but not the activities that a worker of it still runs. So the store
-//! counts the runs in epochs. All that a run asks names its epoch, and is refused when a newer run has taken over.
+//! Of two runs the engine stops the older run, but not its activities that are still running on a worker. Therefore the
+//! store counts runs in epochs. A run sends its epoch with every request, and the store refuses the request after a
+//! newer run has taken over.
 //!
-//! A run has no epoch when it begins, and a turn that nobody runs needs none: it begins under the epoch of the
-//! conversation. Where a turn runs already, the store only gives the run a new epoch, and the run asks again with it,
-//! in an activity that the engine schedules. The engine does so for the newest run alone. An older run, whose first
-//! request came late, therefore never uses the epoch that it is given.
+//! A new run has no epoch. A turn without a running owner needs no new epoch: the turn begins under the conversation's
+//! epoch. If a turn is running already, the store only grants a new epoch, and the run asks again with the new epoch in
+//! an activity scheduled by the engine. The engine schedules the activity only for the newest run. An older run with a
+//! late first request therefore never uses its granted epoch.
 
 use super::{
     Connection,
@@ -15,18 +16,18 @@ use super::{
 };
 use crate::{api::Result, error::StoreError};
 
-/// The epoch in the first request of a run, which has none yet. The store gives those from 1 on.
+/// Epoch in the first request of a run without a granted epoch. The store grants epochs from 1 on.
 pub(crate) const NONE_YET: u32 = 0;
 
-/// How a run comes to its epoch.
+/// How a run gets its epoch.
 pub(super) enum Entry {
     /// It goes on with this one; `None`: a run of an earlier release, which is never refused.
     Goes(Option<u32>),
-    /// It asks again with this one.
+    /// The run asks again with this epoch.
     AsksAgain(u32),
 }
 
-/// Decides under which epoch a run begins a turn. `takes_over` says that a turn runs, which may be another run's.
+/// Decides the epoch under which a run begins a turn. `takes_over` means: a turn is running, perhaps under another run.
 pub(super) async fn enter(
     connection: &mut Connection,
     conversation_id: &str,
@@ -51,7 +52,7 @@ pub(super) async fn enter(
     } else if granted_epoch == run_epoch {
         (Entry::Goes(Some(run_epoch)), run_epoch, granted_epoch)
     } else {
-        // An older run may hold the epoch that was given last, so this one takes a newer one.
+        // An older run may hold the last granted epoch, so the current run takes a newer epoch.
         (Entry::Goes(Some(next)), next, next)
     };
     if (run_epoch_then, granted_then) != (run_epoch, granted_epoch) {
@@ -65,7 +66,7 @@ pub(super) async fn enter(
     Ok(entry)
 }
 
-/// Refuses a run that was replaced, under the lock of the conversation.
+/// Refuses a replaced run, under the conversation's lock.
 pub(super) fn check(
     conversation: &LockedConversation,
     conversation_id: &str,
@@ -77,7 +78,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses a run that was replaced, and that has claimed nothing for this reason or another one.
+/// Refuses a replaced run without the lock. The caller's claim has changed no row, for this reason or another.
 pub(super) async fn check_unlocked(
     connection: &mut Connection,
     conversation_id: &str,
@@ -95,7 +96,7 @@ pub(super) async fn check_unlocked(
     }
 }
 
-/// Returns the parameter of a statement that changes nothing when the conversation's run has a larger epoch.
+/// Returns a statement's parameter: the statement changes no row when the conversation's run has a larger epoch.
 pub(crate) fn newest(epoch: Option<u32>) -> i64 {
     epoch.map_or(i64::MAX, i64::from)
 }

@@ -1,4 +1,5 @@
-//! Saves one batch: locks, checks whether it is stored, appends it (invariants 2, one order, and 3, idempotent saves).
+//! Saves one batch: locks the conversation, looks for a stored batch, appends (invariants 2, one order, and 3,
+//! idempotent saves).
 
 use everturn_proto::{
     turn::{SaveRequest, SaveResult, StillWaiting},
@@ -40,7 +41,7 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         .await?
         .ok_or_else(|| StoreError::not_found(Missing::AgentExecution, agent_execution_id))?;
     if state.message_id != *message_id {
-        // The message is part of the batch's key, so with another message the same batch could be stored twice.
+        // The message is part of the batch's key. With a wrong message, the batch could be stored twice.
         return Err(StoreError::Conflict(format!(
             "agent execution `{agent_execution_id}` is not of message `{message_id}`"
         )));
@@ -86,8 +87,8 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
     })
 }
 
-/// Returns why the answer to an approval is not saved; `None` when it is, and for all other batches. The answer then says
-/// who has given it.
+/// Returns why an approval's answer is refused. Returns `None` for an accepted answer, which now names the person, and
+/// for every other kind of batch.
 async fn refused(
     connection: &mut Connection,
     request: &mut BatchRequest,
@@ -102,7 +103,7 @@ async fn refused(
     }
 }
 
-/// Notes what a run that saves a thought again (it was reset or resumed) need not wait for.
+/// Adds the answers and results that a reset or resumed run need not wait for when saving a thought again.
 async fn note_answers(
     connection: &mut Connection,
     step: &StepKey,

@@ -1,4 +1,4 @@
-//! Loads what a batch reads, as `batch::needs` says.
+//! Loads the snapshot of a batch, as `batch::needs` demands.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Loads everything but `last_sequence` and `steps`, which the caller has from the lock.
+/// Loads the snapshot without `last_sequence` and `steps`. The caller has both from the lock.
 pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) -> Result<Snapshot> {
     let needs = batch::needs(request);
     let mut snapshot = Snapshot::default();
@@ -52,7 +52,7 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
         let complete = load_checkpoint(connection, step, CheckpointType::LlmComplete);
         snapshot.checkpoint = complete.await?;
     }
-    // A missing record is made anew from the assistant's row.
+    // A missing record is rebuilt from the assistant's row.
     let is_lost = matches!(needs.tools, ToolsNeeded::One(_)) && snapshot.tools.is_empty();
     let own_step = (needs.checkpoint || is_lost).then_some(step.step);
     let steps = snapshot.tools.iter().map(|tool| tool.step);
@@ -93,8 +93,8 @@ async fn load_tools(
     Ok(query.fetch_all(connection).await?)
 }
 
-/// Reads the call that started a sub-agent. When its record is missing, it is made anew from the row of the step that
-/// asked.
+/// Reads the call that started a sub-agent. A missing record is rebuilt from the row of the step that asked for the
+/// call.
 async fn load_delegate_call(
     connection: &mut Connection,
     step: &StepKey,
@@ -133,7 +133,7 @@ async fn load_delegate_call(
     }))
 }
 
-/// Reads the assistant rows of these steps.
+/// Reads the assistant rows of the given steps.
 pub(super) async fn load_assistants(
     connection: &mut Connection,
     step: &StepKey,
@@ -150,7 +150,7 @@ pub(super) async fn load_assistants(
     Ok(query.fetch_all(connection).await?)
 }
 
-/// Reads which calls of the request's step have a record. A step without calls needs no question.
+/// Reads which calls of the request's step have a record. A step without calls needs no query.
 async fn load_recorded(
     connection: &mut Connection,
     step: &StepKey,

@@ -1,4 +1,4 @@
-//! Begins a sub-agent, in one transaction with the call that starts it.
+//! Begins a sub-agent. A single transaction also claims the `delegate` call.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -73,7 +73,7 @@ pub(super) async fn begin_sub_agent(
     }
 }
 
-/// Writes the sub-agent: its definition, its agent execution, its first batch.
+/// Writes the sub-agent's definition, agent execution and first batch.
 async fn start(
     connection: &mut Connection,
     call: &ToolKey,
@@ -147,7 +147,7 @@ async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<D
     row.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, &call.agent_execution_id))
 }
 
-/// Returns the answer to a call that has no sub-agent and has ended.
+/// Returns the answer for a call that has ended without a sub-agent.
 fn not_begun(
     call_status: &ToolStatus,
     conversation: LockedConversation,

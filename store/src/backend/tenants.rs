@@ -1,4 +1,4 @@
-//! What the store knows of tenants.
+//! The store's list and summaries of tenants.
 
 use async_trait::async_trait;
 
@@ -41,7 +41,7 @@ impl Tenants for Database {
     }
 }
 
-/// Binds what both texts begin with.
+/// Binds the first parameters of the two summary texts.
 fn summaries<'q>(text: &'static str) -> Select<'q, TenantSummary> {
     sqlx::query_as(text)
         .bind(now())

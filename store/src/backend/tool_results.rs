@@ -1,4 +1,4 @@
-//! Reads whole results of tools, a slice at a time. Each method is one statement.
+//! Reads full results of tools in slices. Every method is one statement.
 
 use async_trait::async_trait;
 use everturn_proto::Thread;

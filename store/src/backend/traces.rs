@@ -1,4 +1,4 @@
-//! The traces of turns. Each call is one statement, and none takes a conversation's lock.
+//! The traces of turns. Every call is a single statement without a conversation's lock.
 
 use async_trait::async_trait;
 

@@ -36,7 +36,7 @@ use crate::{
     rows::measured::MeasuredRow,
 };
 
-/// No event has this number.
+/// A sequence number that no event has.
 const NOTHING_READ: i64 = -1;
 
 #[async_trait]
@@ -44,7 +44,7 @@ impl TurnStore for Database {
     async fn begin_turn(&self, turn: BeginTurn) -> Result<TurnStart> {
         let start = match self.begin_as_read(&turn).await? {
             Some(begun) => TurnStart::Begun(Box::new(begun)),
-            // On the heap, because it is large: it holds two definitions of an agent.
+            // On the heap, because the future is large: it holds two definitions of an agent.
             None => {
                 self.locking(&turn.conversation_id, async |connection| {
                     Box::pin(begin::begin_turn(connection, turn.clone())).await
@@ -161,7 +161,7 @@ impl TurnStore for Database {
         });
         let claimed = self.in_claim_share(&step.conversation_id, call).await?;
         if let Some(generation) = claimed.cut_before {
-            // What was cut is of an older generation. Until it is settled, it stays reserved.
+            // The cut call has an older generation. The reservation stays until settled here.
             self.free(step, generation, Freed::Cut).await?;
         }
         Ok(claimed.claim)
@@ -291,7 +291,7 @@ impl TurnStore for Database {
 }
 
 impl Database {
-    /// Settles a call that has no answer, in a transaction.
+    /// Settles a call without an answer, in a transaction.
     async fn free(&self, step: &StepKey, generation: u32, how: Freed) -> Result<()> {
         let call = self
             .transaction(async |connection| budgets::free(connection, step, generation, how).await);

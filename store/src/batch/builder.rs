@@ -1,4 +1,4 @@
-//! The builder of batches: what all kinds of batch share.
+//! The builder of batches: code shared by every kind of batch.
 
 use everturn_proto::{
     Json,
@@ -15,7 +15,7 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Builds one batch: it numbers the events and collects the rows.
+/// Builds one batch: numbers the events and collects the rows.
 pub(super) struct Builder<'a> {
     request: &'a BatchRequest,
     pub(super) snapshot: &'a Snapshot,
@@ -46,7 +46,7 @@ impl<'a> Builder<'a> {
         &self.request.step
     }
 
-    /// Returns the agent execution that saves the batch, as events name it.
+    /// Returns the id of the agent execution that saves the batch, as used in events.
     pub(super) fn agent_execution_id(&self) -> String {
         self.request.step.agent_execution_id.clone()
     }
@@ -59,7 +59,7 @@ impl<'a> Builder<'a> {
     /// Appends an event of a message, and returns its sequence number.
     pub(super) fn append(&mut self, message_id: &str, event_type: EventType, data: Json) -> u32 {
         let batch = &mut self.batch;
-        // After the largest 32-bit number the same number comes again, and the unique key refuses it.
+        // After the largest 32-bit number the number repeats, and the unique key refuses the repetition.
         batch.last_sequence = batch.last_sequence.saturating_add(1);
         let conversation_id = &self.request.step.conversation_id;
         batch.events.push(NewEvent {
@@ -72,13 +72,14 @@ impl<'a> Builder<'a> {
         batch.last_sequence
     }
 
-    /// Counts the request's step among those that the agent execution has saved.
+    /// Counts the request's step among the agent execution's saved steps.
     pub(super) fn step_done(&mut self) {
         let steps = self.request.step.step.saturating_add(1);
         self.batch.steps = self.batch.steps.max(steps);
     }
 
-    /// Takes a user message into the timeline, unless it is there. The stored text wins over `content`.
+    /// Takes a user message into the timeline, unless a turn has taken the message already. The stored text wins over
+    /// `content`.
     pub(super) fn user_message(&mut self, message_id: &str, content: Option<&str>) -> Result<()> {
         let stored = self.snapshot.message.as_ref();
         let attachments = stored.map(|stored| stored.attachments.as_slice());
@@ -104,7 +105,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds the assistant's final text, as an event and as a row. It counts as a message unless it is a sub-agent's.
+    /// Adds the assistant's final text, as an event and as a row. Only the text of the turn's own agent counts as a
+    /// message.
     pub(super) fn assistant_message(&mut self, text: &str, finish: FinishReason) {
         let StepKey {
             agent_execution_id,

@@ -1,4 +1,4 @@
-//! The batch of a step that has made a summary of older messages.
+//! The batch of a step that has summarized older messages.
 
 use everturn_proto::{
     event::ContextCompacted,
@@ -9,7 +9,7 @@ use super::{ContextCut, builder::Builder};
 use crate::{api::Result, error::StoreError};
 
 impl Builder<'_> {
-    /// Adds the event, and where the context of the thread begins from now on. The messages themselves stay.
+    /// Adds the event and the new start of the thread's context. The messages themselves stay.
     pub(super) fn compaction(&mut self) -> Result<()> {
         let state = self.checkpoint()?;
         let compacted = state

@@ -1,4 +1,5 @@
-//! The batches of sub-agents: whether a `delegate` call may start one, its first batch, and how its end ends the call.
+//! The batches of sub-agents: whether a `delegate` call may start a sub-agent, the sub-agent's first batch, and the
+//! call's end.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +15,20 @@ use serde::Deserialize;
 use super::{AgentExecutionEnd, DelegateCallEnd, TakenMessage, builder::Builder};
 use crate::api::ToolEnd;
 
-/// An agent execution that calls `delegate`, and what limits it.
+/// An agent execution that calls `delegate`, and its limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Delegator<'a> {
-    /// How deep it is in the tree of agent executions: 0 for the turn's own.
+    /// Depth in the tree of agent executions: 0 for the turn's own.
     pub depth: u32,
     /// Number of sub-agents in the whole turn so far.
     pub sub_agents: u32,
-    /// The definition that the agent execution is pinned to.
+    /// The pinned definition of the agent execution.
     pub agent: &'a AgentDefinition,
-    /// The definition of the turn's own agent execution. Its limits count for all sub-agents of the turn.
+    /// The definition of the turn's own agent execution. Its limits apply to every sub-agent of the turn.
     pub root_agent: &'a AgentDefinition,
 }
 
-/// The task of a sub-agent, and the agent that works on it.
+/// The task of a sub-agent, and the agent for the task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// The agent that works on the task.
@@ -48,7 +49,7 @@ struct Arguments {
 pub enum Refusal {
     /// The call is wrong, or a limit is reached.
     Call(String),
-    /// The agent may be asked, and is not known here, or not one of this tenant.
+    /// The agent is allowed, but is unknown here or belongs to another tenant.
     UnknownAgent(String),
 }
 
@@ -64,7 +65,7 @@ impl Refusal {
     }
 }
 
-/// Returns the task of a `delegate` call, or says why the call may not start a sub-agent.
+/// Returns the task of a `delegate` call, or the reason why the call may not start a sub-agent.
 pub fn task(
     call: &ToolCall,
     delegator: &Delegator,
@@ -81,7 +82,7 @@ pub fn task(
     }
 }
 
-/// Returns the arguments of the call, or says why they are not allowed, in a sentence for the model.
+/// Returns the arguments of the call, or a sentence for the model that explains why the arguments are not allowed.
 fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> {
     let arguments = call
         .tool_input
@@ -121,7 +122,7 @@ fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> 
     Ok(Arguments { agent, task })
 }
 
-/// Returns a sub-agent's answer. Whoever delegated is told when it was cut.
+/// Returns a sub-agent's answer. A note tells the delegating model about a cut answer.
 fn answer_of(state: &LlmCompleteState) -> Json {
     if let Some(output) = &state.output {
         return output.clone();
@@ -136,14 +137,14 @@ fn answer_of(state: &LlmCompleteState) -> Json {
     }
 }
 
-/// Returns what a sub-agent has written whose steps are used up; `None` when that is nothing.
+/// Returns the summary of a sub-agent that has used up its steps; `None` without a summary.
 fn last_words(state: &LlmCompleteState) -> Option<&str> {
     let is_summary = state.finish() == FinishReason::StepLimit && !state.text.is_empty();
     is_summary.then_some(state.text.as_str())
 }
 
 impl Builder<'_> {
-    /// Builds the first batch of a sub-agent: its start, and its task as the first message of its thread.
+    /// Builds the first batch of a sub-agent: the start, and the task as the first message of the sub-agent's thread.
     pub(super) fn start_sub_agent(&mut self, start: &SaveSubAgent) {
         let agent_execution_id = self.agent_execution_id();
         let id = ids::task_message_id(&agent_execution_id);
@@ -164,7 +165,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Ends the call that started this sub-agent, with the sub-agent's answer or with the reason why there is none.
+    /// Ends the call that started the sub-agent, with the sub-agent's answer or with the reason for the missing answer.
     pub(super) fn end_delegate_call(&mut self, end: &AgentExecutionEnd) {
         let call = self.snapshot.delegate_call.as_ref();
         let Some(call) = call.filter(|call| call.tool.record.end.is_none()) else {

@@ -1,4 +1,4 @@
-//! Events that tools emit themselves. Those about work plans change the plan's row too.
+//! Events that tools emit themselves. An event about a work plan also changes the plan's row.
 
 use everturn_proto::{
     Json,
@@ -9,14 +9,14 @@ use everturn_proto::{
 use super::builder::Builder;
 
 impl Builder<'_> {
-    /// Appends an event that a tool emitted, unless only the runtime may append it.
+    /// Appends a tool's event, unless only the runtime may append events of the type.
     pub(super) fn emitted(&mut self, event_type: &EventType, data: &Json) {
         if !event_type.may_be_emitted_by_tools() {
             return;
         }
         let message_id = &self.step().message_id;
         self.append(message_id, event_type.clone(), data.clone());
-        // Data that does not fit is a tool's mistake: readers see the event, the plan stays as it is.
+        // Data of a wrong shape is a tool's mistake: readers see the event, and the plan stays unchanged.
         match event_type {
             EventType::WorkPlan => {
                 if let Ok(plan) = data.decode() {
@@ -59,7 +59,7 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the id of the work plan that an event of a tool changes, when that plan is a stored one.
+/// Returns the id of the stored work plan that a tool's event changes; `None` for an event that needs no stored plan.
 pub(super) fn changed_plan(event_type: &EventType, data: &Json) -> Option<String> {
     match event_type {
         EventType::PlanStepStart => data

@@ -16,8 +16,7 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// Ends the agent execution. Whatever is still open is closed first: every act gets its observe (invariant 6, done
-    /// once).
+    /// Ends the agent execution. Open tool calls are closed first: every act gets its observe (invariant 6, done once).
     pub(super) fn end(&mut self, end: &AgentExecutionEnd) -> Result<()> {
         let closing = Closing {
             status: ToolStatus::Cancelled,
@@ -92,7 +91,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the model's answer, with the reasoning before it as a thought, and `complete`.
+    /// Adds the model's answer, with its reasoning as a thought, and `complete`.
     fn completed(&mut self) -> Result<()> {
         let finish = self.answer()?;
         let output = self.checkpoint()?.output.clone();
@@ -117,19 +116,19 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Returns what the agent execution and its sub-agents took, as events tell it.
+    /// Returns the usage and cost of the agent execution and its sub-agents, in the form of events.
     fn taken(&self) -> (Usage, Option<String>) {
         let spent = self.snapshot.totals.tree;
         (spent.usage, spent.nano_usd.map(money::usd))
     }
 
-    /// Adds an answer after which the turn has another step.
+    /// Adds an answer that the turn continues in another step.
     pub(super) fn cut_reply(&mut self) -> Result<()> {
         self.answer().map(drop)
     }
 
-    /// Adds the text of a step that asked for no tools, with the reasoning before it as a thought. Returns why the text
-    /// ends where it does.
+    /// Adds the text of a step without tool calls, with the reasoning as a thought. Returns the reason for the end of
+    /// the text.
     fn answer(&mut self) -> Result<FinishReason> {
         let state = self.checkpoint()?;
         if state.finish() != FinishReason::Stop {
@@ -151,7 +150,7 @@ impl Builder<'_> {
         Ok(finish)
     }
 
-    /// Adds the reasoning before a text as a thought.
+    /// Adds a text's reasoning as a thought.
     fn reasoning(&mut self, state: &LlmCompleteState) {
         if state.reasoning.is_empty() {
             return;
@@ -164,9 +163,9 @@ impl Builder<'_> {
         self.event(EventType::Thought, &thought);
     }
 
-    /// Keeps the text of a step that gave no answer: the summary of a turn whose steps are used up, an answer that is not what
-    /// it had to be, and what was cut short. The latter is the text so far of a stopped call, or that of a call that ended but
-    /// whose own batch was never saved (its tools then never ran).
+    /// Keeps the text of a step without a saved answer: the summary of a turn that has used up its steps, an answer
+    /// with invalid output, or a cut text. A cut text is the text so far of a stopped call, or the text of a finished
+    /// call whose batch was never saved (the call's tools then never ran).
     fn unsaved_text(&mut self) {
         let (snapshot, step) = (self.snapshot, self.step());
         let row_id = ids::assistant_message_id(&step.agent_execution_id, step.step);

@@ -1,5 +1,5 @@
-//! The keys of batches. A key names a role in the turn, never a counter or a run id, so that a save that is replayed
-//! with a newer signal ahead of it still has the same key (invariant 3, idempotent saves).
+//! The keys of batches. A key names a role in the turn, never a counter or a run id. Therefore a replayed save keeps
+//! its key even if a newer signal came before (invariant 3, idempotent saves).
 
 use everturn_proto::words::CheckpointType;
 use uuid::Uuid;
@@ -7,13 +7,13 @@ use uuid::Uuid;
 use super::{BatchRequest, Save};
 use crate::api::StepKey;
 
-/// Namespace of event ids. Never change it: stored batches would not be recognised any more.
+/// Namespace of event ids. Never change the namespace, because stored batches would no longer be recognised.
 const EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6d1f_3c0a_52c8_5b7e_9a41_e0d7_4b86_20f3);
 
 /// Namespace of checkpoint ids.
 const CHECKPOINT_NAMESPACE: Uuid = Uuid::from_u128(0x1b0e_94d2_7c6f_5a3d_8e21_5fa9_03c7_d648);
 
-/// Returns the key of the batch that `request` names.
+/// Returns the key of the batch for `request`.
 pub fn key(request: &BatchRequest) -> String {
     let StepKey {
         message_id,
@@ -26,7 +26,7 @@ pub fn key(request: &BatchRequest) -> String {
         Save::Thought => format!("{message_id}/{agent_execution_id}/{step}/thought"),
         Save::CutReply => format!("{message_id}/{agent_execution_id}/{step}/cut_reply"),
         Save::Compaction => format!("{message_id}/{agent_execution_id}/{step}/compaction"),
-        // A step gives each of its models up once.
+        // A step gives up every model at most once.
         Save::ModelFallback(fallback) => {
             let from = &fallback.from;
             format!("{message_id}/{agent_execution_id}/{step}/fallback/{from}")
@@ -43,7 +43,7 @@ pub fn key(request: &BatchRequest) -> String {
     }
 }
 
-/// Returns the key of the batch that takes a user's message into a turn, as its first message or as one that joins it.
+/// Returns the key of the batch that takes a user's message into a turn, as the first message or as a steering message.
 pub fn user_message_key(message_id: &str) -> String {
     format!("{message_id}/user_message")
 }
@@ -60,10 +60,10 @@ pub fn checkpoint_id(
     Uuid::new_v5(&CHECKPOINT_NAMESPACE, name.as_bytes()).to_string()
 }
 
-/// Returns the id of an event, which is the same whenever the same batch is built. A batch is stored when its event at
-/// place 0 is.
+/// Returns the id of an event. Building a batch again gives identical ids. A batch is stored when the event with index
+/// 0 is stored.
 pub fn event_id(conversation_id: &str, batch_key: &str, place: usize) -> String {
-    // Each part ends with a NUL, so that different parts never make the same name.
+    // Every part ends with a NUL, so that different parts never make identical names.
     let name = format!("{conversation_id}\0{batch_key}\0{place}\0");
     Uuid::new_v5(&EVENT_NAMESPACE, name.as_bytes()).to_string()
 }

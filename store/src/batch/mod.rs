@@ -1,18 +1,18 @@
-//! Turns what is to be saved and what is stored into the rows of one transaction.
+//! Turns a save request and stored rows into the rows of one transaction.
 //!
 //! A back end locks the conversation, loads a [`Snapshot`] (see [`Needs`]), calls [`build`] and writes the [`Batch`].
-//! Everything that decides what a batch contains is here, so that two back ends cannot disagree.
+//! The code here alone decides the content of a batch, so that two back ends cannot disagree.
 //!
-//! - `request.rs`: what is to be saved ([`BatchRequest`])
-//! - `snapshot.rs`: what is read ([`Needs`], [`Snapshot`])
-//! - `rows.rs`: what is written ([`Batch`])
-//! - `keys.rs`: the keys of batches, which name roles (invariant 3, idempotent saves), and ids made from them
-//! - `builder.rs`: what all kinds of batch share: they number events and write messages
-//! - `thought.rs`, `observe.rs`, `end.rs`: what the model asked for, how its tools ended, how the agent execution ended
-//! - `compaction.rs`: the summary that stands for older messages
-//! - `emitted.rs`: events that tools emit themselves, and the work plans they change
-//! - `outside.rs`: requests to a person or the client, and their answers
-//! - `delegation.rs`: whether a sub-agent may start, what starts it, what its end gives the call
+//! - `request.rs`: the request to save ([`BatchRequest`])
+//! - `snapshot.rs`: the rows to read ([`Needs`], [`Snapshot`])
+//! - `rows.rs`: the rows to write ([`Batch`])
+//! - `keys.rs`: the keys of batches, which name roles (invariant 3, idempotent saves), and ids made from the keys
+//! - `builder.rs`: code shared by every kind of batch: numbering events and writing messages
+//! - `thought.rs`, `observe.rs`, `end.rs`: the model's tool calls, the ends of tools, the end of the agent execution
+//! - `compaction.rs`: the summary in place of older messages
+//! - `emitted.rs`: events from tools themselves, and the work plans that the events change
+//! - `outside.rs`: requests to a person or the client, and the answers
+//! - `delegation.rs`: whether a sub-agent may start, its first batch, and the result for the `delegate` call
 //!
 //! No I/O, no clock and no randomness may be here.
 
@@ -51,7 +51,7 @@ use builder::Builder;
 
 use crate::api::Result;
 
-/// Returns what a batch of this kind reads from the store.
+/// Returns the rows that a batch of the request's kind reads from the store.
 pub fn needs(request: &BatchRequest) -> Needs {
     match &request.save {
         Save::UserMessage { message_id, .. } => Needs {
@@ -82,10 +82,10 @@ pub fn needs(request: &BatchRequest) -> Needs {
     }
 }
 
-/// Builds the rows of the batch that `request` names. The caller has checked, under the conversation's lock, that the
-/// batch's key is not stored and that the agent execution is running.
+/// Builds the rows of the batch for `request`. Under the conversation's lock, the caller has checked that the batch is
+/// not stored and that the agent execution is running.
 ///
-/// A batch without events means that its work is done already: nothing is to be written.
+/// A batch without events means that the work was done before: the caller writes no row.
 pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
     let mut builder = Builder::new(request, snapshot);
     match &request.save {
@@ -110,8 +110,8 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
     Ok(builder.finish())
 }
 
-/// Returns the tool executions of the `delegate` calls that the batch closes and that have begun and not ended: their
-/// sub-agents may still say that they run. A call whose record is missing may have begun.
+/// Returns the tool executions of the `delegate` calls that the batch closes, if the calls have begun and not ended.
+/// Their sub-agents may still have the status running. A call without a record may have begun.
 pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<String> {
     let builder = Builder::new(request, snapshot);
     let lost = match &request.save {
@@ -137,8 +137,8 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         .collect()
 }
 
-/// Returns the steps whose texts the batch's events replace on every reader. They depend on the request alone, so that
-/// a repeated save, whose first caller may have died before it told the stream, seals them again.
+/// Returns the steps whose texts every reader replaces with the batch's events. The steps depend on the request alone.
+/// A repeated save seals the steps again, because the first caller may have died before informing the stream.
 pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
     match &request.save {
         Save::Thought | Save::CutReply | Save::End(_) => vec![SealedStep {

@@ -1,4 +1,4 @@
-//! How tools end: the observe of each act.
+//! The ends of tools: the observe of every act.
 
 use everturn_proto::{
     Json,
@@ -13,16 +13,16 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// How to end a tool execution whose tool recorded no end itself.
+/// The end for a tool execution whose tool recorded no end.
 pub(super) struct Closing<'a> {
-    /// The status that it gets, unless its outcome is unknown.
+    /// The status of the tool execution, unless the outcome is unknown.
     pub(super) status: ToolStatus,
-    /// The error that the model and the readers are told.
+    /// The error text for the model and the readers.
     pub(super) error: &'a str,
 }
 
 impl Builder<'_> {
-    /// Builds the batch of one tool that has ended.
+    /// Builds the batch of one ended tool.
     pub(super) fn observe_one(&mut self, execution_id: &str, failure: Option<&str>) -> Result<()> {
         let closing = Closing {
             status: ToolStatus::Failed,
@@ -34,15 +34,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes the record of a call of the request's step anew, because its row is missing.
+    /// Rebuilds the missing record of a call of the request's step.
     pub(super) fn lost_record(&self, execution_id: &str) -> Result<ToolRow> {
         let mut lost = self.lost_records().into_iter();
         lost.find(|tool| tool.record.call.execution_id == execution_id)
             .ok_or_else(|| StoreError::not_found(Missing::ToolExecution, execution_id))
     }
 
-    /// Makes the missing records of the request's step anew, from the assistant's row. Nobody knows whether these calls
-    /// ran.
+    /// Rebuilds the missing records of the request's step from the assistant's row. Whether the calls ran is unknown.
     pub(super) fn lost_records(&self) -> Vec<ToolRow> {
         let step = self.step().step;
         let Some(row) = self.snapshot.assistant(step) else {
@@ -62,8 +61,8 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// Closes an act: appends the tool's own events and its observe. A tool that recorded no end is ended here. A tool
-    /// that is already observed stays as it is.
+    /// Closes an act: appends the tool's own events and its observe. A tool without a recorded end is ended here. A
+    /// tool that is already observed stays unchanged.
     pub(super) fn observe(&mut self, tool: &ToolRow, closing: &Closing) -> Result<()> {
         if tool.observed_sequence.is_some() {
             return Ok(());
@@ -100,7 +99,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Names the step of a call that is observed.
+    /// Adds the step of an observed call to the batch.
     fn add_step(&mut self, step: u32) -> Result<()> {
         let row = self.snapshot.assistant(step).ok_or_else(|| {
             let id = self.agent_execution_id();
@@ -118,7 +117,7 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the end of a tool that recorded none. A tool that had begun and may not run again may have had its effect.
+/// Returns the end of a tool without a recorded end. A running tool that may not be repeated may have had its effect.
 fn end_without_result(record: &ToolRecord, closing: &Closing) -> ToolEnd {
     let is_unknown = record.status == ToolStatus::Running && !record.call.may_run_again();
     let (status, error) = if is_unknown {

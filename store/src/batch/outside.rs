@@ -1,4 +1,4 @@
-//! What tool calls ask of someone outside, a person's approval or the client's result, and their answers.
+//! Requests of tool calls to the outside, for a person's approval or for the client's result, and the answers.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_proto::{
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// Appends the requests of a thought's calls: for the approvals that they need, and for the client tools.
+    /// Appends the requests of a thought's calls: requests for approvals, and requests to client tools.
     pub(super) fn ask_outside(&mut self) {
         for mut tool in std::mem::take(&mut self.batch.pending_tools) {
             if let Some(timeout_s) = tool.record.call.approval_timeout_s {
@@ -63,8 +63,8 @@ impl Builder<'_> {
         tool.expires_at = Some(expires_at);
     }
 
-    /// Appends the answer to an approval. A call that was denied or has expired gets its observe at once, which tells
-    /// the model why.
+    /// Appends the answer to an approval. A denied or expired call gets its observe at once. The observe tells the
+    /// model the reason.
     pub(super) fn approval(&mut self, answer: &SaveApproval) -> Result<()> {
         let execution_id = &answer.execution_id;
         let tool = self
@@ -108,7 +108,7 @@ impl Builder<'_> {
         self.observe(&tool, &closing)
     }
 
-    /// Lets the call run, with the input that the person gave when they gave one.
+    /// Lets the call run, with the person's edited input if given.
     fn approve(&mut self, tool: &ToolRow, answer: &SaveApproval) {
         let mut tool = tool.clone();
         let edited = answer
@@ -118,7 +118,7 @@ impl Builder<'_> {
         self.approval_resolved(&tool, answer, edited.is_some());
         if let Some(input) = edited {
             let call = &mut tool.record.call;
-            // The hash stays that of what the person was shown.
+            // The hash remains the hash of the input that the person was shown.
             call.tool_input = Some(input.clone());
             self.edit_calls(&tool);
         }
@@ -137,7 +137,7 @@ impl Builder<'_> {
         self.batch.approved_tool = Some(tool);
     }
 
-    /// Writes the new input into the assistant's row, so that the model sees what really runs.
+    /// Writes the new input into the assistant's row, so that the model sees the input that really runs.
     fn edit_calls(&mut self, tool: &ToolRow) {
         let call = &tool.record.call;
         let Some(row) = self.snapshot.assistant(tool.step) else {
@@ -173,7 +173,7 @@ impl Builder<'_> {
         self.event(EventType::ApprovalResolved, &resolved);
     }
 
-    /// Closes an act. When an approval was asked for and nobody answered, that request is closed first.
+    /// Closes an act. A pending approval request is closed first.
     pub(super) fn close(&mut self, tool: &ToolRow, closing: &Closing) -> Result<()> {
         if tool.record.approval != ApprovalState::Pending {
             return self.observe(tool, closing);

@@ -1,5 +1,5 @@
-//! What is to be saved, in the store's own terms. The wire's `SaveRequest` becomes a [`BatchRequest`] here and nowhere
-//! else.
+//! The request to save, in the store's own terms. Only the code here converts the wire's `SaveRequest` to a
+//! [`BatchRequest`].
 
 use everturn_proto::{
     Thread,
@@ -13,38 +13,38 @@ use crate::{
     error::StoreError,
 };
 
-/// One batch to save, and the step that saves it.
+/// One batch to save, and the step that saves the batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchRequest {
-    /// The step that saves it. Its message is part of most keys of batches.
+    /// The saving step. Its message is part of most keys of batches.
     pub step: StepKey,
-    /// What the batch saves.
+    /// The content of the batch.
     pub save: Save,
 }
 
-/// What a batch saves.
+/// The content of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Save {
-    /// A user's message that enters the timeline. It begins a turn, or joins the one that runs.
+    /// A user's message that enters the timeline. The message begins a turn, or joins a running turn.
     UserMessage {
         /// Id of the message.
         message_id: String,
-        /// Its text; `None` when its row in `messages` has it.
+        /// Text of the message; `None` when the message's row has the text.
         content: Option<String>,
     },
-    /// What the model said before it asked for tools, with an act for each tool call. It is read from the checkpoint.
+    /// The model's text before its tool calls, with an act per tool call. Read from the checkpoint.
     Thought,
-    /// An answer that the provider cut, and that goes on in the next step. It is read from the checkpoint.
+    /// An answer that the provider cut, continued in the next step. Read from the checkpoint.
     CutReply,
-    /// The summary that stands for older messages. It is read from the checkpoint.
+    /// The summary in place of older messages. Read from the checkpoint.
     Compaction,
-    /// The step gave a model up, and calls another one. Only the store itself saves it.
+    /// The step gave up a model and calls another model. Only the store itself saves the batch.
     ModelFallback(ModelFallback),
-    /// How a tool ended. It is read from the tool's record.
+    /// The end of a tool. Read from the tool's record.
     Observe {
         /// The tool execution.
         execution_id: String,
-        /// The failure of the activity, when the tool itself recorded no end.
+        /// The failure of the activity, when the tool recorded no end.
         failure: Option<String>,
     },
     /// The answer to an approval.
@@ -60,22 +60,22 @@ pub enum Save {
 pub enum AgentExecutionEnd {
     /// The model has answered.
     Completed,
-    /// It was cancelled.
+    /// The agent execution was cancelled.
     Cancelled {
         /// The reason, for readers.
         reason: String,
     },
-    /// It failed.
+    /// The agent execution failed.
     Failed {
-        /// Why it failed.
+        /// The failure's code.
         code: FailureCode,
-        /// What happened, for people.
+        /// The description of the failure, for people.
         message: String,
     },
 }
 
 impl AgentExecutionEnd {
-    /// Returns the status of the agent execution after this end.
+    /// Returns the agent execution's status after the end.
     pub fn status(&self) -> AgentExecutionStatus {
         match self {
             Self::Completed => AgentExecutionStatus::Completed,
@@ -84,8 +84,8 @@ impl AgentExecutionEnd {
         }
     }
 
-    /// True when the text so far of a model call that was stopped is kept, because there will be no other. The text of a
-    /// call that failed is not kept, because it is not what the model said.
+    /// Returns true when the text so far of a stopped model call is kept, because no later text follows. The text of a
+    /// failed call is not kept, because it is not the model's answer.
     pub(super) fn keeps_partial_text(&self) -> bool {
         match self {
             Self::Completed => false,

@@ -1,4 +1,4 @@
-//! The rows that a batch consists of. They are written in one transaction.
+//! The rows of a batch, written in one transaction.
 
 use everturn_proto::{
     Json,
@@ -13,7 +13,7 @@ use crate::api::{AgentEnd, DefinedTool, StepKey, ToolEnd};
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// The key, which names the batch's role in the turn; [`super::key`] makes it.
+    /// The key, which names the batch's role in the turn; made by [`super::key`].
     pub key: String,
     /// Events to append, already numbered.
     pub events: Vec<NewEvent>,
@@ -21,39 +21,38 @@ pub struct Batch {
     pub taken: Option<TakenMessage>,
     /// The assistant row to insert.
     pub assistant: Option<AssistantRow>,
-    /// Where the context of the thread begins from now on.
+    /// The new start of the thread's context.
     pub context_cut: Option<ContextCut>,
     /// Tool records to insert.
     pub pending_tools: Vec<ToolRow>,
-    /// The tool record whose approval was given: the tool may run now, with the input that this record has.
+    /// The tool record with a granted approval. The tool may run now, with the record's input.
     pub approved_tool: Option<ToolRow>,
-    /// The id of an assistant row, and its calls as the model will see them: one has the input that a person gave.
+    /// The id of an assistant row, and its calls for the model. One call has a person's edited input.
     pub edited_calls: Option<(String, Vec<ToolCall>)>,
-    /// The tool that the conversation asks no more approvals for.
+    /// The tool that needs no more approvals in the conversation.
     pub granted_tool: Option<DefinedTool>,
-    /// Tool records that have ended and are observed now. Those that are missing are inserted.
+    /// Records of ended tools, observed by the batch. Missing records are inserted.
     pub observed_tools: Vec<ObservedTool>,
-    /// The steps of these records.
+    /// The steps of `observed_tools`.
     pub observed_steps: Vec<ObservedStep>,
     /// Work plans to insert or replace.
     pub plans: Vec<WorkPlan>,
-    /// Number of user messages and final assistant messages that this batch adds. Lists of conversations show this
-    /// number.
+    /// Number of user messages and final assistant messages added by the batch. Lists of conversations show the total.
     pub new_messages: u32,
-    /// Number of steps that the agent execution has saved, this batch included.
+    /// Number of the agent execution's saved steps, including the batch.
     pub steps: u32,
-    /// How the agent execution ends; `None` when it goes on.
+    /// The end of the agent execution; `None` when the agent execution goes on.
     pub end: Option<AgentEnd>,
-    /// How the call that started the agent execution ends.
+    /// The end of the call that started the agent execution.
     pub delegate_call_end: Option<DelegateCallEnd>,
-    /// The conversation's largest sequence number after this batch.
+    /// The conversation's largest sequence number after the batch.
     pub last_sequence: u32,
-    /// The title that the conversation gets, unless it has one.
+    /// The title for a conversation without a title.
     pub title: Option<String>,
 }
 
 impl Batch {
-    /// Returns what a save answers that has written this batch.
+    /// Returns the answer of a save that has written the batch.
     pub(crate) fn result(&self) -> SaveResult {
         let end = self.end.as_ref();
         let status = end.map_or(&AgentExecutionStatus::Running, |end| &end.status);
@@ -68,15 +67,15 @@ impl Batch {
 /// An event to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// Its id, made by [`super::event_id`].
+    /// The event's id, made by [`super::event_id`].
     pub id: String,
-    /// The message that it belongs to.
+    /// The message that the event belongs to.
     pub message_id: String,
-    /// Its type.
+    /// The event's type.
     pub event_type: EventType,
-    /// Its data.
+    /// The event's data.
     pub data: Json,
-    /// Its sequence number in the conversation, from 1.
+    /// Sequence number in the conversation, from 1.
     pub sequence_number: u32,
 }
 
@@ -87,37 +86,37 @@ pub struct TakenMessage {
     pub id: String,
     /// The text, when the message has no row yet.
     pub new_content: Option<String>,
-    /// Sequence number of its event.
+    /// Sequence number of the message's event.
     pub sequence_number: u32,
 }
 
-/// Where the context of a thread begins: what is before is no longer sent to the model.
+/// The start of a thread's context. Earlier messages are no longer sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextCut {
-    /// The last event whose message is not sent any more.
+    /// The last event whose message is no longer sent.
     pub through_sequence: u32,
-    /// What the model is told instead; empty when it is only told that something is left out.
+    /// The summary for the model; empty when the model is only told about left-out messages.
     pub summary: String,
-    /// Messages before the cut that are sent on: what the person of the turn has asked.
+    /// Messages before the cut that the model still gets: the questions of the turn's user.
     pub kept_message_ids: Vec<String>,
 }
 
 /// A tool that the batch observes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedTool {
-    /// Its record, with its end.
+    /// The tool's record, with its end.
     pub tool: ToolRow,
-    /// True when this end is stored already, so that nothing of the record but its observe is new.
+    /// True when the end is stored already. Only the record's observe is new.
     pub is_recorded: bool,
 }
 
-/// A step with calls that the batch observes. With the last of them, its assistant row gets the results of all its calls
-/// from their records.
+/// A step with calls that the batch observes. With the last observe, the step's assistant row gets the results of the
+/// step's calls from their records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedStep {
     /// The id of the assistant row.
     pub assistant_message_id: String,
-    /// The tool executions of all calls of the step.
+    /// The tool executions of the step's calls.
     pub execution_ids: Vec<String>,
 }
 
@@ -128,6 +127,6 @@ pub struct DelegateCallEnd {
     pub tool: ToolRow,
     /// How the call ends.
     pub end: ToolEnd,
-    /// The step that asked for the call. It is set when the record of the call is missing, which is then inserted.
+    /// The step that asked for the call, if the call's record is missing and must be inserted.
     pub missing_of: Option<StepKey>,
 }

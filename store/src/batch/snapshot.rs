@@ -1,4 +1,4 @@
-//! The rows of the store that a batch is built from, and which of them a batch needs.
+//! The stored rows from which a batch is built, and the rows that a batch needs.
 
 use std::collections::BTreeSet;
 
@@ -16,44 +16,43 @@ use crate::{
     rows::tools::ToolColumns,
 };
 
-/// Says what a batch reads from the store. Every batch also reads `last_sequence` and `steps`.
+/// The rows that a batch reads from the store. Every batch also reads `last_sequence` and `steps`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// True when it reads the `llm_complete` of the request's step, and the assistant row of that step.
+    /// True when the batch reads the `llm_complete` and the assistant row of the request's step.
     pub checkpoint: bool,
-    /// True when it reads the `llm_partial` of the request's step.
+    /// True when the batch reads the `llm_partial` of the request's step.
     pub partial: bool,
-    /// True when it reads the sums over all `llm_complete` checkpoints of the agent execution.
+    /// True when the batch reads the sums over the `llm_complete` checkpoints of the agent execution.
     pub totals: bool,
-    /// The tool records that it reads, with the assistant rows of their steps and the work plans that their events
-    /// name.
+    /// The tool records to read, with the assistant rows of the tools' steps and the work plans of the tools' events.
     pub tools: ToolsNeeded,
-    /// The id of the message whose row it reads.
+    /// The id of the message to read.
     pub message: Option<String>,
-    /// The sub-agent's agent execution, when it reads the call that started that sub-agent.
+    /// The sub-agent's agent execution, when the batch reads the call that started the sub-agent.
     pub delegate_call: Option<String>,
 }
 
-/// Which tool records a batch reads.
+/// The tool records that a batch reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolsNeeded {
-    /// It reads none.
+    /// The batch reads no tool record.
     #[default]
     None,
-    /// It reads the record of this tool execution. When there is no such record, it reads the assistant row of the
-    /// request's step instead.
+    /// The batch reads the record of the given tool execution. Without a record, the batch reads the assistant row of
+    /// the request's step instead.
     One(String),
-    /// It reads those of the agent execution that have no observe yet, in the order of their steps and calls, and which
-    /// calls of the request's step have a record.
+    /// The batch reads the agent execution's records without an observe, in the order of steps and calls, and the list
+    /// of recorded calls of the request's step.
     Open,
 }
 
-/// The stored rows that a batch is built from.
+/// The stored rows from which a batch is built.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
-    /// Number of steps that the agent execution has saved so far.
+    /// Number of the agent execution's saved steps.
     pub steps: u32,
     /// The `llm_complete` checkpoint of the request's step.
     pub checkpoint: Option<LlmCompleteState>,
@@ -61,29 +60,29 @@ pub struct Snapshot {
     pub partial: Option<LlmCompleteState>,
     /// The sums over the agent execution's LLM calls.
     pub totals: Totals,
-    /// The assistant rows that exist, of the request's step and of the tools' steps.
+    /// Existing assistant rows of the request's step and of the tools' steps.
     pub assistants: Vec<AssistantRow>,
-    /// The tool records that [`ToolsNeeded`] asks for.
+    /// The tool records selected by [`ToolsNeeded`].
     pub tools: Vec<ToolRow>,
-    /// The tool executions of the request's step that have a record, open or not. It is read for an end only.
+    /// The recorded tool executions of the request's step, open or ended. Read only for an end.
     pub recorded: BTreeSet<String>,
-    /// The work plans that exist, of those that the tools' events name.
+    /// Existing work plans that the tools' events change.
     pub plans: Vec<WorkPlan>,
     /// The user message that the batch takes into the timeline.
     pub message: Option<StoredMessage>,
-    /// The call that started the agent execution, when the batch is the end of a sub-agent.
+    /// The call that started the agent execution, when the batch ends a sub-agent.
     pub delegate_call: Option<DelegateCall>,
     /// The time of the transaction.
     pub now: DateTime<Utc>,
 }
 
 impl Snapshot {
-    /// Returns the record of a tool execution, when it was read.
+    /// Returns the record of a tool execution, if the snapshot has the record.
     pub(super) fn tool(&self, execution_id: &str) -> Option<&ToolRow> {
         self.tools.iter().find(|tool| tool.is(execution_id))
     }
 
-    /// Returns the assistant's row of a step, when it was read.
+    /// Returns the assistant's row of a step, if the snapshot has the row.
     pub(super) fn assistant(&self, step: u32) -> Option<&AssistantRow> {
         self.assistants.iter().find(|row| row.step == step)
     }
@@ -101,10 +100,10 @@ pub struct Totals {
     /// Tokens received.
     #[sqlx(try_from = "Sum")]
     pub output_tokens: u32,
-    /// What the agent execution and its sub-agents took together.
+    /// Usage of the agent execution and its sub-agents together.
     #[sqlx(flatten)]
     pub tree: Spent,
-    /// True when a part of a budget is still reserved for a call of the agent execution.
+    /// True when a call of the agent execution still has a reservation in a budget.
     pub has_reserved: bool,
 }
 
@@ -113,7 +112,7 @@ pub struct Totals {
 pub struct AssistantRow {
     /// The id of the message.
     pub id: String,
-    /// The step whose LLM call wrote it.
+    /// The step whose LLM call wrote the row.
     #[sqlx(try_from = "i64")]
     pub step: u32,
     /// The text that the model wrote.
@@ -126,28 +125,28 @@ pub struct AssistantRow {
     pub sequence_number: u32,
 }
 
-/// A row of `tool_execution_records`, with its place in the turn.
+/// A row of `tool_execution_records`, with its position in the turn.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct ToolRow {
     /// The step that asked for the tool.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// Its place among the calls of the step.
+    /// Position among the calls of the step.
     #[sqlx(try_from = "i64")]
     pub call_index: u32,
     /// The record itself.
     #[sqlx(flatten, try_from = "ToolColumns")]
     pub record: ToolRecord,
-    /// Sequence number of its observe, once there is one.
+    /// Sequence number of the tool's observe, if observed.
     #[sqlx(try_from = "MaybeNumber")]
     pub observed_sequence: Option<u32>,
-    /// When the wait for a person's approval or for the client's result ends. It is written, and not read.
+    /// End of the wait for a person's approval or for the client's result. The field is written and never read.
     #[sqlx(skip)]
     pub expires_at: Option<DateTime<Utc>>,
 }
 
 impl Totals {
-    /// The sums with one call more.
+    /// Returns the sums with one more call.
     pub(crate) fn with(self, reply: &LlmCompleteState) -> Self {
         Self {
             calls: self.calls.saturating_add(reply.calls()),
@@ -163,8 +162,7 @@ impl Totals {
 }
 
 impl AssistantRow {
-    /// Makes the record of one of its calls anew, as that of a call that has not started; `None` when it has no such
-    /// call.
+    /// Rebuilds the record of a call of the row, as not started. Returns `None` when the row has no wanted call.
     pub(crate) fn record_of(&self, is_wanted: impl Fn(&ToolCall) -> bool) -> Option<ToolRow> {
         let index = self.tool_calls.iter().position(is_wanted)?;
         let call = self.tool_calls[index].clone();
@@ -173,7 +171,7 @@ impl AssistantRow {
 }
 
 impl ToolRow {
-    /// Makes the row of a call that was asked for and has not started.
+    /// Makes the row of a requested call that has not started.
     pub(crate) fn pending(step: u32, call_index: usize, call: ToolCall) -> Self {
         Self {
             step,
@@ -184,12 +182,12 @@ impl ToolRow {
         }
     }
 
-    /// True for the row of this tool execution.
+    /// Returns true for the row of the tool execution.
     pub(crate) fn is(&self, execution_id: &str) -> bool {
         self.record.call.execution_id == execution_id
     }
 
-    /// Returns the ids of the stored work plans that its own events change.
+    /// Returns the ids of the stored work plans that the tool's own events change.
     pub(crate) fn changed_plans(&self) -> impl Iterator<Item = String> {
         let ends = self.record.end.iter();
         ends.flat_map(|end| &end.events)
@@ -200,25 +198,24 @@ impl ToolRow {
 /// The `delegate` call that started a sub-agent.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct DelegateCall {
-    /// When the sub-agent began.
+    /// Start of the sub-agent.
     pub started_at: Option<DateTime<Utc>>,
     /// The row of the call.
     #[sqlx(flatten)]
     pub tool: ToolRow,
-    /// The step that asked for the call. It is set when the record is missing and `tool` was made anew from that step's
-    /// row.
+    /// The step that asked for the call. Set when the record is missing and `tool` was rebuilt from the step's row.
     #[sqlx(skip)]
     pub missing_of: Option<StepKey>,
 }
 
-/// A user's message as it is stored.
+/// A stored user message.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow)]
 pub struct StoredMessage {
     /// The text of the message.
     pub content: String,
-    /// The blobs that it names.
+    /// The blobs attached to the message.
     #[sqlx(json)]
     pub attachments: Vec<Attachment>,
-    /// False when a turn has taken it.
+    /// False when a turn has taken the message.
     pub is_waiting: bool,
 }

@@ -13,11 +13,12 @@ use crate::{
 };
 
 impl<'a> Builder<'a> {
-    /// Adds the thought (hooks have none), an act for each call, the calls' records as pending, and the assistant's row.
+    /// Adds the thought (hooks have none), an act per call, the calls' records as pending, and the assistant's row.
     pub(super) fn thought(&mut self) -> Result<()> {
         let state = self.checkpoint()?;
         if state.finish() != FinishReason::ToolCalls {
-            // This step is the turn's answer. The end of the turn saves its text, and a step has one row in `messages`.
+            // The step is the turn's answer. The end of the turn saves its text, and a step has only one row in
+            // `messages`.
             return Err(StoreError::Conflict(format!(
                 "a call that ended as `{}` asked for no tools",
                 state.finish
@@ -58,8 +59,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Returns the stored reply of the request's step. The steps before are saved, unless the store went back to an
-    /// earlier point after this run had saved them.
+    /// Returns the stored reply of the request's step. Earlier steps are saved, unless the store was restored to an
+    /// earlier point after the run had saved the steps.
     pub(super) fn checkpoint(&self) -> Result<&'a LlmCompleteState> {
         let (step, saved) = (self.step(), self.snapshot.steps);
         let reply = self.snapshot.checkpoint.as_ref();

@@ -1,4 +1,4 @@
-//! What PostgreSQL does its own way, for `backend/`, which is compiled for each database.
+//! PostgreSQL's own ways, for `backend/`, which is compiled once per database.
 
 use sqlx::{PgConnection, Postgres};
 
@@ -9,15 +9,15 @@ use crate::sql_text::SqlText;
 pub(super) type Db = Postgres;
 pub(super) type Connection = PgConnection;
 
-/// True: a statement may have several parts that write.
+/// True: one statement may have several writing parts.
 pub(super) const WRITES_IN_PARTS: bool = true;
 
-/// PostgreSQL's form of a text.
+/// Returns PostgreSQL's form of a text.
 pub(super) fn words(text: SqlText) -> &'static str {
     text.postgres
 }
 
-/// A list as one parameter: an array, for `= ANY`.
+/// Returns a list as one parameter: an array, for `= ANY`.
 pub(super) fn list(items: &[String]) -> &[String] {
     items
 }

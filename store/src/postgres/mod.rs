@@ -1,13 +1,13 @@
-//! PostgreSQL 15 or newer: many workers and gateways, each with a small pool of connections.
+//! PostgreSQL 15 or newer: many workers and gateways, with a small pool of connections per process.
 //!
 //! - `options.rs`: connecting, with limits and time-outs
-//! - `shares.rs`: how many connections the calls of one conversation may hold
-//! - `server.rs`: what the server and a pooler must allow
-//! - `schema.rs`: migrating the tables; refusing those of another version
-//! - `as_read/`: begins and saves that wait for no lock when all is as expected
-//! - `dialect.rs`: what PostgreSQL does its own way
-//! - `parts.rs`: how the statements of a batch are run
-//! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
+//! - `shares.rs`: how many connections the calls of one conversation may occupy
+//! - `server.rs`: the required settings of the server and of a pooler
+//! - `schema.rs`: migrating the tables; refusing tables of an incompatible version
+//! - `as_read/`: begins and saves without waiting for a lock, for turns without surprises
+//! - `dialect.rs`: PostgreSQL's own ways
+//! - `parts.rs`: running the statements of a batch
+//! - `../backend/`: the bodies of the traits, shared by the two databases; also the order of row locks
 
 #[macro_use]
 #[path = "../backend/mod.rs"]
@@ -41,18 +41,20 @@ use crate::{
 use as_read::known::KnownTurns;
 use shares::Shares;
 
-/// How many connections the calls hold that lock one conversation. They run one after the other anyway, and whoever
-/// waits for the lock needs no connection for that.
+/// How many connections the calls that lock one conversation may occupy. A single connection is enough, because the
+/// calls run in sequence. A call that waits for the lock needs no connection.
 const LOCKING_CONNECTIONS: usize = 1;
 
-/// The isolation level is named whatever the database's default is: the locks of `backend/` are made for this one.
+/// Begins a transaction with a fixed isolation level, whatever the database's default is. The locks of `backend/` need
+/// READ COMMITTED.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// Begins a removal. One statement of it may remove millions of rows, so it has the time of the whole removal.
+/// Begins a removal. One statement may remove millions of rows, so the statement gets the time limit of the whole
+/// removal.
 const BEGIN_REMOVAL: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = '10min'";
 
-/// How long the removal of conversations may take. A million events take some ten seconds.
+/// How long the removal of conversations may take. A million events take about ten seconds.
 const REMOVAL_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The store in a PostgreSQL database. Cheap to clone; clones share their connections.
@@ -64,10 +66,10 @@ pub struct PostgresStore {
     has_stalled: Arc<AtomicBool>,
     /// The connections of calls that lock a conversation.
     locking: Shares,
-    /// The connections of calls that write a row of a conversation without its lock. With those above they are half of
-    /// the pool, so that the parallel tools of one conversation leave the other half to the others.
+    /// The connections of calls that write a conversation's row without its lock. Together with `locking`, they are
+    /// half of the pool. The parallel tools of one conversation leave the second half to other conversations.
     claiming: Shares,
-    /// What this process has just written of its turns.
+    /// The process's cache of recently written rows.
     known: Arc<KnownTurns>,
 }
 
@@ -78,14 +80,15 @@ impl ConnectionUsage for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to a database whose tables are of this version. It changes nothing: roles that run workers and
-    /// gateways need no right to create tables.
+    /// Connects to a database with tables of a compatible version. Connecting changes no table, so the roles of workers
+    /// and gateways need no right to create tables.
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
         let has_stalled = Arc::new(AtomicBool::new(false));
         let pool = options.pool(url, has_stalled.clone())?;
         let half = usize::try_from(options.max_connections / 2).unwrap_or(LOCKING_CONNECTIONS);
         let claiming = half.saturating_sub(LOCKING_CONNECTIONS).max(1);
-        // As long as a call may wait for a connection and then for the row, if the others had connections.
+        // The longest time that a call might wait for a connection and then for the row, if other calls had the
+        // connections.
         let wait = options.acquire_timeout + options.statement_timeout;
         let store = Self {
             pool,
@@ -99,8 +102,8 @@ impl PostgresStore {
         Ok(store)
     }
 
-    /// Creates the tables or brings them up to date, as a role that may. Several may do so at once: an advisory lock
-    /// lets one work, the others find it done.
+    /// Creates or migrates the tables, under a role with the right to do so. Concurrent migrations are safe: an
+    /// advisory lock admits one process, and the next process finds the tables up to date.
     pub async fn migrate(url: &str) -> Result<()> {
         schema::migrate(url).await
     }
@@ -110,36 +113,36 @@ impl PostgresStore {
         self.pool.close().await;
     }
 
-    /// The connections, for tests that look at plans of queries.
+    /// Returns the pool, for tests of query plans.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    /// Connections for reads of one statement.
+    /// Returns the connections for reads of one statement.
     fn reader(&self) -> &PgPool {
         &self.pool
     }
 
-    /// A connection for a sign of life.
+    /// Returns a connection for a sign of life.
     async fn sign_of_life(&self) -> Result<PoolConnection<Postgres>> {
         self.single().await
     }
 
-    /// A connection on which each statement is a transaction of its own.
+    /// Returns a connection on which every statement is a transaction of its own.
     ///
-    /// Here and below, what waits for a connection is on the heap: it may have to connect, and the state of that would
-    /// otherwise be a part of each call.
+    /// Here and below, a future that waits for a connection is on the heap. The future may have to connect, and would
+    /// otherwise make every call's future large.
     async fn single(&self) -> Result<PoolConnection<Postgres>> {
         Ok(Box::pin(self.pool.acquire()).await?)
     }
 
-    /// Begins a transaction. Dropping it rolls it back.
+    /// Begins a transaction. A dropped transaction is rolled back.
     async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
         Ok(Box::pin(self.pool.begin_with(BEGIN)).await?)
     }
 
-    /// Runs statements of which only one writes, so that they need no transaction.
+    /// Runs statements without a transaction. At most one of the statements may write.
     async fn together<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> Result<T>,
@@ -152,7 +155,7 @@ impl PostgresStore {
         Ok(Box::pin(self.pool.begin_with(BEGIN_REMOVAL)).await?)
     }
 
-    /// Makes a call that locks the conversation that `key` stands for.
+    /// Runs a call that locks the conversation of `key`.
     async fn in_lock_share<T>(
         &self,
         key: &str,
@@ -162,24 +165,25 @@ impl PostgresStore {
         call.await
     }
 
-    /// Makes a call that writes a row of the conversation that `key` stands for without its lock.
+    /// Runs a call that writes a row of `key`'s conversation without the conversation's lock.
     async fn in_claim_share<T>(
         &self,
         key: &str,
         call: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        // On the heap, because it is large, and would be in this future twice.
+        // On the heap, because the future is large and would be in the surrounding future twice.
         let call = Box::pin(call);
         let _share = self.claiming.take(key).await?;
         call.await
     }
 
-    /// Gives up on a server that does not answer. What the call did is then not known; every call may be repeated.
+    /// Gives up on a server without an answer. Whether the call took effect is then unknown; every call may be
+    /// repeated.
     async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         self.within(self.call_timeout, call).await
     }
 
-    /// Gives up on a removal that does not end.
+    /// Gives up on a removal that exceeds its time limit.
     async fn in_removal_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         self.within(REMOVAL_TIMEOUT, call).await
     }
@@ -193,7 +197,7 @@ impl PostgresStore {
         if let Ok(done) = tokio::time::timeout(timeout, call.as_mut()).await {
             return done;
         }
-        // Before the call is dropped, and with it its connection returned.
+        // The flag is set before the call is dropped, because dropping the call returns its connection.
         self.has_stalled.store(true, Ordering::Release);
         Err(StoreError::Unavailable(
             format!("PostgreSQL did not answer within {timeout:?}").into(),
@@ -201,8 +205,8 @@ impl PostgresStore {
     }
 }
 
-/// Refuses a database that cannot be used. On a connection of its own: a pool would try again until its time-out, and
-/// then not say what was wrong.
+/// Refuses an unusable database. The check uses a connection of its own, because a pool would retry until its time-out
+/// and then hide the cause.
 async fn check(url: &str, options: &PostgresOptions) -> Result<()> {
     let mut connection = server::connect(url).await?;
     schema::check(&mut connection).await?;

@@ -1,4 +1,4 @@
-//! How PostgreSQL is connected to: limits and time-outs for everything that may wait.
+//! Connecting to PostgreSQL: limits and time-outs for every wait.
 
 use std::{
     sync::{
@@ -16,34 +16,34 @@ use tokio::time::sleep;
 
 use crate::{api::Result, connect::Peer, error::StoreError};
 
-/// A connection that was idle for longer is pinged before its use: the server or a proxy may have dropped it. One in
-/// steady use is not pinged, which saves a round trip for each call.
+/// Idle time after which a connection is pinged before use, because the server or a proxy may have dropped the
+/// connection. A connection in steady use is not pinged, which saves a round trip per call.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
-/// A connection whose call timed out must answer a ping within this, or it is dropped.
+/// A connection whose call timed out must answer a ping within this time. Otherwise the connection is dropped.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Connections are renewed after this, so that they move to the server that a fail-over or a load balancer prefers. It is
-/// looked at before a connection is used, because nothing else may look after them (docs/libraries.md, sqlx: the task that
-/// looks after a pool may never end).
+/// Connections are renewed after this time, so that they move to the server preferred by a fail-over or a load
+/// balancer. The age is checked before a connection's use, because no background task may look after the connections
+/// (docs/libraries.md, sqlx: the task that looks after a pool may never end).
 const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
-/// Statements that a connection keeps prepared: some 40 texts, and batches with 1 to 8 events in some kinds.
+/// Prepared statements per connection: some 40 texts, and batches with 1 to 8 events in some kinds.
 const PREPARED_STATEMENTS: usize = 150;
 
-/// Every query that matters walks one index in order. Without statistics of a table that has just grown, a bitmap scan
-/// would be taken, which reads a conversation to its end to give one page.
+/// Every important query walks one index in order. Without statistics of a table that has just grown, PostgreSQL would
+/// choose a bitmap scan, which reads a whole conversation for one page.
 const NO_BITMAP_SCANS: &str = "SET enable_bitmapscan = off";
 
-/// Each text is planned once for a connection, and not anew for the values of each call, which costs more than most of
-/// the texts do. The tests of the plans look at both.
+/// A text is planned once per connection. Planning for the values of every call would cost more than running most
+/// texts. The tests of the plans check both kinds of plan.
 const PLANNED_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
 
-/// True of a replica, and of a server that reads its archive after a restore. Both may become the primary.
+/// True for a replica, and for a server that reads its archive after a restore. Either server may become the primary.
 const IS_IN_RECOVERY: &str = "SELECT pg_is_in_recovery()";
 
-/// The time between two looks whether a server has recovered.
+/// Pause between two checks whether a server has recovered.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(200);
 
-/// A server in recovery answers with what was there some time ago. Who believed it could take a conversation for deleted,
-/// or begin a turn again that has ended.
+/// A server in recovery answers with data from some time ago. A caller that trusted the old data could take a
+/// conversation for deleted, or begin an ended turn again.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "PostgreSQL is in recovery, so it lacks the last commits and nothing is asked of it; if it does not recover, it is a \
@@ -51,27 +51,26 @@ const RECOVERY_PAUSE: Duration = Duration::from_millis(200);
 )]
 struct InRecovery;
 
-/// How to connect. What the URL says about TLS (`sslmode`, `sslrootcert`, …) holds.
+/// How to connect. The URL decides about TLS (`sslmode`, `sslrootcert`, …).
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// The most connections of this process. Calls take milliseconds, so a few serve hundreds of turns a second;
-    /// PostgreSQL's own default is 100 for all clients together. Default 10.
+    /// The most connections of the process. Calls take milliseconds, so a few connections serve hundreds of turns a
+    /// second. PostgreSQL's own default is 100 for every client together. Default 10.
     pub max_connections: u32,
-    /// How long to wait for a free or a new connection. Default 5 s: a save is tried locally for that long.
+    /// How long to wait for a free or a new connection. Default 5 s: a save is retried locally for that long.
     pub acquire_timeout: Duration,
-    /// The most calls that this process makes at once, if there is such a number. Only to warn when the pool is too
-    /// small for them.
+    /// The most concurrent calls of the process, if limited. Used only to warn about a pool that is too small.
     pub max_calls: Option<u32>,
-    /// The server ends a statement after this, its wait for a conversation's lock included. Default 5 s; every
+    /// The server ends a statement after this time, including the wait for a conversation's lock. Default 5 s; every
     /// statement is an index look-up or an insert.
     pub statement_timeout: Duration,
-    /// The server ends a transaction whose client says nothing for this long: a worker that froze must not keep its
+    /// The server ends a transaction whose client is silent for this time, because a frozen worker must not keep its
     /// conversation locked. Default 10 s.
     pub idle_transaction_timeout: Duration,
-    /// A call gives up after this when the server does not answer at all (the network or the host is gone).
-    /// Default 15 s: longer than any of the others, which give better errors.
+    /// A call gives up after this time when the server does not answer (the network or the host is gone). Default 15 s:
+    /// longer than the other time-outs, which give better errors.
     pub call_timeout: Duration,
-    /// Shown in `pg_stat_activity`. Default `everturn`.
+    /// Name in `pg_stat_activity`. Default `everturn`.
     pub application_name: String,
 }
 
@@ -89,14 +88,14 @@ impl Default for PostgresOptions {
     }
 }
 
-/// Reads a URL; the error does not repeat it, for it holds a password.
+/// Reads a URL. The error does not repeat the URL, because the URL contains a password.
 fn parse(url: &str) -> Result<PgConnectOptions> {
     url.parse()
         .map_err(|error| StoreError::Conflict(format!("this is no PostgreSQL URL: {error}")))
 }
 
-/// Reads a URL, for a connection to which PgBouncer agrees: it refuses the parameter `extra_float_digits`, which sqlx
-/// sends otherwise. No column is a float.
+/// Reads a URL for a connection that PgBouncer accepts. PgBouncer refuses the parameter `extra_float_digits`, which
+/// sqlx sends by default. No column is a float.
 fn connect_options(url: &str) -> Result<PgConnectOptions> {
     Ok(parse(url)?.extra_float_digits(None))
 }
@@ -106,7 +105,8 @@ impl PostgresOptions {
         parse(url).map(drop)
     }
 
-    /// Who would answer. The library's own reading counts: parameters and variables of PostgreSQL may name another host.
+    /// Returns the server that would answer. The library's own reading counts, because parameters and variables of
+    /// PostgreSQL may name another host.
     pub(crate) fn peer(url: &str) -> Result<Peer> {
         let options = parse(url)?;
         let host = options.get_host();
@@ -127,11 +127,11 @@ impl PostgresOptions {
         })
     }
 
-    /// The pool. It connects when it is first used. Files of certificates that the URL names are read anew for each
+    /// Returns the pool, which connects on first use. Certificate files from the URL are read again for every
     /// connection.
     ///
-    /// `has_stalled` is set when a call timed out: connections are then pinged as they come back, since one on a
-    /// dead network would otherwise keep its place in the pool for the quarter of an hour that TCP takes to give up.
+    /// `has_stalled` is set when a call timed out. Returned connections are then pinged, because a connection on a dead
+    /// network would otherwise stay in the pool for the quarter of an hour that TCP takes to give up.
     pub(super) fn pool(&self, url: &str, has_stalled: Arc<AtomicBool>) -> Result<PgPool> {
         let connect = connect_options(url)?
             .application_name(&self.application_name)
@@ -174,8 +174,8 @@ impl PostgresOptions {
         Ok(pool.connect_lazy_with(connect))
     }
 
-    /// The statements that set the time-outs of a new connection. They are no parameters of the connection, because
-    /// PgBouncer refuses those that it does not know.
+    /// Returns the statements that set the time-outs of a new connection. The time-outs are not connection parameters,
+    /// because PgBouncer refuses unknown parameters.
     fn settings(&self) -> String {
         format!(
             "SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
@@ -186,7 +186,7 @@ impl PostgresOptions {
     }
 }
 
-/// Sets the time-outs of a new connection, and waits while its server is in recovery. The pool ends this after
+/// Sets the time-outs of a new connection, and waits while the server is in recovery. The pool stops the wait after
 /// `acquire_timeout`.
 async fn set_up(connection: &mut PgConnection, settings: &str) -> sqlx::Result<()> {
     // One round trip.
@@ -214,7 +214,7 @@ async fn answers(connection: &mut PgConnection) -> bool {
     )
 }
 
-/// One connection beside the pool, without its time-outs.
+/// Opens a connection outside the pool, without the pool's time-outs.
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
     let options = connect_options(url)?.application_name("everturn schema");
     let mut connection = PgConnection::connect_with(&options).await?;

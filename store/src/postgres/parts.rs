@@ -1,7 +1,8 @@
-//! Statements that write one batch, sent as the parts of one statement: one round trip, whatever is written.
+//! The writing statements of a batch, sent as the parts of one statement: one round trip, regardless of the number of
+//! rows.
 //!
-//! PostgreSQL runs all parts on the tables as they were before the statement, so no part may read what another one
-//! writes. Foreign keys are checked at the end of the whole statement.
+//! PostgreSQL runs every part on the tables as of the statement's start, so no part may read rows written by another
+//! part. Foreign keys are checked at the end of the whole statement.
 
 use std::borrow::Cow;
 
@@ -14,14 +15,14 @@ use crate::api::Result;
 /// 65,535.
 const ENOUGH_PARAMETERS: usize = 30_000;
 
-/// The name of the part that the others depend on.
+/// The name of the part on which the other parts depend.
 const GUARD: &str = "guard";
 
-/// The end of a statement with a guard. The text is what PostgreSQL's own log then says.
+/// The end of a statement with a guard. PostgreSQL's own log shows the text.
 const IF_GUARD_FOUND: &str = "SELECT CAST(CASE COUNT(*) WHEN 0 \
      THEN 'the conversation is not as it was read; it is saved under its lock now' ELSE '1' END AS BIGINT) FROM guard";
 
-/// Statements to run together, in a transaction of the caller or as one of their own.
+/// Statements to run together, in the caller's transaction or as one statement of their own.
 #[derive(Default)]
 pub(crate) struct Parts {
     statements: Vec<Composed>,
@@ -34,13 +35,13 @@ struct Composed {
     parts: Vec<String>,
     arguments: PgArguments,
     is_guarded: bool,
-    /// True when the text is worth keeping prepared.
+    /// True when the text should stay prepared.
     is_kept: bool,
 }
 
 impl Parts {
-    /// Begins with a part that must find a row. When it finds none, nothing is written, and the whole is a conflict. The
-    /// part runs before all others; `text` ends with a `RETURNING`.
+    /// Begins with a guard: a part that must find a row. Without a row, the statement writes nothing and fails with a
+    /// conflict. The guard runs before the other parts; `text` ends with a `RETURNING`.
     pub(super) fn guarded_by(text: &'static str, bind: impl FnOnce(&mut Values<'_>)) -> Self {
         let mut parts = Self::default();
         parts.add(text, bind);
@@ -50,8 +51,8 @@ impl Parts {
         parts
     }
 
-    /// Adds a statement whose text is made after its parameters are bound. `is_kept` says whether the same text will be
-    /// used often.
+    /// Adds a statement. `make` binds the parameters and then returns the text. `is_kept` means: the text will be used
+    /// often.
     pub(crate) fn add_made(
         &mut self,
         is_kept: bool,
@@ -73,12 +74,12 @@ impl Parts {
         statement.is_kept &= is_kept;
     }
 
-    /// True when all of it is one statement.
+    /// Returns true when the parts make up one statement.
     pub(super) fn is_one_statement(&self) -> bool {
         self.statements.len() == 1
     }
 
-    /// Runs what was added.
+    /// Runs the added statements.
     pub(crate) async fn execute(self, connection: &mut PgConnection) -> Result<()> {
         let statements = self.refusal.or(self.statements);
         for statement in statements.map_err(sqlx::Error::Encode)? {
@@ -113,7 +114,7 @@ impl Composed {
     }
 }
 
-/// Returns the text with the numbers of its parameters, which begin at `$1`, raised by `by`.
+/// Returns the text with its parameter numbers, which begin at `$1`, raised by `by`.
 fn renumbered(text: &str, by: usize) -> String {
     let mut renumbered = String::with_capacity(text.len() + text.len() / 8);
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The version of the tables: migrated by `everturn migrate`, checked by everyone else.
+//! The version of the tables: `everturn migrate` migrates the tables, and other processes check the version.
 
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ static MIGRATOR: Migrator = sqlx::migrate!("./migrations/postgres");
 /// SQLSTATE of a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// The advisory lock of those that migrate.
+/// The advisory lock of migrations.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(418581342581)";
-/// The pause before it is tried again.
+/// Pause before the next try to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
-/// Forward only. Each migration is a transaction, unless it says otherwise. There is nothing to do to newer tables that this
-/// version works with.
+/// Migrates the tables, forward only. A migration is a transaction, unless it says otherwise. Newer, compatible tables
+/// need no migration.
 ///
-/// One process migrates at a time. The others ask again and again, and do not wait in a statement, as sqlx would: an index
-/// that is built concurrently waits for all statements that began before, and so for theirs.
+/// One process migrates at a time. Other processes poll for the lock instead of waiting in a statement as sqlx would:
+/// building an index concurrently waits for every statement that began before, and would therefore wait for theirs.
 pub(super) async fn migrate(url: &str) -> Result<()> {
     migrate_with(url, &MIGRATOR).await
 }
 
 async fn migrate_with(url: &str, migrator: &Migrator) -> Result<()> {
-    // No time-outs: a migration takes as long as it takes.
+    // No time-outs, because a migration may take any time.
     let mut connection = server::connect(url).await?;
     while !sqlx::query_scalar(TRY_LOCK)
         .fetch_one(&mut connection)
@@ -44,13 +44,13 @@ async fn migrate_with(url: &str, migrator: &Migrator) -> Result<()> {
         Tables::Newer | Tables::Current => Ok(()),
         Tables::Older(_) => migrator.run_direct(None, &mut connection, false).await,
     };
-    // Closing ends the session, and with it the lock when the migration failed.
+    // Closing ends the session, and releases the lock after a failed migration.
     let closed = connection.close().await;
     done?;
     Ok(closed?)
 }
 
-/// Refuses tables that this version does not work with, saying what to do.
+/// Refuses tables of an incompatible version, with advice.
 pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
     match found(connection, &MIGRATOR).await? {
         Tables::Current | Tables::Newer => Ok(()),
@@ -63,7 +63,7 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
     }
 }
 
-/// Returns how the tables stand to the newest version of these migrations.
+/// Compares the tables with the newest version of the given migrations.
 async fn found(connection: &mut PgConnection, migrator: &Migrator) -> Result<Tables> {
     let own = schema_range::newest(migrator);
     let found = number(connection, schema_range::VERSION)
@@ -77,7 +77,7 @@ async fn found(connection: &mut PgConnection, migrator: &Migrator) -> Result<Tab
     schema_range::compare(found, oldest, own)
 }
 
-/// Selects a number; `None` when there is no such table.
+/// Selects a number; `None` when the table does not exist.
 async fn number(connection: &mut PgConnection, text: &'static str) -> Result<Option<i64>> {
     match sqlx::query_scalar(text).fetch_one(connection).await {
         Err(Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(None),

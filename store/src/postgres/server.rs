@@ -1,4 +1,5 @@
-//! What the server, and a pooler in front of it, must allow. It is checked before the first call.
+//! Requirements for the server, and for a pooler in front of the server. The store checks the requirements before its
+//! first call.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,24 +8,24 @@ use sqlx::{Connection, FromRow, PgConnection, Row};
 use super::options::{self, PostgresOptions};
 use crate::{api::Result, error::StoreError};
 
-/// How often two connections are asked which sessions of the server they have. A pooler that other clients use, too, may
-/// give both of them the same answers by chance, but hardly so often.
+/// How often two connections are asked for their server sessions. A pooler shared with other clients may give two
+/// connections equal answers by chance, but hardly three times.
 const LOOKS: usize = 3;
 
-/// How long a call has a connection when the network is slow: ten round trips of 10 ms.
+/// How long a call uses a connection on a slow network: ten round trips of 10 ms.
 const SLOW_CALL: Duration = Duration::from_millis(100);
 
-/// Connects, and refuses a pooler that gives the statements of one client to several sessions of the server, as
-/// PgBouncer does unless its `pool_mode` is `session`. There, the settings and the prepared statements of a connection
-/// are gone with the next statement, and those of other clients are met instead.
+/// Connects, and refuses a pooler that spreads one client's statements over several server sessions, as PgBouncer does
+/// unless its `pool_mode` is `session`. With such a pooler, the next statement loses the connection's settings and
+/// prepared statements, and may meet another client's.
 pub(super) async fn connect(url: &str) -> Result<PgConnection> {
     let mut first = options::connection(url).await?;
     let mut second = options::connection(url).await?;
     let (mut of_first, mut of_second) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..LOOKS {
         of_first.insert(session(&mut first).await?);
-        // Whether a pooler takes the session that was used last or the one that was not used for longest: one of these
-        // looks finds that both clients have the same one, or that the second client has another one than before.
+        // A pooler takes either the last used session or the longest unused session. In both cases one of the queries
+        // shows a session shared by the two clients, or a changed session of the second client.
         of_second.insert(session(&mut second).await?);
         of_second.insert(session(&mut second).await?);
     }
@@ -39,14 +40,14 @@ pub(super) async fn connect(url: &str) -> Result<PgConnection> {
     ))
 }
 
-/// Returns the session of the server that answers. It is asked without a prepared statement, which a pooler may lose.
+/// Returns the server session that answers. The query is not prepared, because a pooler may lose prepared statements.
 async fn session(connection: &mut PgConnection) -> Result<i32> {
     let asked = sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection);
     Ok(asked.await?.try_get(0)?)
 }
 
-/// `allowed`: connections that this role may have at once; `free`: those of the server that nobody has now. Superusers
-/// may have the reserved ones, too, and are not limited otherwise.
+/// `allowed`: the most concurrent connections of the role; `free`: the server's unused connections. Superusers may also
+/// use the reserved connections, and have no other limit.
 const CONNECTIONS: &str = "SELECT LEAST(server, \
      CASE WHEN NOT rolsuper AND rolconnlimit >= 0 THEN rolconnlimit END, \
      CASE WHEN NOT rolsuper AND datconnlimit >= 0 THEN datconnlimit END) AS allowed, server - taken AS free FROM \
@@ -63,8 +64,8 @@ struct Connections {
     free: i64,
 }
 
-/// Refuses a pool that is larger than what the server allows, because its last connections could never be made, and
-/// whoever needs one would wait for it in vain. Warns of a pool that is too large for now, or too small for the process.
+/// Refuses a pool larger than the server's limit, because its last connections could never be opened and callers would
+/// wait in vain. Warns of a pool that is too large at the moment, or too small for the process.
 pub(super) async fn check_pool(
     connection: &mut PgConnection,
     options: &PostgresOptions,
@@ -86,7 +87,7 @@ pub(super) async fn check_pool(
 }
 
 impl PostgresOptions {
-    /// Says what is doubtful about the size of the pool, when the server has `free` connections left.
+    /// Returns warnings about the size of the pool, when the server has `free` connections left.
     fn warnings(&self, free: i64) -> Vec<String> {
         let (size, mut warnings) = (self.max_connections, Vec::new());
         if i64::from(size) > free {
@@ -106,8 +107,8 @@ impl PostgresOptions {
         warnings
     }
 
-    /// Returns how many calls there may be at once and how many connections they need, when the pool has fewer: on a
-    /// slow network, the last of the calls would wait for longer than the time-out.
+    /// Returns the most concurrent calls and the connections that they need, when the pool has fewer. On a slow
+    /// network, the last call would wait longer than the time-out.
     fn too_few(&self) -> Option<(u32, u128)> {
         let calls = self.max_calls?;
         let timeout_ms = self.acquire_timeout.as_millis().max(1);

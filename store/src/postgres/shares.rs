@@ -1,9 +1,9 @@
-//! How many connections of the pool the calls of one conversation may hold at once.
+//! Limits how many connections of the pool the calls of one conversation occupy at once.
 //!
-//! A call that waits for a row holds its connection meanwhile. Without a limit, the parallel tools of one conversation
-//! whose lock somebody holds would take every connection, and the calls of all other conversations would wait for them.
-//! With it, they wait here, in memory. A call takes its share before it takes a connection, and takes no second share, so
-//! no two calls wait for each other.
+//! A call that waits for a row occupies its connection. Without a limit, the parallel tools of one locked conversation
+//! could take every connection, and block the calls of other conversations. With the limit, the tools' calls wait here,
+//! in memory. A call takes its share before a connection, and never takes a second share. Therefore calls never
+//! deadlock.
 
 use std::{
     collections::HashMap,
@@ -15,12 +15,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{api::Result, error::StoreError};
 
-/// Hands out the shares of all conversations. Clones hand out the same ones.
+/// Hands out the shares of every conversation. Clones hand out from a common supply.
 #[derive(Debug, Clone)]
 pub(super) struct Shares {
     most: usize,
     wait: Duration,
-    /// The conversations whose calls hold a share or wait for one, and no others.
+    /// The conversations with calls that hold a share or wait for a share. Other conversations have no entry.
     conversations: Arc<Mutex<HashMap<String, Calls>>>,
 }
 
@@ -28,18 +28,18 @@ pub(super) struct Shares {
 #[derive(Debug)]
 struct Calls {
     permits: Arc<Semaphore>,
-    /// How many hold a share or wait for one.
+    /// Number of calls that hold a share or wait for a share.
     count: usize,
 }
 
-/// The share of a call, which has it until it drops this.
+/// The share of a call. Dropping it frees the share.
 #[derive(Debug)]
 pub(super) struct Share<'a> {
     _permit: OwnedSemaphorePermit,
     _place: Place<'a>,
 }
 
-/// Counts a call among those of its conversation, until it is dropped.
+/// Counts a call of its conversation until dropped.
 #[derive(Debug)]
 struct Place<'a> {
     shares: &'a Shares,
@@ -47,7 +47,7 @@ struct Place<'a> {
 }
 
 impl Shares {
-    /// Lets at most `most` calls of a conversation hold a connection, while others wait for up to `wait`.
+    /// Lets at most `most` calls per conversation occupy a connection. Other calls wait for up to `wait`.
     pub(super) fn new(most: usize, wait: Duration) -> Self {
         Self {
             most,
@@ -56,7 +56,7 @@ impl Shares {
         }
     }
 
-    /// Waits for a share of the conversation that `key` stands for. Calls get theirs in the order in which they ask.
+    /// Waits for a share of `key`'s conversation. Calls get shares in the order of their requests.
     pub(super) async fn take<'a>(&'a self, key: &'a str) -> Result<Share<'a>> {
         let (permits, place) = self.enter(key);
         let permit = tokio::time::timeout(self.wait, permits.acquire_owned()).await;

@@ -1,4 +1,4 @@
-//! What SQLite does its own way, for `backend/`, which is compiled for each database.
+//! SQLite's own ways, for `backend/`, which is compiled once per database.
 
 use sqlx::{Sqlite, SqliteConnection, types::Json};
 
@@ -12,12 +12,12 @@ pub(super) type Connection = SqliteConnection;
 /// False: a statement writes to one table.
 pub(super) const WRITES_IN_PARTS: bool = false;
 
-/// SQLite's form of a text.
+/// Returns SQLite's form of a text.
 pub(super) fn words(text: SqlText) -> &'static str {
     text.sqlite
 }
 
-/// A list as one parameter: JSON, which `json_each` takes apart.
+/// Returns a list as a single parameter: JSON, for `json_each`.
 pub(super) fn list(items: &[String]) -> Json<&[String]> {
     Json(items)
 }

@@ -1,14 +1,14 @@
-//! The embedded back end: one file, one writer, readers beside it.
+//! The embedded back end: a single file with a single writer and concurrent readers.
 //!
-//! SQLite has one writer at a time for the whole file, so `BEGIN IMMEDIATE` is the lock of the conversation
-//! (invariant 2, one order): it waits (busy time-out) for writers of other processes, then owns the file until it
-//! commits. In this process one connection writes, which queues writers fairly in memory instead of letting them poll
-//! the file's lock. Only signs of life pass them, on a connection of their own.
+//! SQLite has one writer at a time for the whole file, so `BEGIN IMMEDIATE` is the lock of the conversation (invariant
+//! 2, one order). The statement waits (busy time-out) for writers of other processes, then owns the file until the
+//! commit. The process has a single writing connection. Writers therefore queue fairly in memory instead of polling the
+//! file's lock. Only signs of life pass the queue, on a connection of their own.
 //!
 //! - `options.rs`: opening the file
-//! - `dialect.rs`: what SQLite does its own way
-//! - `parts.rs`: how the statements of a batch are run
-//! - `../backend/`: the bodies of the traits, the same text for both databases
+//! - `dialect.rs`: SQLite's own ways
+//! - `parts.rs`: running the statements of a batch
+//! - `../backend/`: the bodies of the traits, shared by the two databases
 
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
@@ -36,17 +36,17 @@ use crate::{
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/sqlite");
 
-/// The store in one SQLite file. Cheap to clone; clones share their connections.
+/// The store in an SQLite file. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     write: SqlitePool,
-    /// Another connection that writes, for signs of life alone: they must not wait behind the work.
+    /// A second writing connection, only for signs of life, which must not wait behind the work.
     signs: SqlitePool,
     read: SqlitePool,
 }
 
 impl ConnectionUsage for SqliteStore {
-    /// Counts the connections that read, and the one that writes.
+    /// Counts the reading connections and the writing connection, without the connection for signs of life.
     fn connections(&self) -> Connections {
         let (read, write) = (Connections::of(&self.read), Connections::of(&self.write));
         Connections {
@@ -58,8 +58,8 @@ impl ConnectionUsage for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, creating it and its folder when missing, and brings its tables up to date. Several
-    /// processes may have the same file open, and may open it at the same time.
+    /// Opens the file and migrates its tables. Creates a missing file and folder. Several processes may use the file at
+    /// once, and may open it concurrently.
     pub async fn open(path: &Path, options: SqliteOptions) -> Result<Self> {
         options::create_parent(path)?;
         let write = options.writer(path).await?;
@@ -68,7 +68,7 @@ impl SqliteStore {
         Ok(Self { write, signs, read })
     }
 
-    /// A store that is gone with its last clone, for tests. Reads and writes share one connection.
+    /// Opens a store for tests. The store disappears with its last clone. Reads and writes share a connection.
     pub async fn open_in_memory() -> Result<Self> {
         let write = SqliteOptions::default().in_memory().await?;
         migrate(&write).await?;
@@ -86,27 +86,27 @@ impl SqliteStore {
         self.write.close().await;
     }
 
-    /// Connections for reads of one statement.
+    /// Returns the connections for reads of one statement.
     fn reader(&self) -> &SqlitePool {
         &self.read
     }
 
-    /// A connection for a sign of life.
+    /// Returns a connection for a sign of life.
     async fn sign_of_life(&self) -> Result<PoolConnection<Sqlite>> {
         Ok(self.signs.acquire().await?)
     }
 
-    /// A connection on which each statement is a transaction of its own.
+    /// Returns a connection without a transaction: every statement commits alone.
     async fn single(&self) -> Result<PoolConnection<Sqlite>> {
         Ok(self.write.acquire().await?)
     }
 
-    /// Begins a transaction that may write. Dropping it rolls it back.
+    /// Begins a writing transaction. A dropped transaction is rolled back.
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
         Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// Runs statements that are to be committed together.
+    /// Runs statements in one transaction.
     async fn together<T>(
         &self,
         work: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T>,
@@ -114,19 +114,19 @@ impl SqliteStore {
         self.transaction(work).await
     }
 
-    /// Saves nothing: a transaction has no round trips here that could be saved.
+    /// Saves nothing, because SQLite transactions have no round trips to avoid.
     #[allow(clippy::unused_async)]
     async fn save_as_read(&self, _request: &SaveRequest) -> Result<Option<Saved>> {
         Ok(None)
     }
 
-    /// Begins nothing, as `save_as_read`.
+    /// Begins nothing, like `save_as_read`.
     #[allow(clippy::unused_async)]
     async fn begin_as_read(&self, _begin: &BeginTurn) -> Result<Option<BegunTurn>> {
         Ok(None)
     }
 
-    /// Queues nothing, as `save_as_read`.
+    /// Queues nothing, like `save_as_read`.
     #[allow(clippy::unused_async)]
     async fn queue_as_read(
         &self,
@@ -136,20 +136,20 @@ impl SqliteStore {
         Ok(None)
     }
 
-    /// Notes nothing: what was written is as near as what would be noted.
+    /// Notes nothing, because reading from SQLite is as fast as a cache.
     #[allow(clippy::unused_self)]
     fn note_turn(&self, _begin: &BeginTurn, _begun: &BegunTurn) {}
 
-    /// Notes nothing, as `note_turn`.
+    /// Notes nothing, like `note_turn`.
     #[allow(clippy::unused_self)]
     fn note_reply(&self, _step: &StepKey, _state: &LlmCompleteState) {}
 
-    /// Notes nothing, as `note_turn`.
+    /// Notes nothing, like `note_turn`.
     #[allow(clippy::unused_self)]
     fn note_tool_end(&self, _key: &ToolKey, _record: &ToolRecord) {}
 
-    /// Makes a call that locks a conversation. It needs no share: whoever has the one connection that writes waits for
-    /// no other conversation, and those who wait for it get it in the order in which they ask.
+    /// Runs a call that locks a conversation. The call needs no share, because the owner of the writing connection
+    /// waits for no conversation. Waiting calls get the connection in the order of their requests.
     async fn in_lock_share<T>(
         &self,
         _key: &str,
@@ -158,7 +158,7 @@ impl SqliteStore {
         call.await
     }
 
-    /// Makes a call that writes a row of a conversation; see `in_lock_share`.
+    /// Runs a call that writes a row of a conversation; see `in_lock_share`.
     async fn in_claim_share<T>(
         &self,
         _key: &str,
@@ -167,7 +167,7 @@ impl SqliteStore {
         call.await
     }
 
-    /// A removal is like any other transaction here.
+    /// Begins a removal, which is an ordinary transaction in SQLite.
     async fn begin_removal(&self) -> Result<Transaction<'static, Sqlite>> {
         self.begin().await
     }
@@ -176,7 +176,7 @@ impl SqliteStore {
         call.await
     }
 
-    /// Gives up on a call that must not wait for other writers for so long.
+    /// Gives up on a call that must not wait longer than `timeout` for other writers.
     async fn within<T>(
         &self,
         timeout: Duration,
@@ -189,14 +189,14 @@ impl SqliteStore {
         })
     }
 
-    /// A file always answers; what may wait has time-outs of its own (`SqliteOptions`).
+    /// Sets no limit, because a file always answers; waits have time-outs of their own (`SqliteOptions`).
     async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         call.await
     }
 }
 
-/// sqlx takes no lock on SQLite while it migrates, so two processes that start together would both try: the
-/// whole of it is one transaction here, and the second process finds the work done.
+/// Migrates the tables in one transaction. sqlx takes no lock on SQLite for a migration, so two processes starting
+/// together would both migrate. With the transaction, the second process finds the tables up to date.
 async fn migrate(pool: &SqlitePool) -> Result<()> {
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     match found(&mut transaction).await? {
@@ -206,7 +206,7 @@ async fn migrate(pool: &SqlitePool) -> Result<()> {
     Ok(transaction.commit().await?)
 }
 
-/// Returns how the tables stand to this version.
+/// Compares the tables with the version of the program.
 async fn found(connection: &mut SqliteConnection) -> Result<Tables> {
     let own = schema_range::newest(&MIGRATOR);
     let is_there = |table: &'static str| {

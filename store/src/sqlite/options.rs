@@ -1,4 +1,4 @@
-//! How the file is opened.
+//! Options for opening the file.
 
 use std::{
     path::Path,
@@ -13,24 +13,24 @@ use sqlx::{
 use crate::{api::Result, error::StoreError};
 
 /// Pause between tries of the first connection. The switch of a new file to WAL fails at once, without the busy
-/// time-out, while another process does the same. It is tried for as long as the busy time-out.
+/// time-out, while another process switches. The tries end after the busy time-out.
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
-/// The write-ahead log is cut back to this after a long read kept it growing.
+/// The write-ahead log shrinks to this size after a long read has kept it growing.
 const JOURNAL_SIZE_LIMIT_BYTES: &str = "67108864";
 
 /// How to open the file.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
-    /// Reading connections. Each is a thread with its own page cache; reads are short, and 4 keep a small
-    /// machine's cores busy. Default 4.
+    /// Reading connections, with a thread and a page cache per connection. Reads are short, so 4 keep a small machine's
+    /// cores busy. Default 4.
     pub readers: u32,
-    /// How long to wait for another process's write transaction, which takes milliseconds. Default 5 s: a save is tried
-    /// locally for that long.
+    /// How long to wait for another process's write transaction, which takes milliseconds. Default 5 s: a save is
+    /// retried locally for that long.
     pub busy_timeout: Duration,
-    /// How long to wait for a free connection of this process, behind its other callers. Default 10 s.
+    /// How long to wait for a free connection of the process, behind other callers. Default 10 s.
     pub acquire_timeout: Duration,
-    /// True: each commit also survives a power cut, at the cost of one fsync for each commit. False, the default: each
-    /// commit survives kill -9 of the process; a power cut may lose the last commits, but never the file.
+    /// True: a commit also survives a power cut, at the cost of one fsync per commit. False, the default: a commit
+    /// survives kill -9 of the process. A power cut may lose the last commits, but never the file.
     pub survive_power_cut: bool,
 }
 
@@ -65,8 +65,8 @@ impl SqliteOptions {
             .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES)
     }
 
-    /// A pool whose connections stay open: nothing looks after them (docs/libraries.md, sqlx: the task that looks after a pool
-    /// may never end).
+    /// Returns a pool whose connections stay open, without a background task (docs/libraries.md, sqlx: the task that
+    /// looks after a pool may never end).
     fn pool(&self, connections: u32) -> SqlitePoolOptions {
         SqlitePoolOptions::new()
             .max_connections(connections)
@@ -75,12 +75,12 @@ impl SqliteOptions {
             .acquire_timeout(self.acquire_timeout)
     }
 
-    /// A connection that writes beside the one that does the work. It is opened when it is first needed.
+    /// Returns a second writing connection beside the main writer. The connection opens on first use.
     pub(super) fn second_writer(&self, path: &Path) -> SqlitePool {
         self.pool(1).connect_lazy_with(self.connect_to_write(path))
     }
 
-    /// The one connection that writes.
+    /// Opens the main writing connection.
     pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
         let connect = self.connect_to_write(path).create_if_missing(true);
         let pool = self.pool(1);
@@ -96,13 +96,13 @@ impl SqliteOptions {
         }
     }
 
-    /// Connections that only read. They are opened when first needed.
+    /// Returns connections that only read. The connections open on first use.
     pub(super) fn readers(&self, path: &Path) -> SqlitePool {
         let connect = self.connect().filename(path).read_only(true);
         self.pool(self.readers.max(1)).connect_lazy_with(connect)
     }
 
-    /// One connection that holds the whole database, so it must never be closed while the pool lives.
+    /// Opens one connection that holds the whole database, and must stay open while the pool lives.
     pub(super) async fn in_memory(&self) -> Result<SqlitePool> {
         let pool = self.pool(1).min_connections(1);
         Ok(pool.connect_with(self.connect().in_memory(true)).await?)

@@ -1,4 +1,5 @@
-//! Statements that write one batch. SQLite runs them one after the other: it has no round trips to save.
+//! The writing statements of a batch. SQLite runs the statements one after another, because SQLite has no round trips
+//! to save.
 
 use std::borrow::Cow;
 
@@ -7,7 +8,7 @@ use sqlx::{AssertSqlSafe, SqliteConnection, sqlite::SqliteArguments};
 use super::backend::write::values::{Refusal, Values};
 use crate::api::Result;
 
-/// Statements to run together, in a transaction of the caller.
+/// Statements to run together, in the caller's transaction.
 #[derive(Default)]
 pub(crate) struct Parts {
     statements: Vec<Statement>,
@@ -21,8 +22,8 @@ struct Statement {
 }
 
 impl Parts {
-    /// Adds a statement whose text is made after its parameters are bound. `is_kept` says whether the same text will be
-    /// used often.
+    /// Adds a statement. `make` binds the parameters and then returns the text. `is_kept` means: the text will be used
+    /// often.
     pub(crate) fn add_made(
         &mut self,
         is_kept: bool,
@@ -37,7 +38,7 @@ impl Parts {
         });
     }
 
-    /// Runs what was added.
+    /// Runs the added statements.
     pub(crate) async fn execute(self, connection: &mut SqliteConnection) -> Result<()> {
         let statements = self.refusal.or(self.statements);
         for statement in statements.map_err(sqlx::Error::Encode)? {

@@ -1,4 +1,4 @@
-//! Tool calls, and what belongs to them: results, approvals, clients and sub-agents. The fields are those of
+//! Tool calls with their results, approvals, clients and sub-agents. The fields are those of
 //! `clients/transcripts/README.md`.
 
 use serde::Serialize;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::items::EndKind;
 use crate::words::ApprovalState;
 
-/// A tool call, and what became of it.
+/// A tool call and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// The tool.
+    /// The tool's name.
     pub tool_name: String,
-    /// What the tool runs with: a person may have edited it.
+    /// The input that the tool runs with, perhaps edited by a person.
     pub tool_input: Value,
     /// The tool execution. Calls of the first releases have none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,51 +21,51 @@ pub struct ToolCall {
     /// The model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// The hook that called the tool, like `before_turn`; `None` when a model asked for it.
+    /// The hook that called the tool, like `before_turn`; `None` for a model's call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
-    /// Where it stands.
+    /// The state of the call.
     pub state: CallState,
-    /// How it ended.
+    /// The call's result, if ended.
     #[serde(flatten)]
     pub result: Option<CallResult>,
-    /// The approval that it needs, or needed.
+    /// The approval that the call needs or needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
-    /// The call is run by a client.
+    /// Set when a client runs the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_tool: Option<ClientTool>,
-    /// The sub-agent that it started.
+    /// The sub-agent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sub_agent: Option<SubAgent>,
 }
 
 impl ToolCall {
-    /// Returns true when the call needs an approval that nobody has answered. After the end of the call, nobody can.
+    /// Returns true when the call needs an approval and has no answer yet. After the end of the call, no answer is
+    /// possible.
     pub fn has_pending_approval(&self) -> bool {
         let approval = self.approval.as_ref();
         approval.is_some_and(|approval| approval.state == ApprovalState::Pending)
     }
 
-    /// Returns true while the call waits for a person, or for the client that is to run it.
+    /// Returns true while the call waits for a person or for a client that runs the tool.
     pub fn is_waiting(&self) -> bool {
         let waits = self.has_pending_approval() || self.client_tool.is_some();
         self.state == CallState::Running && waits
     }
 }
 
-/// Where a tool call stands.
+/// The state of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
-    /// It has no result yet.
+    /// The call has no result yet.
     Running,
-    /// It has a result.
+    /// The call has a result.
     Done,
-    /// It has failed.
+    /// The call has failed.
     Failed,
-    /// The tool was cut off, and may or may not have had its effect, which its result says; or the turn ended without a
-    /// result.
+    /// The tool was cut off and may have had its effect, as its result tells; or the turn ended without a result.
     Unknown,
 }
 
@@ -73,47 +73,47 @@ pub enum CallState {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallResult {
-    /// What the tool gave.
+    /// The tool's output.
     pub tool_output: Value,
     /// True when the tool failed.
     pub is_error: bool,
-    /// How long it ran.
+    /// How long the tool ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The place of the event with the result.
+    /// The sequence number of the event with the result.
     pub result_sequence_number: u64,
-    /// When that was, as the timestamp of an item.
+    /// The time of the result, in the format of an item's timestamp.
     pub result_timestamp: i64,
 }
 
-/// The approval that a call needs, or needed.
+/// The approval that a call needs or needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
     /// Pending, then the decision.
     pub state: ApprovalState,
-    /// To be sent back with the answer: it binds the answer to this tool and this input.
+    /// The hash to send with the answer. The hash binds the answer to the tool and its input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_hash: Option<String>,
-    /// Until when somebody may answer (RFC 3339).
+    /// Deadline for an answer (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// It was approved with another input than the model's.
+    /// True when the person approved an edited input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edited: Option<bool>,
-    /// This tool never asks again in this conversation.
+    /// True when the tool needs no more approvals in the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remember: Option<bool>,
-    /// Why it was decided so.
+    /// The reason for the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who decided.
+    /// The person who decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_by: Option<String>,
 }
 
 impl Approval {
-    /// Makes an approval of which nothing but its state is known.
+    /// Makes an approval of which only the state is known.
     pub(super) fn in_state(state: ApprovalState) -> Self {
         Self {
             state,
@@ -127,43 +127,43 @@ impl Approval {
     }
 }
 
-/// A call that a client is to run.
+/// A call for a client to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientTool {
-    /// Until when its result is taken (RFC 3339).
+    /// Deadline for the result (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 
-/// An agent that a call gave a task to. Its items have the same `agent_execution_id`.
+/// An agent that works on a call's task. The sub-agent's items have the same `agent_execution_id`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubAgent {
-    /// Its agent execution.
+    /// The sub-agent's agent execution.
     pub agent_execution_id: String,
-    /// Its name.
+    /// The sub-agent's name.
     pub agent: String,
-    /// What it is to do.
+    /// The sub-agent's task.
     pub task: String,
-    /// 1: under the turn's own agent.
+    /// Depth in the tree of agents; 1 is directly under the turn's own agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
-    /// How it stands.
+    /// The sub-agent's state.
     pub state: SubAgentState,
 }
 
-/// How a sub-agent stands: it runs, or it has the type of the event that ended it.
+/// The state of a sub-agent: running, or the type of the event that ended the sub-agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubAgentState {
-    /// It is at work, or waits for somebody.
+    /// The sub-agent is working or waiting.
     Running,
-    /// It has answered.
+    /// The sub-agent has answered.
     Complete,
-    /// It failed.
+    /// The sub-agent failed.
     Error,
-    /// Somebody cancelled it.
+    /// The sub-agent was cancelled.
     Cancelled,
 }
 
@@ -177,17 +177,17 @@ impl From<EndKind> for SubAgentState {
     }
 }
 
-/// How a tool ended whose call is not known.
+/// The end of a tool whose call is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
-    /// The tool.
+    /// The tool's name.
     pub tool_name: String,
-    /// What it gave.
+    /// The tool's output.
     pub tool_output: Value,
-    /// True when it failed.
+    /// True when the tool failed.
     pub is_error: bool,
-    /// True when the tool was cut off, and may or may not have had its effect.
+    /// True when the tool was cut off, and may have had its effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outcome_unknown: bool,
     /// The tool execution.
@@ -196,7 +196,7 @@ pub struct ToolResult {
     /// The model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// How long it ran.
+    /// How long the tool ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }

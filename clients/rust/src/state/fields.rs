@@ -1,4 +1,4 @@
-//! The fields of an event, read without trust: one that is missing or of another type is never an error.
+//! The fields of an event, read without trust: a missing field or a field of a wrong type is never an error.
 
 use serde_json::{Map, Value};
 
@@ -7,46 +7,46 @@ use serde_json::{Map, Value};
 pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
-    /// A value of any type.
+    /// Returns a value of any type.
     pub(super) fn get(self, name: &str) -> Option<&'a Value> {
         self.0.get(name)
     }
 
-    /// A value of any type; `null` counts as missing.
+    /// Returns a value of any type; `null` counts as missing.
     pub(super) fn value(self, name: &str) -> Option<Value> {
         self.get(name).filter(|value| !value.is_null()).cloned()
     }
 
-    /// A text; empty when there is none.
+    /// Returns a text; empty for a missing text.
     pub(super) fn text(self, name: &str) -> &'a str {
         self.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A text that is not empty.
+    /// Returns a text that is not empty.
     pub(super) fn id(self, name: &str) -> Option<&'a str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// The same, as one's own.
+    /// Returns a text that is not empty, as an owned string.
     pub(super) fn owned_id(self, name: &str) -> Option<String> {
         self.id(name).map(str::to_owned)
     }
 
-    /// A number that is whole and not negative.
+    /// Returns a whole number that is not negative.
     pub(super) fn count(self, name: &str) -> Option<u64> {
         self.get(name).and_then(whole)
     }
 
-    /// True or false.
+    /// Returns a Boolean.
     pub(super) fn flag(self, name: &str) -> Option<bool> {
         self.get(name).and_then(Value::as_bool)
     }
 }
 
-/// The largest whole number that every language of a client has exactly.
+/// The largest whole number that every client language represents exactly.
 const MAX_WHOLE: u64 = (1 << 53) - 1;
 
-/// A whole number, also one that is written with a point, as in `3.0`.
+/// Returns a whole number, also if written with a decimal point, as in `3.0`.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! Makes items of events, in their order: rules 3 to 5 of `clients/transcripts/README.md`.
+//! Makes items from events, in order: rules 3 to 5 of `clients/transcripts/README.md`.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,33 +16,33 @@ use crate::words::PlanStepStatus;
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     pub(super) items: Vec<Item>,
-    /// The message id of the turn that runs.
+    /// The message id of the running turn.
     pub(super) turn: Option<String>,
     agents: HashMap<String, KnownAgent>,
-    /// Where the last call of each tool execution is, and the last of each of the model's ids.
+    /// Index of the last call of every tool execution, and of the last call with a model's id.
     calls_by_tool_execution: HashMap<String, usize>,
     calls_by_id: HashMap<String, usize>,
-    /// Where the calls are that still run.
+    /// Indexes of the running calls.
     running: BTreeSet<usize>,
     plans: HashMap<String, usize>,
 }
 
-/// A sub-agent that is known.
+/// A known sub-agent.
 #[derive(Debug)]
 struct KnownAgent {
     call_id: Option<String>,
-    /// Where its call is in the items.
+    /// Index of the sub-agent's call in the items.
     call_at: Option<usize>,
 }
 
 impl Fold {
-    /// True when a call waits for a person or a client.
+    /// Returns true when a call waits for a person or a client.
     pub(super) fn is_waiting(&self) -> bool {
         let mut calls = self.running.iter().filter_map(|at| self.call(*at));
         calls.any(ToolCall::is_waiting)
     }
 
-    /// The id of the call that started a sub-agent; `None` for an agent that is no known sub-agent.
+    /// Returns the id of the call that started a sub-agent; `None` for an unknown sub-agent.
     pub(super) fn parent_of(&self, agent_execution_id: &str) -> Option<&str> {
         self.agents.get(agent_execution_id)?.call_id.as_deref()
     }
@@ -51,7 +51,7 @@ impl Fold {
     pub(super) fn apply(&mut self, data: Fields<'_>, sequence_number: u64) {
         let event_type = data.text("type");
         let end = EndKind::of(event_type);
-        // The `message_id` of an answer is its own.
+        // An answer's `message_id` is the answer's own id, not the turn's.
         if self.turn.is_none() && event_type != "assistant_message" && end.is_none() {
             self.turn = data.owned_id("message_id");
         }
@@ -111,7 +111,7 @@ impl Fold {
         });
     }
 
-    /// Takes an event that changes other items.
+    /// Takes an event that changes earlier items.
     fn change(&mut self, event_type: &str, data: Fields<'_>, sequence_number: u64, timestamp: i64) {
         match event_type {
             "observe" => self.observe(data, sequence_number, timestamp),
@@ -170,7 +170,7 @@ impl Fold {
         );
     }
 
-    /// The first call that runs and has no execution id, as in events of the first releases.
+    /// Returns the first running call without an execution id, as in events of the first releases.
     fn first_of_name(&self, tool_name: &str) -> Option<usize> {
         let is_it = |call: &ToolCall| call.execution_id.is_none() && call.tool_name == tool_name;
         let mut running = self.running.iter().copied();
@@ -219,7 +219,7 @@ impl Fold {
         }
     }
 
-    /// Ends a sub-agent, or the turn. Its calls that still run have no outcome.
+    /// Ends a sub-agent or the turn. Calls that are still running get the state unknown.
     fn end(&mut self, end: EndKind, agent: Option<&str>) {
         let known = agent.and_then(|agent| self.agents.get(agent));
         let is_sub_agent = known.is_some();

@@ -1,4 +1,4 @@
-//! What a person is shown of a conversation. The fields are those of `clients/transcripts/README.md`.
+//! The displayable items of a conversation. The fields are those of `clients/transcripts/README.md`.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,32 +6,32 @@ use serde_json::{Map, Value};
 use super::calls::{ToolCall, ToolResult};
 use crate::words::{FinishReason, NoteEvent, PlanStepStatus};
 
-/// The codes of errors of LLM calls begin so, also those that are newer than this version.
+/// Prefix of the codes of failed LLM calls, including codes newer than this version.
 const LLM_ERRORS: &str = "llm_";
 
-/// One thing that a person is shown.
+/// One displayable item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
     /// Unique in the conversation.
     pub id: String,
-    /// The place of its event.
+    /// The sequence number of the item's event.
     pub sequence_number: u64,
-    /// Milliseconds since 1970; 0 when it is not known.
+    /// Milliseconds since 1970; 0 when unknown.
     pub timestamp: i64,
-    /// The message id of its turn.
+    /// The message id of the item's turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// The LLM call that it belongs to, from 0. Calls of one step run in parallel.
+    /// The LLM call that the item belongs to, from 0. Calls of one step run in parallel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// Of a sub-agent's item: its agent execution.
+    /// The agent execution, only for a sub-agent's item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_execution_id: Option<String>,
-    /// Of a sub-agent's item: the id of the call that started the sub-agent, under which it belongs.
+    /// The id of the call that started the sub-agent, only for a sub-agent's item. The item belongs under the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<String>,
-    /// What it is.
+    /// The item's kind and content.
     #[serde(flatten)]
     pub kind: ItemKind,
 }
@@ -44,97 +44,97 @@ pub struct Item {
     rename_all_fields = "camelCase"
 )]
 pub enum ItemKind {
-    /// What the user said.
+    /// A message of the user.
     UserMessage {
         /// The text.
         content: String,
-        /// `blob_id`, `media_type`, `file_name` and `bytes` of each file.
+        /// `blob_id`, `media_type`, `file_name` and `bytes` of every file.
         #[serde(skip_serializing_if = "Option::is_none")]
         attachments: Option<Value>,
     },
-    /// What the model said before it asked for tools.
+    /// The model's text before its tool calls.
     Thought {
         /// The text.
         content: String,
     },
-    /// A tool call, and what became of it.
+    /// A tool call and its outcome.
     ToolCall(Box<ToolCall>),
-    /// How a tool ended whose call is not known, because the items begin after it.
+    /// The end of a tool whose call is unknown, because the items begin after the call.
     ToolResult(Box<ToolResult>),
-    /// What the agent answered.
+    /// An answer of the agent.
     AssistantMessage {
         /// The text.
         content: String,
         /// True for the text so far of a cancelled turn.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
-        /// Why it ends where it does.
+        /// The reason for the end of the text.
         #[serde(skip_serializing_if = "Option::is_none")]
         finish: Option<FinishReason>,
     },
-    /// A plan that the agent made. It stays in its place while its steps go on.
+    /// A plan made by the agent. The item keeps its position while its steps progress.
     WorkPlan(WorkPlan),
-    /// Something worth a quiet line: a fallback to another model, a compaction, a skill.
+    /// A small event worth showing: a fallback to another model, a compaction, a skill.
     Note {
         /// The type of the event.
         event: NoteEvent,
         /// The event's own fields, as on the wire (`docs/api/events.md`).
         data: Map<String, Value>,
     },
-    /// How a turn ended, or the part of a sub-agent.
+    /// The end of a turn or of a sub-agent.
     End(Box<End>),
 }
 
-/// A plan that the agent made.
+/// A plan made by the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkPlan {
-    /// Its id. A later plan with the same id changes this one.
+    /// The plan's id. A later plan with the same id replaces the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<String>,
-    /// Its title.
+    /// The plan's title.
     pub title: String,
-    /// Its steps.
+    /// The plan's steps.
     pub steps: Vec<PlanStep>,
 }
 
-/// A step of a work plan. It has nothing to do with an LLM call.
+/// A step of a work plan, unrelated to LLM calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStep {
-    /// Its number.
+    /// The plan step's number.
     pub step_number: u64,
-    /// What is to be done.
+    /// The plan step's task.
     pub description: String,
-    /// How it stands.
+    /// The plan step's status.
     pub status: PlanStepStatus,
 }
 
-/// How a turn ended, or the part of a sub-agent.
+/// The end of a turn or of a sub-agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
     /// The type of the event.
     pub outcome: EndKind,
-    /// Of an error: its stable code, which has a page in `docs/errors`.
+    /// The stable code of an error, documented in `docs/errors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Of an error: a sentence for people.
+    /// A sentence for people about an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Of a cancel: why.
+    /// The reason of a cancel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// As that of an answer.
+    /// The reason for the end of the answer's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish: Option<FinishReason>,
-    /// LLM calls.
+    /// Number of LLM calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Tokens, with those of all sub-agents, as on the wire.
+    /// Tokens, including every sub-agent's, as on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Value>,
-    /// A decimal number as a text.
+    /// The cost in US dollars, as a decimal number in a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<String>,
     /// The value of the answer, when the agent has an output schema.
@@ -143,27 +143,27 @@ pub struct End {
 }
 
 impl End {
-    /// Returns true when an LLM call has failed, and the turn or the sub-agent with it.
+    /// Returns true when a failed LLM call ended the turn or the sub-agent.
     pub fn is_llm_error(&self) -> bool {
         let code = self.code.as_deref().unwrap_or_default();
         self.outcome == EndKind::Error && code.starts_with(LLM_ERRORS)
     }
 }
 
-/// The events that end a turn, or the part of a sub-agent.
+/// The events that end a turn or a sub-agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndKind {
-    /// It was answered.
+    /// The turn or the sub-agent was answered.
     Complete,
-    /// It failed.
+    /// The turn or the sub-agent failed.
     Error,
-    /// Somebody cancelled it.
+    /// The turn or the sub-agent was cancelled.
     Cancelled,
 }
 
 impl EndKind {
-    /// The end that an event of this type is.
+    /// Returns the kind of end for an event type; `None` for other events.
     pub(super) fn of(event_type: &str) -> Option<Self> {
         match event_type {
             "complete" => Some(Self::Complete),
@@ -173,7 +173,7 @@ impl EndKind {
         }
     }
 
-    /// The type of the event.
+    /// Returns the type of the event.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",

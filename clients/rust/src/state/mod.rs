@@ -1,11 +1,11 @@
-//! Frames in, what a person is shown out: everything that a client knows of a conversation follows from the frames that it
-//! has seen. No I/O. The rules are those of `clients/transcripts/README.md`.
+//! Makes a displayable state from frames. A client's knowledge of a conversation follows only from the frames seen. No
+//! I/O. The rules are those of `clients/transcripts/README.md`.
 //!
 //! - `fields`: an event's fields, read without trust
-//! - `items`, `calls`, `read`: what is shown, and what an event makes of it at first
-//! - `fold`: what later events change
-//! - `select`: what came of a message, and what waits for a person
-//! - `texts`: what models are writing now
+//! - `items`, `calls`, `read`: the displayable items, and their first form when an event arrives
+//! - `fold`: changes by later events
+//! - `select`: the answer of a turn, and the calls that wait for a person
+//! - `texts`: the texts that models are writing now
 //! - `waterfall`: where the time of a turn went
 
 mod calls;
@@ -32,25 +32,25 @@ use self::{fields::Fields, fold::Fold, texts::Texts};
 use crate::words::EndReason;
 pub use crate::words::{ApprovalState, FinishReason, NoteEvent, PlanStepStatus};
 
-/// The most events that a conversation keeps. Past it, the oldest tenth is forgotten.
+/// The most events of a conversation. Beyond the limit, the client forgets the oldest tenth.
 const MAX_EVENTS: usize = 50_000;
 
-/// Whether a turn runs.
+/// Whether a turn is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// None does.
+    /// No turn is running.
     Idle,
-    /// One does.
+    /// A turn is running.
     Running,
-    /// One does, and a call of it waits for a person or for a client tool.
+    /// A turn is running, and one of its calls waits for a person or for a client tool.
     Waiting,
 }
 
-/// One conversation, as far as its frames have told.
+/// A conversation, as known from the frames seen.
 #[derive(Debug)]
 pub struct Conversation {
-    /// The last event before those that are known, and its number.
+    /// The cursor and the number of the last event before the known events.
     start: (String, u64),
     events: Vec<KnownEvent>,
     fold: Fold,
@@ -58,7 +58,7 @@ pub struct Conversation {
     ended: Option<EndReason>,
 }
 
-/// An event, as it came.
+/// An event, unchanged.
 #[derive(Debug, Clone)]
 struct KnownEvent {
     cursor: String,
@@ -73,7 +73,7 @@ impl Default for Conversation {
 }
 
 impl Conversation {
-    /// A conversation of which the events up to this cursor are not known; `"0"` is the beginning.
+    /// Returns a conversation whose events up to `cursor` are unknown; `"0"` is the beginning.
     pub fn behind(cursor: &str) -> Self {
         let digits = cursor.split(|c: char| !c.is_ascii_digit()).next();
         let number = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
@@ -86,19 +86,19 @@ impl Conversation {
         }
     }
 
-    /// The `id` of the last event: what to come back with.
+    /// Returns the `id` of the last event, the cursor for reconnecting.
     pub fn cursor(&self) -> &str {
         let last = self.events.last();
         last.map_or(&self.start.0, |event| &event.cursor)
     }
 
-    /// The number of the last event; 0 before the first.
+    /// Returns the number of the last event; 0 before the first.
     pub fn last_sequence(&self) -> u64 {
         let last = self.events.last();
         last.map_or(self.start.1, |event| event.sequence_number)
     }
 
-    /// Whether a turn runs.
+    /// Returns whether a turn is running.
     pub fn status(&self) -> Status {
         match self.turn() {
             None => Status::Idle,
@@ -107,27 +107,27 @@ impl Conversation {
         }
     }
 
-    /// The message id of the turn that runs.
+    /// Returns the message id of the running turn.
     pub fn turn(&self) -> Option<&str> {
         self.fold.turn.as_deref()
     }
 
-    /// Why the gateway said not to come back.
+    /// Returns the gateway's reason for ending the stream for good.
     pub fn ended(&self) -> Option<&EndReason> {
         self.ended.as_ref()
     }
 
-    /// What a person is shown, in order.
+    /// Returns the displayable items, in order.
     pub fn items(&self) -> &[Item] {
         &self.fold.items
     }
 
-    /// What models are writing now, in the order in which the texts began.
+    /// Returns the texts that models are writing now, in the order of their start.
     pub fn texts(&self) -> &[OpenText] {
         &self.texts.0
     }
 
-    /// Takes the next frame: its `id`, and the value of its `data`. True when something has changed.
+    /// Takes the next frame: its `id`, and the value of its `data`. Returns true when the state has changed.
     pub fn apply(&mut self, id: Option<&str>, data: Value) -> bool {
         let Value::Object(data) = data else {
             return false;
@@ -181,7 +181,7 @@ impl Conversation {
         true
     }
 
-    /// Forgets the events from this number on: another log has taken their place.
+    /// Forgets the events from the number `from` on, because another log has replaced the events.
     fn reset(&mut self, from: u64) -> bool {
         self.texts.clear();
         if from <= self.start.1 {
@@ -201,7 +201,7 @@ impl Conversation {
     }
 }
 
-/// The state, as `clients/transcripts/README.md` has it.
+/// Serializes the state in the format of `clients/transcripts/README.md`.
 impl Serialize for Conversation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut state = serializer.serialize_struct("Conversation", 6)?;

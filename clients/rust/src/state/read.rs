@@ -1,4 +1,4 @@
-//! What an event makes a person see, before anything else happened to it.
+//! The first item made from an event, before later events change the item.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::words::{ApprovalState, FinishReason, NoteEvent};
 
-/// Fields of every event, which a note does not repeat.
+/// Fields of every event, which a note leaves out.
 const ENVELOPE: [&str; 5] = [
     "type",
     "conversation_id",
@@ -18,7 +18,7 @@ const ENVELOPE: [&str; 5] = [
     "created_at",
 ];
 
-/// What an event shows that stands for itself; `None` for an event that changes other items, or is not shown.
+/// Returns the item of an event; `None` for an event that changes other items or is not shown.
 pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
     if let Some(outcome) = EndKind::of(event_type) {
         return Some(ItemKind::End(Box::new(end(outcome, data))));
@@ -94,7 +94,7 @@ fn end(outcome: EndKind, data: Fields<'_>) -> End {
     }
 }
 
-/// The result that an `observe` has for its call.
+/// Returns the result in an `observe`, for its call.
 pub(super) fn result(data: Fields<'_>, sequence_number: u64, timestamp: i64) -> CallResult {
     CallResult {
         tool_output: output(data),
@@ -105,7 +105,7 @@ pub(super) fn result(data: Fields<'_>, sequence_number: u64, timestamp: i64) -> 
     }
 }
 
-/// What an `observe` shows whose call is not known.
+/// Returns the item for an `observe` whose call is unknown.
 pub(super) fn unpaired(data: Fields<'_>) -> ToolResult {
     ToolResult {
         tool_name: data.text("tool_name").to_owned(),
@@ -118,7 +118,7 @@ pub(super) fn unpaired(data: Fields<'_>) -> ToolResult {
     }
 }
 
-/// Where an `observe` leaves its call.
+/// Returns the state of a call after its `observe`.
 pub(super) fn state_of(data: Fields<'_>) -> CallState {
     if is_unknown(data) {
         CallState::Unknown
@@ -129,18 +129,18 @@ pub(super) fn state_of(data: Fields<'_>) -> CallState {
     }
 }
 
-/// True when the tool was cut off: it may or may not have had its effect.
+/// Returns true when the tool was cut off and may have had its effect.
 fn is_unknown(data: Fields<'_>) -> bool {
     data.flag("outcome_unknown").unwrap_or_default()
 }
 
-/// The events of the first design named it `observation`.
+/// Returns the output of a tool. The events of the first design named the field `observation`.
 fn output(data: Fields<'_>) -> Value {
     let output = data.get("result").or_else(|| data.get("observation"));
     output.cloned().unwrap_or_default()
 }
 
-/// The approval that an `approval_requested` asks for.
+/// Returns the approval requested by an `approval_requested`.
 pub(super) fn requested(data: Fields<'_>) -> Approval {
     Approval {
         input_hash: data.owned_id("input_hash"),
@@ -149,7 +149,7 @@ pub(super) fn requested(data: Fields<'_>) -> Approval {
     }
 }
 
-/// The approval after an `approval_resolved`. The events may begin after its request.
+/// Returns the approval after an `approval_resolved`. The known events may begin after the request.
 pub(super) fn resolved(data: Fields<'_>, before: Option<Approval>) -> Approval {
     let state = ApprovalState::from(data.text("decision"));
     let before = before.unwrap_or_else(|| Approval::in_state(state.clone()));
@@ -163,7 +163,7 @@ pub(super) fn resolved(data: Fields<'_>, before: Option<Approval>) -> Approval {
     }
 }
 
-/// The sub-agent that a `sub_agent_start` begins.
+/// Returns the sub-agent that a `sub_agent_start` begins.
 pub(super) fn sub_agent(data: Fields<'_>) -> SubAgent {
     SubAgent {
         agent_execution_id: data.text("agent_execution_id").to_owned(),
@@ -174,7 +174,7 @@ pub(super) fn sub_agent(data: Fields<'_>) -> SubAgent {
     }
 }
 
-/// The plan of a `work_plan`.
+/// Returns the plan of a `work_plan`.
 pub(super) fn work_plan(data: Fields<'_>) -> WorkPlan {
     let steps = data.get("steps").and_then(Value::as_array);
     let steps = steps.into_iter().flatten().filter_map(Value::as_object);

@@ -1,4 +1,4 @@
-//! Questions to a state: what came of a message, and what waits for a person.
+//! Queries of a state: the answer of a turn, and the calls that wait for a person.
 
 use super::{
     Conversation,
@@ -8,14 +8,14 @@ use super::{
 use crate::words::FinishReason;
 
 impl Conversation {
-    /// The end of the turn that took a message; `None` while it has not ended, or is not known. A message that joined a
-    /// turn (`steer`) has the end of that turn.
+    /// Returns the end of the turn that took a message; `None` for an unfinished or unknown turn. A message that joined
+    /// a turn (`steer`) has the end of the joined turn.
     pub fn end_of_turn(&self, message_id: &str) -> Option<&End> {
         self.end_item(message_id).map(|(_, end)| end)
     }
 
-    /// What the turn that took a message has answered; `None` when it has not, or not yet. A provider may have cut the
-    /// answer into several items: their texts are joined.
+    /// Returns the answer of the turn that took a message; `None` without an answer. A provider may have cut the answer
+    /// into several items. The function joins the texts of the items.
     pub fn answer_of_turn(&self, message_id: &str) -> Option<String> {
         let (last, end) = self.end_item(message_id)?;
         if end.outcome != EndKind::Complete {
@@ -40,7 +40,7 @@ impl Conversation {
         Some(parts.concat())
     }
 
-    /// The calls that wait for a person, with their items.
+    /// Returns the calls that wait for a person, with their items.
     pub fn pending_approvals(&self) -> impl Iterator<Item = (&Item, &ToolCall)> {
         self.items().iter().filter_map(|item| match &item.kind {
             ItemKind::ToolCall(call) if is_pending(call) => Some((item, call.as_ref())),

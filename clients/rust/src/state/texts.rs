@@ -4,38 +4,40 @@ use serde::Serialize;
 
 use super::fields::Fields;
 
-/// More open texts than a gateway shows. Past it, the oldest is dropped: its event will bring it.
+/// The most open texts, more than a gateway shows. Beyond the limit, the oldest text is dropped, because its event will
+/// bring the text.
 const MAX_TEXTS: usize = 256;
 
-/// A text that a model is writing. It is not stored: the event that follows has the whole text.
+/// A text that a model is writing. The text is not stored: a later event has the whole text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenText {
-    /// Who writes it.
+    /// The agent execution that writes the text.
     pub agent_execution_id: String,
     /// The LLM call of the agent execution, from 0.
     pub step: u64,
     /// A `text` becomes a thought or the answer; `reasoning` becomes no item.
     pub part: String,
-    /// The try that wrote the text.
+    /// The generation of the call that writes the text.
     pub generation: u64,
     /// The text so far.
     pub text: String,
-    /// The model has finished the text, and its event follows.
+    /// True when the model has finished the text. The text's event follows.
     pub ended: bool,
-    /// The message whose turn it is.
+    /// The message id of the turn.
     pub message_id: String,
-    /// Of a sub-agent's text: the id of the call that started the sub-agent.
+    /// The id of the call that started the sub-agent, only for a sub-agent's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<String>,
 }
 
-/// The open texts of a conversation, in the order in which they began.
+/// The open texts of a conversation, in the order of their start.
 #[derive(Debug, Default)]
 pub(super) struct Texts(pub(super) Vec<OpenText>);
 
 impl Texts {
-    /// Takes a text frame. `parent` is the call that started the sub-agent that writes. True when something changed.
+    /// Takes a text frame. `parent` is the call that started the writing sub-agent. Returns true when the texts
+    /// changed.
     pub(super) fn apply(&mut self, data: Fields<'_>, parent: Option<&str>) -> bool {
         let (Some(step), Some(generation)) = (data.count("step"), data.count("generation")) else {
             return false;
@@ -90,19 +92,19 @@ impl Texts {
         }
         let is_repeated = offset.saturating_add(piece.len() as u64) <= known;
         if !is_repeated {
-            // A piece is missing.
+            // A delta is missing.
             self.0.remove(at);
         }
         !is_repeated
     }
 
-    /// Drops the texts of an agent execution: an event has taken their place.
+    /// Drops the texts of an agent execution, because an event has replaced the texts.
     pub(super) fn drop_of(&mut self, agent_execution_id: &str) {
         self.0
             .retain(|text| text.agent_execution_id != agent_execution_id);
     }
 
-    /// Drops all texts. True when there were some.
+    /// Drops every text. Returns true when the list was not empty.
     pub(super) fn clear(&mut self) -> bool {
         let had = !self.0.is_empty();
         self.0.clear();

@@ -1,4 +1,4 @@
-//! Texts about agent executions (turns and sub-agents) and the definitions of agents that they are pinned to.
+//! Texts about agent executions (turns and sub-agents) and about their pinned agent definitions.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::words::AgentExecutionStatus;
@@ -8,8 +8,8 @@ use super::{
     SqlText,
 };
 
-/// `$1` agent execution, `$2` conversation. Returns this turn, if it has begun, and every other turn that says that it
-/// runs.
+/// `$1` agent execution, `$2` conversation. Returns the turn `$1`, if it has begun, and every other turn with the
+/// status running.
 pub(crate) const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
      d.definition \
      FROM (SELECT * FROM agent_executions WHERE id = $1 AND conversation_id = $2 \
@@ -29,7 +29,7 @@ pub(crate) const INSERT_DEFINITION: &str = "INSERT INTO agent_definitions (hash,
 /// `$1` hash.
 pub(crate) const DEFINITION: &str = "SELECT definition FROM agent_definitions WHERE hash = $1";
 
-/// A row of `agent_executions` to insert. The agent execution runs from then on.
+/// A row of `agent_executions` to insert. The agent execution has the status running from the insert on.
 pub(crate) struct InsertAgentExecution<'a> {
     pub(crate) id: &'a str,
     pub(crate) conversation_id: &'a str,
@@ -39,17 +39,17 @@ pub(crate) struct InsertAgentExecution<'a> {
     pub(crate) now: DateTime<Utc>,
 }
 
-/// The place of a sub-agent in the tree of agent executions.
+/// The position of a sub-agent in the tree of agent executions.
 pub(crate) struct Parentage<'a> {
     pub(crate) parent_execution_id: &'a str,
     pub(crate) root_execution_id: &'a str,
     pub(crate) depth: u32,
-    /// The model's id of the call that started it.
+    /// The model's id of the call that started the sub-agent.
     pub(crate) call_id: &'a str,
 }
 
 impl InsertAgentExecution<'_> {
-    /// Only a turn's row has the tenant: a turn counts for the tenant's limit, and a sub-agent does not.
+    /// Only a turn's row has the tenant, because a turn counts towards the tenant's limit and a sub-agent does not.
     const OF_TURN: &'static str = "INSERT INTO agent_executions \
          (id, conversation_id, message_id, agent, agent_hash, started_at, tenant_id, root_execution_id, depth, status) \
          VALUES ($1, $2, $3, $4, $5, $6, (SELECT tenant_id FROM conversations WHERE id = $2), $1, 0, $7)";
@@ -97,8 +97,8 @@ pub(crate) const HOLDS_CLAIM: &str = "SELECT EXISTS (SELECT 1 FROM agent_executi
 pub(crate) const STATUS_OF_EXECUTION: &str =
     "SELECT status FROM agent_executions WHERE id = $1 AND conversation_id = $2";
 
-/// `$1` agent execution, `$2` conversation, `$3` event id. Selects the status of the agent execution, and whether that
-/// event is stored.
+/// `$1` agent execution, `$2` conversation, `$3` event id. Selects the status of the agent execution, and the event's
+/// sequence number if the event is stored.
 pub(crate) const SAVE_STATE: &str = "SELECT status, steps, message_id, \
      (SELECT sequence_number FROM agent_execution_events WHERE id = $3) AS stored_sequence \
      FROM agent_executions WHERE id = $1 AND conversation_id = $2";
@@ -107,20 +107,20 @@ pub(crate) const SAVE_STATE: &str = "SELECT status, steps, message_id, \
 pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
      finished_at = $5 WHERE id = $1";
 
-/// `$1` agent execution of a sub-agent, `$2` conversation. Selects when it began, its parent, and the number of steps
-/// that its parent has saved.
+/// `$1` agent execution of a sub-agent, `$2` conversation. Selects the sub-agent's start, its parent, and the number of
+/// the parent's saved steps.
 pub(crate) const PARENT: &str = "SELECT s.started_at, s.parent_execution_id, p.steps \
      FROM agent_executions s JOIN agent_executions p ON p.id = s.parent_execution_id \
      WHERE s.id = $1 AND s.conversation_id = $2";
 
-/// `$1` agent execution, `$2` conversation. Selects what the `delegate` calls of the agent execution depend on.
+/// `$1` agent execution, `$2` conversation. Selects the data that decides about the agent execution's `delegate` calls.
 pub(crate) const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \
      (SELECT COUNT(*) - 1 FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id) AS sub_agents \
      FROM agent_executions p JOIN agent_definitions d ON d.hash = p.agent_hash \
      JOIN agent_executions r ON r.id = p.root_execution_id JOIN agent_definitions o ON o.hash = r.agent_hash \
      WHERE p.id = $1 AND p.conversation_id = $2";
 
-/// The sum of a column over the replies of the agent execution `e`.
+/// Makes the sum of a column over the replies of the agent execution `e`.
 macro_rules! sum_of_replies {
     ($column:literal, $name:literal) => {
         concat!(
@@ -133,7 +133,7 @@ macro_rules! sum_of_replies {
     };
 }
 
-/// The sums over the replies of the agent execution `e`, where a join cannot name it.
+/// Makes the sums over the replies of the agent execution `e`, for texts in which a join cannot refer to `e`.
 macro_rules! sums_of_replies {
     () => {
         concat!(

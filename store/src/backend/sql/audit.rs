@@ -1,4 +1,4 @@
-//! Texts about the audit trail. The number of an entry is given by the database (`migrations/*/0300_tables.sql`).
+//! Texts about the audit trail. The database assigns the numbers of entries (`migrations/*/0300_tables.sql`).
 
 /// `$1` at, `$2` keep until, `$3` tenant, `$4` and `$5` actor, `$6` action, `$7` and `$8` target, `$9` outcome, `$10`
 /// address, `$11` request, `$12` details.
@@ -6,9 +6,10 @@ pub(crate) const APPEND: &str = "INSERT INTO audit_events (at, keep_until, tenan
      target_kind, target_id, outcome, address, request_id, details) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
-/// Selects entries behind `$1`: `$2` the time at which the look begins, `$3` since, `$4` until, `$5` action, `$6` actor,
-/// `$7` limit. The look begins behind the last entry from before its time, and not with the first of all. It cannot begin with
-/// the first entry of its time: entries are numbered as they commit, so one before that may have a later time.
+/// Selects entries after `$1`: `$2` the time at which the scan begins, `$3` since, `$4` until, `$5` action, `$6` actor,
+/// `$7` limit. The scan begins after the last entry older than `$2`, not at the first entry of the table. The first
+/// entry at `$2` or later is no safe start: entries are numbered in the order of their commits, so an earlier number
+/// can have a later time.
 macro_rules! entries {
     ($condition:literal) => {
         concat!(

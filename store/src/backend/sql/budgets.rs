@@ -1,7 +1,6 @@
-//! Texts about budgets, and about what calls of models took.
+//! Texts about budgets, and about the cost of model calls.
 //!
-//! The rows that these texts lock are always taken in this order: the agent execution, the conversation's budget, the
-//! tenant's day.
+//! The texts lock rows always in this order: the agent execution, the conversation's budget, the tenant's day.
 
 use super::SqlText;
 
@@ -24,8 +23,8 @@ macro_rules! add_to_day {
     };
 }
 
-/// Takes what the call of an agent execution had reserved from the conversation's budget, and adds what it took. An agent
-/// execution that runs has one call at a time, and one without a budget finds no row and locks none.
+/// Frees the reservation of an agent execution's call in the conversation's budget, and adds the actual cost. A running
+/// agent execution has one call at a time. Without a budget, the statement finds no row and locks none.
 macro_rules! settle {
     (
         execution: $execution:literal, conversation: $conversation:literal, tokens: $tokens:literal, nano: $nano:literal,
@@ -69,7 +68,7 @@ macro_rules! day_sum {
     };
 }
 
-/// Selects the reservation of an agent execution, and with it the model that was called.
+/// Selects the reservation of an agent execution, together with the called model.
 macro_rules! lock_reserved {
     ($lock:literal) => {
         concat!(
@@ -82,8 +81,8 @@ macro_rules! lock_reserved {
     };
 }
 
-/// Lets a call through: `$1` agent execution, `$2` conversation, `$3` generation, `$4` step, `$5` tokens and `$6` nano-USD
-/// that it may take, `$7` day. A step counts once, however often it is called.
+/// Reserves a share of the budget: `$1` agent execution, `$2` conversation, `$3` generation, `$4` step, `$5` tokens and
+/// `$6` nano-USD to reserve, `$7` day. A step counts once, regardless of its number of calls.
 macro_rules! reserve {
     ($lock:literal) => {
         concat!(
@@ -111,8 +110,8 @@ macro_rules! reserve {
     };
 }
 
-/// Begins the budget of a turn: `$1` conversation, `$2` turn, `$3` to `$9` the limits. What the conversation has taken
-/// stays. Nothing of an earlier turn is still reserved: a conversation has one turn at a time.
+/// Begins the budget of a turn: `$1` conversation, `$2` turn, `$3` to `$9` the limits. The conversation's cost so far
+/// stays. No earlier turn still has a reservation, because a conversation has one turn at a time.
 pub(crate) const BEGIN_BUDGET: &str = "INSERT INTO conversation_budgets \
      (conversation_id, turn_id, tenant_id, max_steps, max_tokens, max_nano, max_conversation_tokens, \
       max_conversation_nano, max_day_tokens, max_day_nano) \
@@ -124,8 +123,8 @@ pub(crate) const BEGIN_BUDGET: &str = "INSERT INTO conversation_budgets \
      max_day_nano = excluded.max_day_nano, turn_steps = 0, turn_tokens = 0, turn_nano = 0, reserved_tokens = 0, \
      reserved_nano = 0";
 
-/// The parameters of `reserve!`. PostgreSQL does all of it at once, with `$8` model or NULL; SQLite needs
-/// [`NOTE_RESERVED`] after it.
+/// The parameters of `reserve!`. PostgreSQL also notes the reservation in the same statement, with `$8` model or NULL.
+/// SQLite needs [`NOTE_RESERVED`] afterwards.
 pub(crate) const RESERVE: SqlText = SqlText {
     sqlite: reserve!(""),
     postgres: concat!(
@@ -140,7 +139,7 @@ pub(crate) const RESERVE: SqlText = SqlText {
 pub(crate) const NOTE_RESERVED: &str = "UPDATE agent_executions SET reserved_step = $2, reserved_tokens = $3, \
      reserved_nano = $4, reserved_model = $5 WHERE id = $1";
 
-/// `$1` agent execution, `$2` conversation, `$3` day. Selects what decides about a call.
+/// `$1` agent execution, `$2` conversation, `$3` day. Selects the limits and sums that decide about a call.
 pub(crate) const BUDGET: &str = concat!(
     "SELECT b.max_steps, b.max_tokens, b.max_nano, b.max_conversation_tokens, b.max_conversation_nano, \
      b.max_day_tokens, b.max_day_nano, b.turn_steps, b.turn_tokens, b.turn_nano, b.conversation_tokens, \
@@ -154,15 +153,15 @@ pub(crate) const BUDGET: &str = concat!(
      WHERE e.id = $1 AND e.conversation_id = $2 AND e.status = 'running'"
 );
 
-/// `$1` agent execution, `$2` conversation, `$3` the largest generation that counts. Selects what is reserved for the call
-/// of an agent execution, and locks the agent execution.
+/// `$1` agent execution, `$2` conversation, `$3` the largest valid generation. Selects the reservation of the agent
+/// execution's call, and locks the agent execution.
 pub(crate) const LOCK_RESERVED: SqlText = SqlText {
     sqlite: lock_reserved!(""),
     postgres: lock_reserved!(" FOR NO KEY UPDATE OF e"),
 };
 
-/// `$1` conversation, `$2` turn, `$3` tokens and `$4` nano-USD that were reserved, `$5` tokens and `$6` nano-USD that count
-/// as taken.
+/// `$1` conversation, `$2` turn, `$3` tokens and `$4` nano-USD reserved, `$5` tokens and `$6` nano-USD that count as
+/// used.
 pub(crate) const FREE: &str = "UPDATE conversation_budgets SET turn_tokens = turn_tokens + $5, \
      turn_nano = turn_nano + $6, conversation_tokens = conversation_tokens + $5, \
      conversation_nano = conversation_nano + $6, reserved_tokens = reserved_tokens - $3, \
@@ -172,7 +171,7 @@ pub(crate) const FREE: &str = "UPDATE conversation_budgets SET turn_tokens = tur
 pub(crate) const NOTE_FREED: &str =
     "UPDATE agent_executions SET reserved_tokens = 0, reserved_nano = 0 WHERE id = $1";
 
-/// `$1` conversation, `$2` day, `$3` model, `$4` slot, `$5` tokens, `$6` nano-USD: a call that was cut.
+/// `$1` conversation, `$2` day, `$3` model, `$4` slot, `$5` tokens, `$6` nano-USD of a cut call.
 pub(crate) const ADD_CUT_CALL: &str = add_to_day!(
     "SELECT tenant_id, $2, $3, $4, 0, 0, 0, 0, 0, 0, 0, 1, $5, $6 FROM conversations WHERE id = $1"
 );
@@ -183,7 +182,7 @@ pub(crate) const SETTLE: &str = settle!(
 );
 
 /// `$1` conversation, `$2` day, `$3` model, `$4` slot, `$5` input, `$6` output, `$7` cached, `$8` cache write and `$9`
-/// reasoning tokens, `$10` nano-USD: a call whose answer was stored.
+/// reasoning tokens, `$10` nano-USD of a call with a stored answer.
 pub(crate) const ADD_CALL: &str = add_to_day!(
     "SELECT tenant_id, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, 0, 0, 0 FROM conversations WHERE id = $1"
 );
@@ -201,7 +200,7 @@ macro_rules! usage_sums {
     };
 }
 
-/// Selects the sums of a tenant: `$1` tenant, `$2` from this day, `$3` to this day, `$4` after this day and `$5` this model,
+/// Selects the sums of a tenant: `$1` tenant, `$2` first day, `$3` last day, `$4` day and `$5` model of the cursor,
 /// `$6` limit.
 pub(crate) const USAGE_DAYS: &str = concat!(
     "SELECT day, model, ",

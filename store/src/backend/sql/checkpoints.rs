@@ -1,4 +1,4 @@
-//! Texts about checkpoints, and about the claim of the call that makes one.
+//! Texts about checkpoints, and about the claim of a checkpoint's model call.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::words::CheckpointType;
@@ -9,11 +9,10 @@ use super::{SqlText, Statement};
 use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
-/// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is
-/// never given twice (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an
-/// earlier step is not saved with all of its tools, the log that it is saved in, its tenant, whether the turn has a
-/// budget, and whether an earlier call of the agent execution was cut that had reserved a part of it, the response that
-/// was noted last, and the place in the chain of models.
+/// run, `$7` worker or ''. A single statement claims, so that a finished call is never paid again and a generation is
+/// never given twice (invariant 5, paid once). Returns the generation, the number of the step's calls, whether an
+/// earlier step is not saved with all its tools, the log, the tenant, whether the turn has a budget, whether an earlier
+/// call with a reservation was cut, the last noted response, and the position in the model chain.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
      step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
@@ -42,8 +41,8 @@ pub(crate) const NOTE_RESPONSE: &str = concat!(
     run_is_newest!("$2", "$5"),
 );
 
-/// `$1` agent execution, `$2` conversation, `$3` generation, `$4` status running, `$5` epoch of the run, `$6` place in the
-/// chain, `$7` calls that count, `$8` whether another model is called next.
+/// `$1` agent execution, `$2` conversation, `$3` generation, `$4` status running, `$5` epoch of the run, `$6` position
+/// in the chain, `$7` number of calls that count, `$8` whether another model is called next.
 pub(crate) const NOTE_FAILED_CALL: &str = concat!(
     "UPDATE agent_executions SET model_chain = $6, step_calls = $7, \
      background_response = CASE WHEN $8 THEN NULL ELSE background_response END \
@@ -55,7 +54,7 @@ pub(crate) const NOTE_FAILED_CALL: &str = concat!(
 pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \
      WHERE agent_execution_id = $1 AND step_number = $2 AND checkpoint_type = $3 AND execution_id = ''";
 
-/// Selects an agent execution and all below it. They are looked for among those of their turn, which are few.
+/// Selects an agent execution and its descendants. The search reads only the few agent executions of the turn.
 macro_rules! below {
     ($execution:literal) => {
         concat!(
@@ -81,25 +80,25 @@ macro_rules! all_totals {
     };
 }
 
-/// `$1` agent execution, `$2` type `llm_complete`. Selects the [`Totals`](crate::batch::Totals), and whether something is
-/// reserved for a call.
+/// `$1` agent execution, `$2` type `llm_complete`. Selects the [`Totals`](crate::batch::Totals), and whether the agent
+/// execution has a reservation.
 pub(crate) const TOTALS: SqlText = SqlText {
     sqlite: all_totals!("IN (", ")"),
     postgres: all_totals!("= ANY(ARRAY(", "))"),
 };
 
-/// The first row wins. The clause names no key, so that PostgreSQL waits for another writer of the same checkpoint at
-/// each of the table's two keys: at a key that a clause does not name, it reports a conflict instead.
+/// The first row wins. The clause `ON CONFLICT` names no key. With a named key, PostgreSQL would wait for a concurrent
+/// writer only at that key, and would report a conflict at the table's second key.
 const INSERT_CHECKPOINT: &str = insert_checkpoint!(
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
 );
 
-/// Inserts what [`INSERT_CHECKPOINT`] does, with `$13` cached, `$14` cache write and `$15` reasoning tokens and `$16`
+/// Inserts the row of [`INSERT_CHECKPOINT`], with `$13` cached, `$14` cache write and `$15` reasoning tokens and `$16`
 /// nano-USD, unless the conversation has one of the call ids in the list `$17`.
 ///
-/// PostgreSQL also counts the call in the same statement, with `$18` day, `$19` model, `$20` slot, and settles what it had
-/// reserved, with `$21` tokens and `$22` nano-USD that it took. A step of hooks has generation 0 (`$8`), and counts as no
-/// call. It returns the number of rows that were inserted. The day comes last, in the order of locks.
+/// PostgreSQL also counts the call in the same statement, with `$18` day, `$19` model, `$20` slot, and settles its
+/// reservation, with `$21` tokens and `$22` nano-USD actually used. A step of hooks has generation 0 (`$8`), and is not
+/// counted as a call. The statement returns the number of inserted rows. The day comes last, in the order of locks.
 pub(crate) const INSERT_REPLY: SqlText = SqlText {
     sqlite: insert_reply!(
         "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 WHERE NOT EXISTS \
@@ -137,9 +136,9 @@ const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = 
 pub(crate) struct CheckpointRow<'a, S> {
     pub(crate) step: &'a StepKey,
     pub(crate) checkpoint_type: CheckpointType,
-    /// The tool execution, in a tool's checkpoint.
+    /// The tool execution of a tool's checkpoint.
     pub(crate) execution_id: Option<&'a str>,
-    /// The generation of an LLM call; in a tool's checkpoint, the attempt.
+    /// The generation of an LLM call, or the attempt of a tool.
     pub(crate) generation: u32,
     pub(crate) input_tokens: u32,
     pub(crate) output_tokens: u32,
@@ -148,12 +147,12 @@ pub(crate) struct CheckpointRow<'a, S> {
 }
 
 impl<S: Serialize> CheckpointRow<'_, S> {
-    /// Inserts the row unless there is one already.
+    /// Inserts the row unless the checkpoint exists.
     pub(crate) fn insert(&self) -> Statement {
         self.bound(INSERT_CHECKPOINT)
     }
 
-    /// Binds the row to a text that begins with its parameters, `$1` to `$12`.
+    /// Binds the row to a text whose first parameters are the row's, `$1` to `$12`.
     pub(crate) fn bound(&self, text: &'static str) -> Statement {
         let StepKey {
             conversation_id,
@@ -177,7 +176,7 @@ impl<S: Serialize> CheckpointRow<'_, S> {
             .bind(Column(self.state))
     }
 
-    /// Replaces the row that is there, unless that one is of a newer generation.
+    /// Replaces the existing row, unless the existing row has a newer generation.
     pub(crate) fn replace(&self) -> Statement {
         sqlx::query(REPLACE_CHECKPOINT)
             .bind(self.id())

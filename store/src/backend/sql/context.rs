@@ -1,9 +1,9 @@
-//! Texts about the context of a model: where it begins, and which messages it has.
+//! Texts about the context of a model: its start, and its messages.
 
 use super::SqlText;
 
 /// `$1` conversation, `$2` thread, `$3` last event before the cut, `$4` agent execution, `$5` step, `$6` summary, `$7`
-/// list of the messages that are kept, `$8` now.
+/// list of kept messages, `$8` now.
 pub(crate) const CUT_CONTEXT: &str = "INSERT INTO context_cuts (conversation_id, thread, through_sequence, \
      agent_execution_id, step, summary, kept_message_ids, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
@@ -18,8 +18,8 @@ macro_rules! newest_cut {
     };
 }
 
-/// True when what the caller has read before is the beginning of the context still: the cut is the same, and so is the last
-/// message. Numbers alone would not do: a database that went back to an earlier point gives them again.
+/// True when the messages that the caller has read are still the beginning of the context: cut and last message are
+/// unchanged. Numbers alone are no proof, because a database restored to an earlier point assigns the numbers again.
 macro_rules! is_read {
     () => {
         concat!(
@@ -31,7 +31,7 @@ macro_rules! is_read {
     };
 }
 
-/// The columns of a message, and where it stands: the summary first, then what is kept, then the rest.
+/// The columns of a message, and its rank: the summary first, then kept messages, then later messages.
 macro_rules! message {
     ($rank:literal, $is_kept:literal) => {
         concat!(
@@ -44,7 +44,8 @@ macro_rules! message {
     };
 }
 
-/// The summary, the messages before the cut that are kept, and those after it; or what is new after what was read before.
+/// Selects the summary, the kept messages from before the cut, and the messages after the cut; or only the messages
+/// after the caller's last read.
 macro_rules! context {
     (no_calls: $none:literal, kept: $kept:expr) => {
         measured!(
@@ -85,9 +86,9 @@ macro_rules! context {
     };
 }
 
-/// `$1` conversation, `$2` limit, `$3` thread, `$4` most bytes. What was read before: `$5` the last event before its cut, 0
-/// without one, or -1 when nothing was read; `$6` its last event, `$7` when that was created. The oldest come first. It reads
-/// what is new, and nothing of what was before a cut.
+/// `$1` conversation, `$2` limit, `$3` thread, `$4` most bytes. The caller's last read: `$5` the last event before its
+/// cut (0 without a cut, -1 without an earlier read), `$6` its last event, `$7` the creation time of `$6`. The oldest
+/// messages come first. The statement reads only new messages, and no message from before a cut except the kept ones.
 pub(crate) const CONTEXT: SqlText = SqlText {
     sqlite: context!(
         no_calls: "'[]'",
@@ -97,7 +98,7 @@ pub(crate) const CONTEXT: SqlText = SqlText {
             "))"
         )
     ),
-    // One look-up for each, however many messages PostgreSQL believes that a conversation has.
+    // A look-up per message, regardless of PostgreSQL's estimate of the conversation's messages.
     postgres: context!(
         no_calls: "CAST('[]' AS JSONB)",
         kept: concat!(

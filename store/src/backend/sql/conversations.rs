@@ -1,4 +1,4 @@
-//! Texts about conversations: their rows, their lock, their lists.
+//! Texts about conversations: rows, locks and lists.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -17,12 +17,13 @@ macro_rules! insert_conversation {
     };
 }
 
-/// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or the name in the tenant.
+/// [`insert`] binds the parameters. The statement returns no row when the id is taken, or when the tenant has the name
+/// already.
 pub(crate) const INSERT_CONVERSATION: &str =
     insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6, $7, NULLIF($8, $1))");
 
-/// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or the name in the tenant,
-/// or when a conversation with this id was deleted lately.
+/// [`insert`] binds the parameters. The statement returns no row when the id is taken, when the tenant has the name
+/// already, or when a conversation with the id was deleted lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
     "SELECT $1, $2, $3, $4, $5, $6, $6, $7, NULLIF($8, $1) WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );
@@ -45,24 +46,23 @@ pub(crate) fn insert<'q>(
         .bind(&new.name)
 }
 
-/// `$1` id. The lock is held until the transaction ends: it puts the writers of one conversation in a row (invariant 2,
-/// one order).
+/// `$1` id. The lock lasts until the transaction ends and serializes the writers of a conversation (invariant 2, one
+/// order).
 pub(crate) const LOCK_CONVERSATION: SqlText = locking!(
     "SELECT ",
     log_id!(),
     " AS log_id, tenant_id, last_sequence, run_epoch, granted_epoch FROM conversations WHERE id = $1"
 );
 
-/// `$1` id, `$2` epoch of the run that has the conversation, `$3` the largest epoch that a run was given.
+/// `$1` id, `$2` epoch of the run that owns the conversation, `$3` the largest granted epoch.
 pub(crate) const SET_EPOCHS: &str =
     "UPDATE conversations SET run_epoch = $2, granted_epoch = $3 WHERE id = $1";
 
-/// `$1` id, `$2` epoch of a run. False when a newer run has the conversation.
+/// `$1` id, `$2` epoch of a run. Returns false when a newer run owns the conversation.
 pub(crate) const HAS_CONVERSATION: &str =
     "SELECT NOT EXISTS (SELECT 1 FROM conversations WHERE id = $1 AND run_epoch > $2)";
 
-/// `$1` id, `$2` tenant, `$3` owner. Locks as [`LOCK_CONVERSATION`] does, but only a conversation that the caller may
-/// see.
+/// `$1` id, `$2` tenant, `$3` owner. Locks like [`LOCK_CONVERSATION`], but only a conversation visible to the caller.
 pub(crate) const LOCK_VISIBLE_CONVERSATION: SqlText = locking!(
     "SELECT last_sequence FROM conversations WHERE id = $1 AND ",
     visible!()
@@ -88,8 +88,8 @@ pub(crate) const OWNER_OF: &str = concat!(
     " AS conversation_name FROM conversations WHERE id = $1"
 );
 
-/// Counts the calls of the conversation in `conversations` that wait for somebody outside. The condition repeats that of the
-/// index `tool_execution_records_waiting`, as in [`WAITING_TOOLS`](super::outside::WAITING_TOOLS).
+/// Counts the calls of the conversation in `conversations` that wait for an answer from outside. The condition repeats
+/// the condition of the index `tool_execution_records_waiting`, as in [`WAITING_TOOLS`](super::outside::WAITING_TOOLS).
 macro_rules! waiting_calls {
     ($condition:literal) => {
         concat!(
@@ -101,9 +101,9 @@ macro_rules! waiting_calls {
     };
 }
 
-/// The columns of an [`Activity`](crate::Activity), of the conversation in `conversations`. Each is a look-up in a partial
-/// index, which has only what has not ended. The orders
-/// say which index it is: PostgreSQL would read all that runs into a table of hashes.
+/// The columns of an [`Activity`](crate::Activity) for the conversation in `conversations`. Every column is a look-up
+/// in a partial index of unfinished rows. `ORDER BY` makes PostgreSQL use the index: otherwise PostgreSQL would read
+/// every running agent execution into a hash table.
 macro_rules! activity_columns {
     () => {
         concat!(
@@ -119,7 +119,7 @@ macro_rules! activity_columns {
     };
 }
 
-/// Selects a page of the conversations of the tenant `$1`, or of one owner of that tenant. There is an index for each.
+/// Selects a page of the conversations of tenant `$1`, or of one owner in the tenant. Both queries have an index.
 macro_rules! conversations {
     ($more:literal, $limit:literal) => {
         concat!(
@@ -149,7 +149,7 @@ pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id =
 pub(crate) const OWN_CONVERSATIONS_BEFORE: &str =
     conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
-/// Makes the text of [`LAST_UPDATES`]. `$tenant` and `$owner` are those of the caller at `$place` of `$callers`.
+/// Makes the text of [`LAST_UPDATES`]. `$tenant` and `$owner` belong to the caller at the rank `$place` of `$callers`.
 macro_rules! last_updates {
     ($place:literal, $tenant:literal, $owner:literal, $callers:literal) => {
         concat!(
@@ -195,5 +195,6 @@ pub(crate) const RENAME_CONVERSATION: &str = concat!(
     conversation_columns!()
 );
 
-/// `$1` id, `$2` last sequence, `$3` added messages, `$4` now, `$5` the title of a conversation that has none, or empty.
+/// `$1` id, `$2` last sequence, `$3` added messages, `$4` now, `$5` the title for a conversation without a title, or
+/// empty.
 pub(crate) const ADVANCE_CONVERSATION: &str = advance_conversation!("");

@@ -37,16 +37,17 @@ macro_rules! events {
     };
 }
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. Only the
-/// numbers and lengths of the rows are added up, because the texts would make that twice as slow. The first row also has
-/// the newest generation of each agent execution that runs, in the same snapshot and round trip.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. The
+/// limit is computed from the numbers and lengths of the rows, because including the texts would take twice the time.
+/// The first row also has the newest generation of every running agent execution, from the same snapshot and round
+/// trip.
 pub(crate) const EVENTS: SqlText = SqlText {
     sqlite: events!("json_group_object"),
     postgres: events!("json_object_agg"),
 };
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` the sequence number before which to read, `$5` limit, `$6` log, `$7` most
-/// bytes. As [`EVENTS`], the last event first, and without generations.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` exclusive upper sequence number, `$5` limit, `$6` log, `$7` most
+/// bytes. Like [`EVENTS`], but with the last event first and without generations.
 pub(crate) const EVENTS_BEFORE: &str = concat!(
     "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS place, CAST(",
     event_bytes!(),
@@ -67,7 +68,7 @@ pub(crate) const EVENTS_BEFORE: &str = concat!(
     ") AS page) ORDER BY sequence_number DESC"
 );
 
-/// Makes the text of [`LINKS`]. `$agents` and `$tools` are true of a row whose id is in a list.
+/// Makes the text of [`LINKS`]. `$agents` and `$tools` are true for a row with an id from the list.
 macro_rules! links {
     ($agents:literal, $tools:literal) => {
         concat!(
@@ -95,7 +96,7 @@ pub(crate) const LINKS: SqlText = SqlText {
 };
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` log, `$5` sequence number, `$6` time. Selects the last event before
-/// that one which was saved by then.
+/// `$5` that was saved by the time `$6`.
 pub(crate) const LAST_COMMON: &str = concat!(
     "SELECT sequence_number FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $5 \
      AND created_at <= $6 AND ",

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::Statement;
 use crate::api::NewKey;
 
-/// Selects keys. A session counts as revoked when the key that it was opened with is revoked.
+/// Selects keys. A session counts as revoked when the key that opened the session is revoked.
 macro_rules! select_keys {
     ($rest:literal) => {
         concat!(
@@ -17,7 +17,7 @@ macro_rules! select_keys {
     };
 }
 
-/// Inserts a key, or nothing when its id is taken.
+/// Inserts a key, or no row when the id is taken.
 pub(crate) fn insert(new: &NewKey, now: DateTime<Utc>) -> Statement {
     sqlx::query(
         "INSERT INTO api_keys \
@@ -39,7 +39,7 @@ pub(crate) fn insert(new: &NewKey, now: DateTime<Utc>) -> Statement {
 /// `$1` id.
 pub(crate) const KEY: &str = select_keys!("k.id = $1");
 
-/// `$1` kind, `$2` after this id, `$3` tenant or none for all, `$4` limit.
+/// `$1` kind, `$2` after this id, `$3` tenant or none for every tenant, `$4` limit.
 pub(crate) const KEYS: &str = select_keys!(
     "k.kind = $1 AND k.id > $2 AND (CAST($3 AS TEXT) IS NULL OR k.tenant_id = $3) ORDER BY k.id LIMIT $4"
 );
@@ -48,14 +48,15 @@ pub(crate) const KEYS: &str = select_keys!(
 pub(crate) const REVOKE_KEY: &str =
     "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1";
 
-/// `$1` id, `$2` now, `$3` time. Changes nothing when a use after that time is noted already.
+/// `$1` id, `$2` now, `$3` time. Changes no row when a use after `$3` is noted already.
 pub(crate) const TOUCH_KEY: &str = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)";
 
-/// `$1` key, `$2` how many stay, `$3` limit.
+/// `$1` key, `$2` number of sessions that stay, `$3` limit.
 pub(crate) const END_OLDEST_OF_KEY: &str = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys \
      WHERE parent_id = $1 ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $2)";
 
-/// `$1` tenant, `$2` owner, `$3` how many stay, `$4` limit. It reads all sessions that are open: people sign in rarely.
+/// `$1` tenant, `$2` owner, `$3` number of sessions that stay, `$4` limit. The statement reads
+/// every open session, which is acceptable because people sign in rarely.
 pub(crate) const END_OLDEST_OF_OWNER: &str = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys \
      WHERE kind = 'session' AND parent_id IS NULL AND tenant_id = $1 AND owner_id = $2 \
      ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $3)";

@@ -1,4 +1,4 @@
-//! Texts about the leases of workers, and about what those workers run.
+//! Texts about the leases of workers, and about the workers' agent executions.
 
 use super::SqlText;
 
@@ -6,7 +6,7 @@ use super::SqlText;
 pub(crate) const RENEW_LEASE: &str =
     "UPDATE worker_leases SET renewals = renewals + 1, takes = 0, lease_ms = $2 WHERE id = $1";
 
-/// `$1` worker, `$2` identity, `$3` duration in milliseconds. Two tries of one renewal may meet here.
+/// `$1` worker, `$2` identity, `$3` duration in milliseconds. Handles two concurrent tries of one renewal.
 pub(crate) const BEGIN_LEASE: &str = "INSERT INTO worker_leases (id, identity, lease_ms) VALUES ($1, $2, $3) \
      ON CONFLICT (id) DO UPDATE SET renewals = worker_leases.renewals + 1, takes = 0";
 
@@ -17,12 +17,12 @@ pub(crate) const END_LEASE: &str =
 /// `$1` limit.
 pub(crate) const LEASES: &str = "SELECT id, identity, lease_ms, renewals, takes, is_ended FROM worker_leases ORDER BY id LIMIT $1";
 
-/// `$1` worker, `$2` renewals when it was seen. A renewal that is being committed holds the row, so this waits for it and
-/// then finds that the worker lives.
+/// `$1` worker, `$2` the renewals that the caller has seen. A renewal that is being committed holds the row. The
+/// statement waits for the renewal and then finds that the worker lives.
 pub(crate) const TAKE_LEASE: &str = "UPDATE worker_leases SET renewals = renewals + 1, takes = takes + 1 \
      WHERE id = $1 AND renewals = $2 RETURNING renewals, takes";
 
-/// `$1` worker, `$2` renewals when it was taken.
+/// `$1` worker, `$2` the renewals when the lease was taken.
 pub(crate) const REMOVE_LEASE: &str = "DELETE FROM worker_leases WHERE id = $1 AND renewals = $2";
 
 macro_rules! running_agent_executions {
@@ -42,7 +42,7 @@ macro_rules! running_agent_executions {
 }
 
 /// `$1` list of workers, `$2` length of a worker's id, `$3` limit. The conditions `running` and `observed_sequence IS
-/// NULL` are those of partial indexes.
+/// NULL` are the conditions of partial indexes.
 pub(crate) const RUNNING_EXECUTIONS: SqlText = SqlText {
     sqlite: running_agent_executions!("IN (SELECT value FROM json_each($1))"),
     postgres: running_agent_executions!("= ANY($1)"),

@@ -1,14 +1,14 @@
-//! Parts of SQL texts. They are macros because `concat!` takes only literals and macros.
+//! Parts of SQL texts. The parts are macros because `concat!` takes only literals and macros.
 
-/// Adds a row lock in PostgreSQL. SQLite needs none: its transaction holds the whole file.
+/// Adds a row lock in PostgreSQL. SQLite needs no row lock, because its transaction holds the whole file.
 macro_rules! locking {
     ($($text:tt)*) => {
         SqlText { sqlite: concat!($($text)*), postgres: concat!($($text)*, " FOR UPDATE") }
     };
 }
 
-/// Makes a condition: `before` is in the list that `dialect::list` binds to `$n`. The text is the same for every length
-/// of the list.
+/// Makes a condition: `before` is in the list that `dialect::list` binds to `$n`. The text does not depend on the
+/// length of the list.
 macro_rules! among {
     ($before:expr, $list:literal, $after:literal) => {
         SqlText {
@@ -24,8 +24,8 @@ macro_rules! among {
     };
 }
 
-/// The condition that the caller with tenant `$2` and owner `$3` may see the conversation `$1`. Without an owner, the
-/// caller sees those of every owner.
+/// The condition: the caller with tenant `$2` and owner `$3` may see the conversation `$1`. Without an owner, the
+/// caller sees the conversations of every owner.
 macro_rules! visible {
     () => {
         "tenant_id = $2 AND (CAST($3 AS TEXT) IS NULL OR owner_id = $3)"
@@ -61,7 +61,8 @@ macro_rules! name {
     };
 }
 
-/// True when the caller may see the conversation `$1`, and this is its log. The parameters are those of `visible!`.
+/// True when the caller may see the conversation `$1` and `$log` is the conversation's log. The parameters are those of
+/// `visible!`.
 macro_rules! of_visible_log {
     ($log:literal) => {
         concat!(
@@ -76,8 +77,8 @@ macro_rules! of_visible_log {
     };
 }
 
-/// True unless a run with an epoch larger than this one has the conversation. The condition reads the conversation as
-/// it was when the statement began, without its lock: a claim that is in the database by then was made before.
+/// True unless a run with a larger epoch owns the conversation. The condition reads the conversation without the lock,
+/// as of the statement's start, because a claim in the database by then counts as earlier.
 macro_rules! run_is_newest {
     ($conversation:literal, $epoch:literal) => {
         concat!(
@@ -89,7 +90,7 @@ macro_rules! run_is_newest {
     };
 }
 
-/// The columns of a [`Conversation`](crate::Conversation). An empty title or owner means that there is none.
+/// The columns of a [`Conversation`](crate::Conversation). An empty title or owner means no title or owner.
 macro_rules! conversation_columns {
     () => {
         concat!(
@@ -103,9 +104,9 @@ macro_rules! conversation_columns {
     };
 }
 
-/// Selects rows up to a limit of rows and one of bytes. `bytes` says how long a row is. One row more than fits is
-/// returned if there is one, and the first row always fits. The rows come with their places, in no order
-/// ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
+/// Selects rows up to a limit of rows and a limit of bytes. `bytes` is the length of a row. The result has one row
+/// beyond the limit if more rows exist. The first row always fits. The rows carry their rank, and come in no particular
+/// order ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
 macro_rules! measured {
     (
         columns: $columns:expr, bytes: $bytes:expr, from: $from:expr, order: $order:literal,
@@ -131,8 +132,9 @@ macro_rules! measured {
     };
 }
 
-/// The newest turn of a conversation that says that it runs. The engine runs one at a time. So when several say so, in
-/// data that is older than this rule or because one was terminated from outside, only the newest really does.
+/// Selects the newest turn of a conversation with the status running. The engine runs one turn at a time. Several rows
+/// can have the status running in data older than this rule, or after a turn was terminated from outside. Only the
+/// newest turn is really running.
 macro_rules! running_turn {
     ($column:literal, $conversation:literal) => {
         concat!(
@@ -145,7 +147,7 @@ macro_rules! running_turn {
     };
 }
 
-/// The step of the last `llm_complete` of the agent execution `r`.
+/// Selects the step of the last `llm_complete` of the agent execution `r`.
 macro_rules! last_checkpoint {
     () => {
         "(SELECT MAX(k.step_number) FROM execution_checkpoints k \
@@ -153,8 +155,8 @@ macro_rules! last_checkpoint {
     };
 }
 
-/// The small columns of a tool record, then the columns that a batch needs. `full_result` is left out, because it may
-/// be a megabyte: only a claim or an end of the tool itself returns it.
+/// The small columns of a tool record, then the columns for a batch. `full_result` is missing, because it may have a
+/// megabyte. Only a claim or an end of the tool itself returns `full_result`.
 macro_rules! tool_columns {
     () => {
         "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
@@ -163,7 +165,7 @@ macro_rules! tool_columns {
     };
 }
 
-/// Ends a tool execution. `ended` binds the parameters of this part, and those of a text's condition come after them.
+/// Ends a tool execution. `ended` binds the first parameters, and the parameters of a text's condition follow.
 macro_rules! end_tool {
     ($($condition:tt)*) => {
         concat!(
@@ -174,7 +176,7 @@ macro_rules! end_tool {
     };
 }
 
-/// Inserts a checkpoint with these values.
+/// Inserts a checkpoint with the given values.
 macro_rules! insert_checkpoint {
     ($($values:tt)*) => {
         concat!(
@@ -186,7 +188,7 @@ macro_rules! insert_checkpoint {
     };
 }
 
-/// Inserts the checkpoint of a reply with these values.
+/// Inserts the checkpoint of a reply with the given values.
 macro_rules! insert_reply {
     ($($values:tt)*) => {
         concat!(
@@ -199,7 +201,7 @@ macro_rules! insert_reply {
     };
 }
 
-/// What the replies in the checkpoints `k` took, as [`Spent`](crate::api::Spent) reads it.
+/// Sums the usage of the replies in the checkpoints `k`, as [`Spent`](crate::api::Spent) reads it.
 macro_rules! spent {
     () => {
         "CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) AS spent_input, \
@@ -211,11 +213,11 @@ macro_rules! spent {
     };
 }
 
-/// A step of hooks has a checkpoint of generation 0, and counts as no call.
+/// A step of hooks has a checkpoint of generation 0, and does not count as a call.
 ///
-/// The sums over the replies of an agent execution, and with its sub-agents: [`Totals`](crate::batch::Totals). `of` is the
-/// condition that a reply is of one of these. PostgreSQL is given an array, because it looks each of its elements up, and would
-/// read the whole table for a join whose size it cannot tell.
+/// Sums the replies of an agent execution, alone and with its sub-agents: [`Totals`](crate::batch::Totals). `of` is the
+/// condition for the replies of the whole tree. PostgreSQL gets an array and looks up every element. For a join of
+/// unknown size, PostgreSQL would read the whole table.
 macro_rules! totals {
     ($execution:literal, $llm_complete:literal, of: $($of:expr),*) => {
         concat!(
@@ -236,7 +238,7 @@ macro_rules! totals {
     };
 }
 
-/// Changes what a batch changes of its conversation.
+/// Updates the conversation's row for a batch.
 macro_rules! advance_conversation {
     ($($condition:tt)*) => {
         concat!(

@@ -1,4 +1,4 @@
-//! Texts about messages: those that wait, those that turns have taken, the context of a model.
+//! Texts about messages: waiting messages, messages taken by turns, the context of a model.
 
 use std::num::NonZeroU32;
 
@@ -13,8 +13,8 @@ use sqlx::types::Json as Column;
 use super::{super::dialect::Parts, Scalar, SqlText};
 use crate::api::{Access, NewMessage};
 
-/// True when a turn of the conversation runs, or another message than this one waits to be answered. The last parameter
-/// is `reject`.
+/// True when a turn of the conversation is running, or when another message waits for an answer. The last parameter is
+/// `reject`.
 macro_rules! others {
     ($conversation:literal, $id:literal, $reject:literal) => {
         concat!(
@@ -30,9 +30,9 @@ macro_rules! others {
     };
 }
 
-/// The number of other conversations of the conversation's owner in which a turn runs or a message waits. It looks at
-/// those of the tenant, at no more than 10,000 of each kind. The owner of each is a sub-select and no join, so that it is
-/// looked up by its key whatever the planner expects.
+/// Counts the owner's other conversations with a running turn or a waiting message. The count looks at the tenant's
+/// conversations, at most 10,000 with a waiting message and 10,000 with a running turn. The owner is a sub-select
+/// instead of a join, so that PostgreSQL looks up the owner by key regardless of the plan.
 macro_rules! turns_of_owner {
     ($conversation:literal, $tenant:literal) => {
         concat!(
@@ -54,12 +54,12 @@ macro_rules! turns_of_owner {
     };
 }
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
-/// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
-/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject.
-/// `$11` owner, `$12` attachments, `$13` like `$8` for the conversation's owner, `$14` who sends it or NULL. It inserts
-/// nothing when the caller may not see the conversation, when the message is there already or when a limit is reached.
-/// The row says whether something else has not ended.
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most waiting messages, `$7`
+/// tenant, `$8` the most other conversations of the tenant with a running or waiting turn. 0 in `$8` means no limit;
+/// otherwise the statement looks at no more than `$8` conversations. `$9` the behaviour while a turn is running. `$10`
+/// reject. `$11` owner, `$12` attachments, `$13` like `$8` for the conversation's owner, `$14` sender or NULL. Inserts
+/// no row when the caller may not see the conversation, when the message exists already or when a limit is reached. The
+/// returned row tells whether another turn or message is unfinished.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments, sent_by) \
@@ -82,7 +82,7 @@ pub(crate) const QUEUE_MESSAGE: &str = concat!(
     others!("$1", "$2", "$10")
 );
 
-/// Returns [`QUEUE_MESSAGE`] with its parameters. `max_queued` is the limit that this call counts to.
+/// Returns [`QUEUE_MESSAGE`] with its parameters. `max_queued` is the limit for waiting messages in this call.
 pub(crate) fn queue<'q>(
     new: &'q NewMessage,
     attachments: &'q [Attachment],
@@ -107,7 +107,7 @@ pub(crate) fn queue<'q>(
         .bind(&new.sent_by)
 }
 
-/// 0 for no limit.
+/// Returns the limit as a parameter, 0 for no limit.
 fn most(limit: Option<NonZeroU32>) -> i64 {
     limit.map_or(0, |most| i64::from(most.get()))
 }
@@ -115,8 +115,9 @@ fn most(limit: Option<NonZeroU32>) -> i64 {
 /// `$1` conversation, `$2` tenant.
 pub(crate) const COUNT_TURNS_OF_OWNER: &str = concat!("SELECT ", turns_of_owner!("$1", "$2"));
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. When both ids match,
-/// the row with the client's id is returned. It also says whose turn took the message, and the status of that turn.
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. If both ids match a
+/// row, the row with the client's id is returned. The row also has the turn that took the message, and the turn's
+/// status.
 pub(crate) const QUEUED_MESSAGE: &str = concat!(
     "SELECT found.id, found.content = $4 AND found.attachments = $6 AS has_this_content, \
      e.message_id AS turn_message_id, e.status AS turn_status, ",
@@ -134,8 +135,8 @@ pub(crate) const QUEUED_MESSAGE: &str = concat!(
 /// `$1` conversation, `$2` id.
 pub(crate) const WITHDRAW_MESSAGE: &str = "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued' RETURNING attachments";
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` reject. Returns a row for each message that waits, in
-/// order, or one row without a message. A message that is to be rejected does not wait.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` reject. Returns a row per waiting message, in order, or
+/// one row without a message. A message with `reject` does not count as waiting.
 pub(crate) const RESUME_POINT: &str = concat!(
     "SELECT r.message_id AS running_message_id, ",
     last_checkpoint!(),
@@ -172,7 +173,7 @@ pub(crate) struct InsertTakenMessage<'a> {
     pub(crate) step: Option<u32>,
     pub(crate) sequence_number: u32,
     pub(crate) now: DateTime<Utc>,
-    /// The sub-agent whose thread the message belongs to; `None` for the conversation's own thread.
+    /// The sub-agent that owns the message's thread; `None` for the conversation's own thread.
     pub(crate) sub_agent: Option<&'a str>,
     pub(crate) content: &'a str,
     pub(crate) tool_calls: &'a [ToolCall],
@@ -232,10 +233,10 @@ macro_rules! set_tool_results {
     };
 }
 
-/// `$1` conversation, `$2` id, `$3` list of the tool executions of its calls, `$4` list of those that are observed in the same
-/// transaction. When all are observed, copies their
-/// results, in call order, so that a context is read from one table. No context is read before. A row of the copy is an
-/// `api::ToolResult`. SQLite joins texts, because its functions for JSON refuse what is deeply nested.
+/// `$1` conversation, `$2` id, `$3` list of the tool executions of the step's calls, `$4` list of the tool executions
+/// observed in the current transaction. Once every call is observed, the statement copies the results in call order, so
+/// that a context is read from one table. No context is read earlier. A row of the copy is an `api::ToolResult`. SQLite
+/// joins texts, because its JSON functions refuse deeply nested values.
 pub(crate) const SET_TOOL_RESULTS: SqlText = SqlText {
     sqlite: set_tool_results!(
         "'[' || group_concat('{\"execution_id\":' || json_quote(execution_id) \

@@ -1,14 +1,14 @@
-//! The texts of SQL, by subject. Both databases read the same text, with `$n` parameters, `RETURNING` and `ON
-//! CONFLICT`. Where they need different words, for row locks and lists, a [`SqlText`] has both.
+//! The SQL texts, by subject. SQLite and PostgreSQL share one text, with `$n` parameters, `RETURNING` and `ON
+//! CONFLICT`. Where the databases need different words, for row locks and lists, a [`SqlText`] has two texts.
 //!
-//! The comment at a text names its parameters, in order. Many parameters are bound by a struct or a function beside the
-//! text. A text that is run for a caller begins with the same three: `$1` conversation, `$2` tenant, `$3` owner or none
-//! ([`for_caller`]).
+//! The comment at a text names its parameters, in order. A struct or a function beside the text binds long lists of
+//! parameters. A text for a caller begins with three fixed parameters: `$1` conversation, `$2` tenant, `$3` owner or
+//! none ([`for_caller`]).
 //!
-//! Words that have a type are bound from that type, and so are lists of words (`ToolStatus::OPEN`,
-//! `Effect::REPEATABLE`, `ApprovalState::RUNNABLE`). Some words stand in the texts themselves: those in the condition
-//! of a partial index, because PostgreSQL uses such an index only for a text with the same words, and single types of
-//! checkpoints and messages in texts about nothing else. Only these texts know whether a message is `queued` or
+//! Words with a type are bound from the type, as are lists of words (`ToolStatus::OPEN`, `Effect::REPEATABLE`,
+//! `ApprovalState::RUNNABLE`). Some words are literals in the texts. Words in the condition of a partial index are
+//! literals, because PostgreSQL uses such an index only for a text with identical words. Single types of checkpoints
+//! and messages are literals in texts about one type. Only the texts here know whether a message is `queued` or
 //! `taken`.
 
 #[macro_use]
@@ -46,13 +46,13 @@ pub(super) type Arguments = <Db as sqlx::Database>::Arguments;
 /// A statement with its parameters.
 pub(super) type Statement = sqlx::query::Query<'static, Db, Arguments>;
 
-/// A statement with its parameters that returns one value.
+/// A statement with bound parameters and a single returned value.
 pub(super) type Scalar<'q, T> = sqlx::query::QueryScalar<'q, Db, T, Arguments>;
 
-/// A statement with its parameters that returns rows.
+/// A statement with bound parameters and returned rows.
 pub(super) type Select<'q, T> = sqlx::query::QueryAs<'q, Db, T, Arguments>;
 
-/// Binds to a text that is run for a caller the parameters that all such texts begin with.
+/// Binds the three parameters that begin every text for a caller.
 pub(super) fn for_caller<'q, T>(
     text: &'static str,
     access: &'q Access,

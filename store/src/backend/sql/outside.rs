@@ -1,4 +1,4 @@
-//! Texts about tool calls that someone outside answers.
+//! Texts about tool calls that are answered from outside.
 
 use super::SqlText;
 
@@ -22,8 +22,9 @@ macro_rules! from_outside_tools {
     };
 }
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` most bytes. The condition repeats that of the index
-/// `tool_execution_records_waiting` word by word, because PostgreSQL uses a partial index only for such a text.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` most bytes. The condition repeats the condition of the
+/// index `tool_execution_records_waiting` word by word, because PostgreSQL uses a partial index only for identical
+/// words.
 pub(crate) const WAITING_TOOLS: &str = measured!(
     columns: outside_columns!(),
     bytes: "OCTET_LENGTH(CAST(tool_input AS TEXT))",
@@ -53,15 +54,17 @@ macro_rules! store_result {
     };
 }
 
-/// The parameters of [`ended`](super::tools::ended) come first. Then: `$8` conversation, `$9` tool execution, `$10`
-/// tenant, `$11` owner, `$12` list of approvals that let a tool run, `$13` kind, `$14` status, `$15` claimant or NULL.
+/// The parameters of [`ended`](super::tools::ended) come first. The next parameters: `$8` conversation, `$9` tool
+/// execution, `$10` tenant, `$11` owner, `$12` list of approvals that let a tool run, `$13` kind, `$14` status, `$15`
+/// claimant or NULL.
 pub(crate) const STORE_RESULT: SqlText = SqlText {
     sqlite: store_result!("IN (SELECT value FROM json_each($12))"),
     postgres: store_result!("= ANY($12)"),
 };
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` claimant, `$6` until when, `$7` now. Gives the number
-/// of clients that have begun the call; nothing when another one has the claim, or the call waits no more.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` claimant, `$6` end of the claim, `$7` now.
+/// Returns the number of clients that have begun the call. Returns no row when another client has the claim, or when
+/// the call no longer waits.
 pub(crate) const CLAIM_CLIENT_TOOL: &str = concat!(
     "INSERT INTO client_tool_claims (conversation_id, execution_id, claimant, claims, expires_at) \
      SELECT conversation_id, execution_id, $5, 1, $6 FROM ",
@@ -73,7 +76,7 @@ pub(crate) const CLAIM_CLIENT_TOOL: &str = concat!(
      RETURNING CAST(claims AS BIGINT)"
 );
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution. Selects until when a call that waits is claimed.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution. Selects the end of a waiting call's claim.
 pub(crate) const CLIENT_TOOL_CLAIM: &str = concat!(
     "SELECT expires_at FROM client_tool_claims WHERE execution_id = $4 AND conversation_id = $1 \
      AND EXISTS (SELECT 1 FROM ",
@@ -111,8 +114,8 @@ macro_rules! used_definitions {
     };
 }
 
-/// `$1` conversation, `$2` list of tools, `$3` list of approvals that let a tool run. Selects the definition of the last call
-/// of each tool that was let through.
+/// `$1` conversation, `$2` list of tools, `$3` list of approvals that let a tool run. Selects, for every tool, the
+/// definition of the last call that was allowed to run.
 pub(crate) const USED_DEFINITIONS: SqlText = SqlText {
     sqlite: used_definitions!(
         "IN (SELECT value FROM json_each($2))",
@@ -121,16 +124,17 @@ pub(crate) const USED_DEFINITIONS: SqlText = SqlText {
     postgres: used_definitions!("= ANY($2)", "= ANY($3)"),
 };
 
-/// `$1` conversation, `$2` tool execution, `$3` who answers. Selects the rule of a call, and whether they may have asked for
-/// it: they have sent a message of its turn, or it is not known who has sent one.
+/// `$1` conversation, `$2` tool execution, `$3` person who answers. Selects the rule of a call, and whether the person
+/// may have asked for the call: the person has sent a message of the call's turn, or the sender of a message is
+/// unknown.
 pub(crate) const CALL_RULE: &str = "SELECT t.approval_rule, EXISTS (SELECT 1 FROM messages m \
      JOIN messages f ON f.conversation_id = m.conversation_id AND f.id = t.message_id \
      WHERE m.conversation_id = t.conversation_id AND m.thread = '' AND m.role = 'user' \
      AND m.sequence_number >= f.sequence_number AND (m.sent_by IS NULL OR m.sent_by = $3)) AS may_have_asked \
      FROM tool_execution_records t WHERE t.conversation_id = $1 AND t.execution_id = $2";
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` answer, `$6` who gave it, `$7` now, `$8` the most
-/// answers to a call. Gives the answer unless there is no such call, or there are too many answers.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` answer, `$6` person who answered, `$7` now,
+/// `$8` the most answers to a call. Returns the answer, unless the call does not exist or has too many answers.
 pub(crate) const NOTE_ANSWER: &str = concat!(
     "INSERT INTO approval_answers (conversation_id, execution_id, answer_id, answered_by, answered_at) \
      SELECT conversation_id, execution_id, $5, $6, $7 FROM ",
@@ -147,6 +151,6 @@ pub(crate) const NOTE_ANSWER: &str = concat!(
 pub(crate) const ANSWERED_BY: &str = "SELECT answered_by FROM approval_answers \
      WHERE conversation_id = $1 AND execution_id = $2 AND answer_id = $3";
 
-/// `$1` agent execution, `$2` step. Selects the state of the step's calls that someone outside answers.
+/// `$1` agent execution, `$2` step. Selects the state of the step's calls that are answered from outside.
 pub(crate) const ASKED_TOOLS: &str = "SELECT execution_id, kind, status, approval, expires_at \
      FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 ORDER BY call_index";

@@ -1,12 +1,13 @@
-//! Texts about what has not ended, and about the schedule by which it is looked at.
+//! Texts about unfinished conversations, and about the schedule of their checks.
 
 use super::SqlText;
 
-/// `$1` now, `$2` asked before. Changes a row for one of the gateways that ask at the same time.
+/// `$1` now, `$2` asked before. Changes a row for only one of the gateways that ask concurrently.
 pub(crate) const TAKE_TURN: &str =
     "UPDATE reconciler SET asked_at = $1 WHERE asked_at <= $2 RETURNING id";
 
-/// `$1` now, `$2` stalled since, `$3` limit. The conditions `running` and `queued` are those of partial indexes.
+/// `$1` now, `$2` stalled since, `$3` limit. The conditions `running` and `queued` are the conditions of partial
+/// indexes.
 pub(crate) const SCHEDULE_CHECKS: &str = "INSERT INTO turn_checks (conversation_id, due_at) \
      SELECT stalled.conversation_id, $1 FROM \
      (SELECT e.conversation_id FROM agent_executions e JOIN conversations c ON c.id = e.conversation_id \

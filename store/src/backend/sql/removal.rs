@@ -1,8 +1,8 @@
-//! Texts that remove whole conversations, and that remember those that were deleted.
+//! Texts that remove whole conversations, and that keep tombstones of deleted conversations.
 
 use super::SqlText;
 
-/// The condition that in the conversation `c` nothing has happened since `$1`, nothing runs and nothing waits.
+/// The condition: the conversation `c` is unchanged since `$1`, has no running turn and no waiting message.
 macro_rules! expired {
     () => {
         "c.updated_at < $1 \
@@ -31,14 +31,14 @@ pub(crate) const COUNT_EXPIRED: &str = concat!(
 /// `$1` before, `$2` after this id, `$3` limit.
 pub(crate) const EXPIRED: &str = expired_ids!();
 
-/// `$1` before, `$2` after this id, `$3` limit. A conversation that someone is writing to is passed over.
+/// `$1` before, `$2` after this id, `$3` limit. Skips a conversation locked by a writer.
 pub(crate) const LOCK_EXPIRED: SqlText = SqlText {
     sqlite: expired_ids!(),
     postgres: concat!(expired_ids!(), " FOR UPDATE OF c SKIP LOCKED"),
 };
 
-/// `$1` before, `$2` list of conversations. The condition is checked again once they are locked, because PostgreSQL
-/// looked for what runs and what waits before it had the lock.
+/// `$1` before, `$2` list of conversations. The condition is checked again under the lock, because PostgreSQL looked
+/// for running turns and waiting messages before taking the lock.
 pub(crate) const STILL_EXPIRED: SqlText = among!(
     concat!(
         "SELECT c.id, c.last_sequence FROM conversations c WHERE ",
@@ -49,25 +49,25 @@ pub(crate) const STILL_EXPIRED: SqlText = among!(
     " ORDER BY c.id"
 );
 
-/// `$1` list of conversations. Tool records go first, because a claim of a tool holds its record while it asks for its
-/// agent execution.
+/// `$1` list of conversations. Tool records go first, because a claim of a tool holds the tool's record while waiting
+/// for its agent execution.
 pub(crate) const REMOVE_TOOLS: SqlText = among!(
     "DELETE FROM tool_execution_records WHERE conversation_id",
     "$1",
     ""
 );
 
-/// `$1` list of conversations. After this lock no worker that was thought dead adds a checkpoint, and the statements
-/// that follow see the checkpoints that it added before.
+/// `$1` list of conversations. After the lock, a worker that was thought dead adds no more checkpoints, and later
+/// statements see the checkpoints added before.
 pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
     sqlite: "SELECT id FROM agent_executions WHERE conversation_id IN (SELECT value FROM json_each($1))",
     postgres: "SELECT id FROM agent_executions WHERE conversation_id = ANY($1) FOR UPDATE",
 };
 
-/// `$1` list of conversations, in each text. Rows are removed before the rows that they name.
+/// `$1` list of conversations, in every text. Rows are removed before the rows that they refer to.
 pub(crate) const REMOVE_ROWS: [SqlText; 10] = [
     among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
-    // The objects of its blobs are removed once this is committed.
+    // The objects of the conversation's blobs are removed after the commit.
     among!(
         "INSERT INTO removed_objects (object_key, remove_after) SELECT object_key, created_at FROM blobs \
          WHERE object_key IS NOT NULL AND conversation_id",
@@ -117,7 +117,7 @@ macro_rules! deleted_before {
     };
 }
 
-/// `$1` before, `$2` limit. Rows that another transaction is about to remove are passed over.
+/// `$1` before, `$2` limit. Skips rows that another transaction is removing.
 pub(crate) const FORGET_DELETED: SqlText = SqlText {
     sqlite: concat!(
         "DELETE FROM deleted_conversations WHERE id IN (",

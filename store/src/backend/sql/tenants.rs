@@ -1,6 +1,7 @@
 //! Texts about tenants.
 
-/// The smallest id of a tenant behind this one. It takes one step in each index, however many rows a tenant has.
+/// Selects the smallest tenant id after `$after`. The search takes one step per index, regardless of a tenant's number
+/// of rows.
 macro_rules! next_tenant {
     ($after:literal) => {
         concat!(
@@ -15,7 +16,7 @@ macro_rules! next_tenant {
     };
 }
 
-/// Selects what is known of the tenants in `t`: `$1` now, `$2` how many conversations are counted.
+/// Selects the summaries of the tenants in `t`: `$1` now, `$2` the most conversations to count.
 macro_rules! summaries {
     ($tenants:expr) => {
         concat!(
@@ -45,8 +46,8 @@ pub(crate) const TENANTS: &str = summaries!(concat!(
 /// The parameters of `summaries!`, `$3` tenant.
 pub(crate) const TENANT: &str = summaries!("WITH tenants (id) AS (SELECT CAST($3 AS TEXT))");
 
-/// `$1` tenant or none for all, `$2` from this day, `$3` to this day, `$4` after this tenant, `$5` this day and `$6` this
-/// model, `$7` limit.
+/// `$1` tenant or none for every tenant, `$2` first day, `$3` last day, `$4` tenant, `$5` day and `$6` model of the
+/// cursor, `$7` limit.
 pub(crate) const USAGE_OF_TENANTS: &str = concat!(
     "SELECT tenant_id, day, model, ",
     usage_sums!(),

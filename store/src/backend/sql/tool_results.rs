@@ -1,9 +1,9 @@
-//! Texts that read slices of whole results. The database cuts them, so that a megabyte is not sent for one page of it.
+//! Texts that read slices of full results. The database cuts the slice, so that a page does not transfer a megabyte.
 
 use super::SqlText;
 
-/// Selects a slice of the result of one tool execution, as bytes: of a string its content, of any other value its JSON.
-/// SQLite's JSON functions refuse deeply nested values, so a string is recognised there by its first character.
+/// Selects a slice of a tool execution's result, as bytes: the content of a string, or the JSON of any other value.
+/// SQLite's JSON functions refuse deeply nested values, so in SQLite the first character identifies a string.
 macro_rules! result_slice {
     ($execution:literal, $offset:literal, $length:literal, $($condition:tt)*) => {
         SqlText {
@@ -37,8 +37,8 @@ macro_rules! whole_result {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` offset, `$6` length.
 pub(crate) const TOOL_RESULT: SqlText = result_slice!("$4", "$5", "$6", of_visible_conversation!());
 
-/// `$1` conversation, `$2` the sub-agent whose thread it is, or none for the conversation's own thread, `$3` tool
-/// execution, `$4` offset, `$5` length.
+/// `$1` conversation, `$2` the sub-agent of the thread, or none for the conversation's own thread, `$3` tool execution,
+/// `$4` offset, `$5` length.
 pub(crate) const TOOL_RESULT_OF_THREAD: SqlText = result_slice!(
     "$3",
     "$4",

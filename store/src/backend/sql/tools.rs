@@ -1,4 +1,4 @@
-//! Texts about records of tool executions: claims, ends, and what a batch reads and writes.
+//! Texts about records of tool executions: claims, ends, and the reads and writes of a batch.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, types::Json as Column};
@@ -36,12 +36,13 @@ macro_rules! start_tool {
 }
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
-/// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running, `$10`
-/// epoch of the run. Returns the record, and for whom the tool runs, when it may run. A claimant that asks again did
-/// not hear the answer, so nothing ran: it is still the same attempt.
+/// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running,
+/// `$10` epoch of the run. Returns the record and the person for whom the tool runs, if the tool may run. A claimant
+/// that asks again lost the first answer and ran no tool, so the attempt is unchanged.
 ///
-/// PostgreSQL writes the checkpoint `tool_start` in the same statement: `$11` its id, `$12` message, `$13` step, `$14` type.
-/// Whoever writes it has the record's lock, so it can name one of the table's two keys. The state is a `ToolStartState`.
+/// PostgreSQL writes the checkpoint `tool_start` in the same statement: `$11` its id, `$12` message, `$13` step, `$14`
+/// type. The writer of the checkpoint holds the record's lock, so the clause may name one of the table's two keys. The
+/// state is a `ToolStartState`.
 pub(crate) const START_TOOL: SqlText = SqlText {
     sqlite: concat!(
         start_tool!(
@@ -90,16 +91,16 @@ macro_rules! finish_tool {
     };
 }
 
-/// Ends a tool execution that has not ended, and returns its record: the first end wins. The parameters of [`ended`]
-/// come first. Then: `$8` conversation, `$9` tool execution, `$10` agent execution, `$11` list of the statuses that are
-/// open.
+/// Ends an unfinished tool execution, and returns its record. The first end wins. The parameters of [`ended`] come
+/// first. The next parameters: `$8` conversation, `$9` tool execution, `$10` agent execution, `$11` list of the open
+/// statuses.
 pub(crate) const FINISH_TOOL: SqlText = SqlText {
     sqlite: finish_tool!("IN (SELECT value FROM json_each($11))"),
     postgres: finish_tool!("= ANY($11)"),
 };
 
-/// Ends the call that started a sub-agent. The parameters of [`bind_end`] come first. Then: `$8` conversation, `$9` tool
-/// execution.
+/// Ends the call that started a sub-agent. The parameters of [`bind_end`] come first. The next parameters: `$8`
+/// conversation, `$9` tool execution.
 pub(crate) const END_DELEGATE_CALL: &str = end_tool!("conversation_id = $8 AND execution_id = $9");
 
 /// Binds the first parameters of a text that ends a tool execution: `$1` status, `$2` is error, `$3` duration, `$4` now,
@@ -119,7 +120,7 @@ pub(crate) fn bind_end<'v, 'a>(
         .bind(end.full_result.as_ref().map(Column))
 }
 
-/// Returns one of the texts that end a tool execution, with the parameters of [`bind_end`].
+/// Returns a text that ends a tool execution, with the parameters of [`bind_end`].
 pub(crate) fn ended<'q, T>(
     text: &'static str,
     end: &ToolEnd,
@@ -134,8 +135,8 @@ where
     Ok(sqlx::query_as_with(text, arguments))
 }
 
-/// Returns one of the texts about a tool execution of one agent execution, with the first of its parameters: `$1`
-/// conversation, `$2` tool execution, `$3` agent execution.
+/// Returns a text about a tool execution of one agent execution, with its first parameters: `$1` conversation, `$2`
+/// tool execution, `$3` agent execution.
 pub(crate) fn of_tool<'q, T>(text: &'static str, key: &'q ToolKey) -> Select<'q, T>
 where
     T: for<'r> FromRow<'r, <Db as sqlx::Database>::Row>,
@@ -147,7 +148,7 @@ where
 }
 
 /// `$1` conversation, `$2` agent execution, `$3` tool execution. The record is locked, because claims and ends of tools
-/// do not lock the conversation, and what is decided from the record must still hold when it is written.
+/// do not lock the conversation. A decision from the record must still be true at the write.
 pub(crate) const TOOL_TO_OBSERVE: SqlText = locking!(
     "SELECT ",
     tool_columns!(),
@@ -162,7 +163,7 @@ pub(crate) const OPEN_TOOLS: SqlText = locking!(
      ORDER BY step, call_index"
 );
 
-/// `$1` conversation, `$2` agent execution of a sub-agent. Selects the call that started it, locked as in
+/// `$1` conversation, `$2` agent execution of a sub-agent. Selects the call that started the sub-agent, locked as in
 /// [`TOOL_TO_OBSERVE`].
 pub(crate) const DELEGATE_CALL: SqlText = locking!(
     "SELECT started_at, ",
@@ -171,15 +172,15 @@ pub(crate) const DELEGATE_CALL: SqlText = locking!(
      AND call_id = (SELECT parent_tool_call_id FROM agent_executions WHERE id = $2)"
 );
 
-/// `$1` conversation, `$2` list of tool executions. Selects those that have a record.
+/// `$1` conversation, `$2` list of tool executions. Selects the tool executions with a record.
 pub(crate) const RECORDED: SqlText = among!(
     "SELECT execution_id FROM tool_execution_records WHERE conversation_id = $1 AND execution_id",
     "$2",
     ""
 );
 
-/// `$1` conversation, `$2` step of the hooks after turns, `$3` after this time, `$4` but not of this agent execution,
-/// `$5` list of the statuses that are open. Counts the hooks that have not ended.
+/// `$1` conversation, `$2` step of the hooks after turns, `$3` start of the period, `$4` agent execution to leave out,
+/// `$5` list of the open statuses. Counts the unfinished hooks.
 pub(crate) const OPEN_HOOKS: SqlText = among!(
     "SELECT COUNT(*) FROM tool_execution_records WHERE conversation_id = $1 AND step = $2 AND created_at > $3 \
      AND agent_execution_id <> $4 AND status",
@@ -198,12 +199,12 @@ pub(crate) const USED_CALL_IDS: SqlText = among!(
 pub(crate) const OBSERVE_TOOL: &str = "UPDATE tool_execution_records SET observed_sequence = $3 \
      WHERE conversation_id = $1 AND execution_id = $2";
 
-/// Ends an insert of records. In the same statement, records that exist are ended and observed. They keep
-/// their events and their whole result.
+/// Ends an insert of records. The statement also ends and observes existing records. An existing record keeps its
+/// events and its full result.
 pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
      status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
      observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
 
-/// Ends an insert of records. A record that exists stays as it is.
+/// Ends an insert of records. An existing record stays unchanged.
 pub(crate) const UNLESS_RECORDED: &str = " ON CONFLICT (conversation_id, execution_id) DO NOTHING";

@@ -1,7 +1,9 @@
-//! Writes a batch: its statements, whose number does not depend on the number of its rows, and their parameters.
+//! Collects the statements of a batch and their parameters. The number of statements does not depend on the number of
+//! rows.
 //!
-//! `Parts`, beside the dialects, runs them: PostgreSQL in one round trip. So no statement of [`batch`] reads what another
-//! one of it writes; [`results`] reads what those have written.
+//! `Parts`, beside the dialects, runs the statements: PostgreSQL needs one round trip. Therefore no statement of
+//! [`batch`] reads a row written by another statement of [`batch`]. The statements of [`results`] do read rows of
+//! [`batch`].
 
 mod rows;
 mod tools;
@@ -43,7 +45,8 @@ impl Parts {
     }
 }
 
-/// Adds every row of the batch but those of [`advance_conversation`] and [`results`], in the order of their foreign keys.
+/// Adds every row of the batch in the order of their foreign keys, except the rows of [`advance_conversation`] and
+/// [`results`].
 pub(crate) fn batch(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: DateTime<Utc>) {
     let step = &request.step;
     if let Some(taken) = &batch.taken {
@@ -61,7 +64,7 @@ pub(crate) fn batch(parts: &mut Parts, request: &BatchRequest, batch: &Batch, no
     tools::end_delegate_call(parts, step, batch, now);
 }
 
-/// Adds what the batch changes of its conversation.
+/// Adds the update of the batch's conversation.
 pub(crate) fn advance_conversation(
     parts: &mut Parts,
     step: &StepKey,
@@ -73,7 +76,7 @@ pub(crate) fn advance_conversation(
     });
 }
 
-/// Binds what the batch changes of its conversation.
+/// Binds the parameters of the conversation's update.
 pub(crate) fn bind_advance(
     values: &mut Values<'_>,
     step: &StepKey,
@@ -88,8 +91,8 @@ pub(crate) fn bind_advance(
         .bind(batch.title.as_deref().unwrap_or_default());
 }
 
-/// Adds what the batch changes of its agent execution, which has saved `saved_steps` steps: the number of these, and the
-/// end, if it is one.
+/// Adds the update of the batch's agent execution: the number of saved steps, and the end if the batch ends the agent
+/// execution. `saved_steps` is the number before the batch.
 pub(crate) fn advance_agent_execution(
     parts: &mut Parts,
     step: &StepKey,
@@ -112,15 +115,15 @@ pub(crate) fn advance_agent_execution(
     });
 }
 
-/// Adds the copy of the results of a step into its assistant row, which is made when none of its calls is open any more.
-/// A step with many large results would otherwise be written anew with each of them.
+/// Adds the copy of a step's tool results into the step's assistant row. The copy is made once, when no call of the
+/// step is open any more. Otherwise a step with many large results would be rewritten for every result.
 pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
     let observed_now: Vec<_> = batch
         .observed_tools
         .iter()
         .map(|observed| observed.tool.record.call.execution_id.clone())
         .collect();
-    // Only one step at a time has open tools, so this loop adds one statement at the most.
+    // Only one step at a time has open tools, so the loop adds at most one statement.
     for observed in &batch.observed_steps {
         parts.add(words(SET_TOOL_RESULTS), |values| {
             values
@@ -132,7 +135,7 @@ pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
     }
 }
 
-/// Takes a user's message into the timeline, with its row when it has none yet.
+/// Puts a user's message into the timeline, and inserts a message without a row.
 fn take_message(
     parts: &mut Parts,
     request: &BatchRequest,
@@ -187,7 +190,7 @@ fn insert_assistant(
     insert.add_to(parts);
 }
 
-/// Moves the beginning of the thread's context.
+/// Moves the start of the thread's context.
 fn cut_context(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: DateTime<Utc>) {
     let Some(cut) = &batch.context_cut else {
         return;
@@ -226,7 +229,7 @@ fn insert_events(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime
     );
 }
 
-/// Returns how many bytes a read of this returns.
+/// Returns the number of bytes that a read of `data` returns.
 fn length(data: &Json) -> i64 {
     i64::try_from(data.stored_len()).unwrap_or(i64::MAX)
 }

@@ -7,16 +7,16 @@ use super::{
     values::Values,
 };
 
-/// The most rows of one insert: 27 columns of each stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only
-/// a tool that emits more than this many events of its own needs a second insert.
+/// The most rows of one insert: 27 columns per row stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only
+/// a tool with more events of its own than this limit needs a second insert.
 const ROWS_AN_INSERT: usize = 1000;
 
-/// An insert of at most this many rows is kept prepared, and a larger one is prepared each time. Each number of rows
-/// needs a text of its own, and a connection keeps about a hundred texts.
+/// The most rows of an insert that is kept prepared. A larger insert is prepared on every use, because every number of
+/// rows needs its own text and a connection keeps about a hundred texts.
 const ROWS_KEPT_PREPARED: usize = 8;
 
-/// Takes the columns of a row, each with its value, so that none can get the value of another. All rows of an insert set
-/// the same columns in the same order.
+/// The columns of a row with their values. Name and value are set together, so no column gets a wrong value. Every row
+/// of an insert sets the same columns in the same order.
 pub(super) struct Row<'v, 'a> {
     values: &'v mut Values<'a>,
     columns: Vec<&'static str>,
@@ -59,7 +59,7 @@ pub(super) fn insert_rows<T>(
     }
 }
 
-/// Returns the places of the parameters of so many rows: `($1, $2), ($3, $4)`.
+/// Returns the parameter lists for a number of rows: `($1, $2), ($3, $4)`.
 fn places(rows: usize, columns: usize) -> String {
     let row = |row: usize| {
         let numbers = 1 + row * columns..=(row + 1) * columns;

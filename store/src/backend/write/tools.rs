@@ -1,4 +1,4 @@
-//! Writes records of tool executions, and what a person's answer changes.
+//! Writes the records of tool executions and the changes of a person's answer.
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json as Column;
@@ -34,8 +34,8 @@ pub(super) fn insert_pending(
     });
 }
 
-/// Adds the ends and observes of tools. Records that are missing are inserted. Of one tool whose end is stored, which is
-/// what happens in a turn where all goes well, only the observe is written.
+/// Adds the ends and observes of tools. Missing records are inserted. For a single tool with a stored end, the usual
+/// case in a turn without errors, only the observe is written.
 pub(super) fn observe(
     parts: &mut Parts,
     step: &StepKey,
@@ -99,7 +99,7 @@ fn set_tool(row: &mut Row<'_, '_>, step: &StepKey, tool: &ToolRow, now: DateTime
         );
 }
 
-/// Adds an approval that was given. One that was denied or has expired is written with the observe of its call.
+/// Adds a granted approval. A denied or expired approval is written with the observe of its call.
 pub(super) fn answer_approval(
     parts: &mut Parts,
     step: &StepKey,
@@ -162,7 +162,7 @@ pub(super) fn end_delegate_call(
     });
 }
 
-/// Inserts records of tools that have not started. Those that exist stay as they are.
+/// Inserts records of tools that have not started. Existing records stay unchanged.
 pub(in super::super) async fn insert_unless_recorded(
     connection: &mut Connection,
     step: &StepKey,
@@ -176,7 +176,7 @@ pub(in super::super) async fn insert_unless_recorded(
     parts.execute(connection).await
 }
 
-/// Inserts the record of a tool that ended while its row was missing. A record that exists by now stays as it is.
+/// Inserts the record of a tool that ended while its row was missing. An existing record stays unchanged.
 pub(in super::super) async fn insert_ended(
     connection: &mut Connection,
     step: &StepKey,

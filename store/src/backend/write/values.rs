@@ -1,4 +1,4 @@
-//! Parameters of statements that are collected before they are run.
+//! Parameters of collected statements, before the statements run.
 
 use sqlx::{Arguments as _, Encode, Type, error::BoxDynError};
 
@@ -10,12 +10,12 @@ pub(crate) struct Values<'a> {
     refusal: &'a mut Refusal,
 }
 
-/// Why a parameter could not be taken. It is told when the statements are run, as sqlx does.
+/// The error of a rejected parameter. Like sqlx, `Parts` reports the error when the statements run.
 #[derive(Default)]
 pub(crate) struct Refusal(Option<BoxDynError>);
 
 impl<'a> Values<'a> {
-    /// Takes parameters behind those that are there.
+    /// Returns a collector that appends to existing parameters.
     pub(crate) fn of(arguments: &'a mut Arguments, refusal: &'a mut Refusal) -> Self {
         Self { arguments, refusal }
     }
@@ -33,7 +33,7 @@ impl<'a> Values<'a> {
 }
 
 impl Refusal {
-    /// Returns the error, when there is one, or else what was taken.
+    /// Returns `taken`, or the error of a rejected parameter.
     pub(crate) fn or<T>(self, taken: T) -> Result<T, BoxDynError> {
         match self.0 {
             Some(error) => Err(error),

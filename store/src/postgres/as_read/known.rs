@@ -1,11 +1,11 @@
-//! What this process has just written, so that a save of the same turn need not read it again.
+//! A cache of rows written by the process, because a later save of the turn would otherwise read the rows again.
 //!
-//! A worker that runs a turn writes most of what the turn's next batch is built from: the reply, the assistant's row, the
-//! ends of tools. What is known here counts as long as the conversation has the last sequence number with which it was
-//! noted: the statement that writes a batch says so. When it has another one, somebody else has written, and all that was
-//! known of the turn is forgotten. Then the batch is read, as it is by a worker that knows nothing.
+//! A worker that runs a turn has written most input of the turn's next batch: the reply, the assistant's row, the ends
+//! of tools. A cached turn is valid as long as the conversation has the cached last sequence number. The statement that
+//! writes a batch checks the number. With another number, another process has written: the store forgets the turn and
+//! reads the batch's input, like a worker without a cache.
 //!
-//! Only turns that began here are known, from their first event on. Of a sub-agent, everything is read.
+//! Only turns that began in this process are cached, from their first event on. A sub-agent's rows are always read.
 
 use std::{
     num::NonZeroUsize,
@@ -24,14 +24,14 @@ use crate::{
     },
 };
 
-/// How many turns are known: a worker keeps as many workflows. The one that was not used for longest goes first.
+/// The most cached turns, equal to a worker's cached workflows. The longest unused turn leaves first.
 const MAX_TURNS: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
-/// The longest texts of a turn that are kept, in bytes. With the most turns it is 64 MB. To read more than this takes
-/// long enough that one round trip more does not count.
+/// The longest texts of a cached turn, in bytes. With the most turns, the cache takes 64 MB. Reading longer texts takes
+/// long enough to make one more round trip negligible.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Turns that this process has begun, by their conversations.
+/// The process's cached turns, by conversation.
 #[derive(Debug)]
 pub(crate) struct KnownTurns {
     turns: Mutex<LruCache<String, KnownTurn>>,
@@ -40,18 +40,18 @@ pub(crate) struct KnownTurns {
 #[derive(Debug)]
 struct KnownTurn {
     log_id: LogId,
-    /// All of the rest is so while the conversation has this last sequence number.
+    /// The other fields are valid while the conversation has this last sequence number.
     last_sequence: u32,
     message_id: String,
     agent_execution_id: String,
-    /// Number of steps that were saved, and what their calls have cost.
+    /// Number of saved steps, and the usage of their calls.
     steps: u32,
     totals: Totals,
-    /// The reply that is not saved yet, with its step.
+    /// The unsaved reply, with its step.
     reply: Option<(u32, LlmCompleteState)>,
-    /// The row of the last step that asked for tools.
+    /// The row of the last step with tool calls.
     assistant: Option<AssistantRow>,
-    /// Its tools that have no observe yet.
+    /// The step's tools without an observe.
     open_tools: Vec<ToolRow>,
 }
 
@@ -64,7 +64,7 @@ impl Default for KnownTurns {
 }
 
 impl KnownTurns {
-    /// Notes a turn that has begun just now.
+    /// Notes a turn that has just begun.
     pub(super) fn begun(&self, begin: &BeginTurn, begun: &BegunTurn) {
         let turn = KnownTurn {
             log_id: begun.log_id.clone(),
@@ -80,7 +80,7 @@ impl KnownTurns {
         self.lock().put(begin.conversation_id.clone(), turn);
     }
 
-    /// Notes the reply that is stored of a step.
+    /// Notes the stored reply of a step.
     pub(super) fn replied(&self, step: &StepKey, state: &LlmCompleteState) {
         self.change(&step.conversation_id, |turn| {
             if turn.agent_execution_id == step.agent_execution_id {
@@ -90,13 +90,13 @@ impl KnownTurns {
         });
     }
 
-    /// Notes how a tool ended.
+    /// Notes the end of a tool.
     pub(super) fn ended(&self, key: &ToolKey, record: &ToolRecord) {
         self.change(&key.conversation_id, |turn| {
             let mut tools = turn.open_tools.iter_mut();
             if let Some(tool) = tools.find(|tool| tool.is(&key.execution_id)) {
                 tool.record = record.clone();
-                // A batch reads what readers are shown.
+                // A batch needs only the part of the result that readers see.
                 if let Some(end) = &mut tool.record.end {
                     end.full_result = None;
                 }
@@ -105,7 +105,7 @@ impl KnownTurns {
         });
     }
 
-    /// Returns what the batch is built from; `None` when not all of it is known.
+    /// Returns the input of the batch; `None` when a part of the input is not cached.
     pub(super) fn batch(&self, request: &BatchRequest) -> Option<ReadBatch> {
         let mut turns = self.lock();
         let turn = turns.get(&request.step.conversation_id)?;
@@ -128,7 +128,7 @@ impl KnownTurns {
         })
     }
 
-    /// Notes that the batch was written to the conversation as `before` has it.
+    /// Notes that the batch was written after the state `before` of the conversation.
     pub(super) fn saved(&self, request: &BatchRequest, before: &ReadConversation, batch: &Batch) {
         self.change(&request.step.conversation_id, |turn| {
             turn.agent_execution_id == request.step.agent_execution_id
@@ -138,12 +138,12 @@ impl KnownTurns {
         });
     }
 
-    /// Forgets the turn of the conversation: something else was written there, or may have been.
+    /// Forgets the turn of the conversation, because another writer has written, or may have written.
     pub(super) fn forget(&self, conversation_id: &str) {
         self.lock().pop(conversation_id);
     }
 
-    /// Changes what is known of a turn. It is forgotten when `change` says false, or its texts are too long.
+    /// Changes a cached turn. Forgets the turn when `change` returns false, or when the turn's texts are too long.
     fn change(&self, conversation_id: &str, change: impl FnOnce(&mut KnownTurn) -> bool) {
         let mut turns = self.lock();
         if let Some(turn) = turns.get_mut(conversation_id)
@@ -197,12 +197,12 @@ impl KnownTurn {
         (*of == step).then_some(reply)
     }
 
-    /// Notes what a batch has changed; false when the turn is not known after it.
+    /// Notes the changes of a batch. Returns false when the turn is no longer known after the batch.
     fn advance(&mut self, request: &BatchRequest, batch: &Batch) -> bool {
         match &request.save {
             Save::Thought | Save::CutReply | Save::Compaction => {
                 let Some(reply) = self.reply_of(request.step.step) else {
-                    // Another process has made the call, so its cost is not known here.
+                    // Another process has made the call, so the call's usage is unknown here.
                     return false;
                 };
                 self.totals = self.totals.with(reply);
@@ -229,7 +229,7 @@ impl KnownTurn {
         true
     }
 
-    /// How long its texts are, about.
+    /// Returns the approximate length of the turn's texts.
     fn bytes(&self) -> usize {
         let reply = self.reply.iter().map(|(_, reply)| reply.encoded_len());
         let assistant = self.assistant.iter().map(|row| {

@@ -1,16 +1,16 @@
-//! Begins and saves in two round trips, and messages in one, when all is as in a turn in which nothing goes wrong.
+//! Begins and saves in two round trips, and messages in one, for the usual course of a turn.
 //!
-//! One statement reads everything without a lock. It finds nothing when anything is not as expected: the batch is stored,
-//! the agent execution does not run, a tool is open. Then one statement writes everything, if the conversation is as it
-//! was read: with the same largest sequence number, of the same log, of a run that was not replaced. Whoever changes
-//! what a batch is built from appends an event under the conversation's lock, so nothing of it has changed then. The rest
-//! of what a batch reads never changes: checkpoints of calls that have ended, ends of tools.
+//! One statement reads the batch's input without a lock. The statement finds no row in an unusual case: the batch is
+//! stored, the agent execution is not running, a tool is open. A second statement then writes the batch, if the
+//! conversation is unchanged since the read: identical last sequence number and log, and no newer run. A writer that
+//! changes a batch's input appends an event under the conversation's lock, so an unchanged number proves unchanged
+//! input. The other rows that a batch reads never change: checkpoints of ended calls, ends of tools.
 //!
-//! When nothing was found or written, the caller does the same under the lock (`backend/begin.rs`, `backend/save.rs`), which
-//! decides every case.
+//! When a statement finds or writes no row, the caller repeats the work under the lock (`backend/begin.rs`,
+//! `backend/save.rs`), which decides every case.
 //!
-//! - `read.rs`: the statements that read
-//! - `known.rs`: what need not be read, because this process has just written it
+//! - `read.rs`: the reading statements
+//! - `known.rs`: a cache of rows that this process has just written
 
 pub(super) mod known;
 pub(crate) mod read;
@@ -35,14 +35,15 @@ use crate::{
 };
 use read::{ReadBatch, ReadConversation, ReadMessage};
 
-/// The parameters of `ADVANCE_CONVERSATION` come first. Then: `$6` last sequence and `$7` log as read, `$8` epoch of the run.
+/// The parameters of `ADVANCE_CONVERSATION` come first. The next parameters: `$6` last sequence and `$7` log as read,
+/// `$8` epoch of the run.
 const ADVANCE_AS_READ: &str = advance_conversation!(
     " AND last_sequence = $6 AND ",
     log_id!(),
     " = $7 AND run_epoch <= $8 RETURNING id"
 );
 
-/// Does what [`ADVANCE_AS_READ`] does, with the epoch as read in `$8`: meanwhile no run was given another one.
+/// Like [`ADVANCE_AS_READ`], with the epoch as read in `$8`: no run was granted another epoch meanwhile.
 const ADVANCE_UNCLAIMED: &str = advance_conversation!(
     " AND last_sequence = $6 AND ",
     log_id!(),
@@ -50,7 +51,7 @@ const ADVANCE_UNCLAIMED: &str = advance_conversation!(
 );
 
 impl PostgresStore {
-    /// Saves a batch; `None` when the lock is needed to decide.
+    /// Saves a batch; `None` when only the lock can decide.
     pub(super) async fn save_as_read(&self, request: &SaveRequest) -> Result<Option<Saved>> {
         let request = BatchRequest::try_from(request)?;
         let id = &request.step.conversation_id;
@@ -73,7 +74,7 @@ impl PostgresStore {
         saved
     }
 
-    /// Builds a batch and writes it; `None` when that is not one statement.
+    /// Builds and writes a batch; `None` when the batch needs more than one statement.
     async fn save_built(
         &self,
         connection: &mut PgConnection,
@@ -103,24 +104,24 @@ impl PostgresStore {
         }))
     }
 
-    /// Notes a turn that was begun, under the lock or not.
+    /// Notes a turn that has begun, with or without the lock.
     pub(super) fn note_turn(&self, begin: &BeginTurn, begun: &BegunTurn) {
         if begun.is_new {
             self.known.begun(begin, begun);
         }
     }
 
-    /// Notes the reply that is stored of a step.
+    /// Notes the stored reply of a step.
     pub(super) fn note_reply(&self, step: &StepKey, state: &LlmCompleteState) {
         self.known.replied(step, state);
     }
 
-    /// Notes how a tool is stored to have ended.
+    /// Notes the stored end of a tool.
     pub(super) fn note_tool_end(&self, key: &ToolKey, record: &ToolRecord) {
         self.known.ended(key, record);
     }
 
-    /// Begins a turn; `None` when the lock is needed to decide.
+    /// Begins a turn; `None` when only the lock can decide.
     pub(super) async fn begin_as_read(&self, turn: &BeginTurn) -> Result<Option<BegunTurn>> {
         let is_unknown =
             turn.agent.is_only_a_name() && turn.on_unknown_agent == OnUnknownAgent::Refuse;
@@ -138,9 +139,9 @@ impl PostgresStore {
         .await
     }
 
-    /// Queues a message while the conversation has less than half of the messages that may wait; `None` when the lock is
-    /// needed to count. A gateway makes one such call for a conversation at a time, so that only more gateways than that
-    /// half could exceed the limit.
+    /// Queues a message while fewer than half of the allowed messages wait in the conversation; `None` when the count
+    /// needs the lock. A gateway makes one such call per conversation at a time, so only a number of gateways above
+    /// half the limit could exceed the limit.
     pub(super) async fn queue_as_read(
         &self,
         access: &Access,
@@ -159,16 +160,16 @@ impl PostgresStore {
         .await
     }
 
-    /// Makes a call that may wait for the lock of the conversation. `key` is its id, or [`key_of_caller`].
+    /// Runs a call that may wait for the conversation's lock. `key` is the conversation's id, or [`key_of_caller`].
     async fn as_read<T>(
         &self,
         key: &str,
         work: impl AsyncFnOnce(&mut PgConnection) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        // On the heap, because it is large, and would be in both futures around it.
+        // On the heap, because the future is large and would be copied into two surrounding futures.
         let call = Box::pin(self.together(work));
         match self.in_lock_share(key, call).await {
-            // A key or the guard refused it: somebody else was there.
+            // A unique key or the guard refused the statement: another writer came first.
             Err(StoreError::Conflict(_)) => Ok(None),
             done => done,
         }
@@ -186,7 +187,7 @@ async fn begin(
         run_epoch,
         message,
     } = read;
-    // An agent or a run of another tenant is seen to under the lock.
+    // The caller handles an agent or a run of another tenant under the lock.
     if !turn.agent.serves(&tenant_id) || tenant_id != turn.tenant_id {
         return Ok(None);
     }
@@ -211,7 +212,7 @@ async fn begin(
     )))
 }
 
-/// Begins the statement that writes, with the guard in it. `step` names the epoch.
+/// Begins the writing statement with its guard. `step` has the epoch.
 fn guarded(
     text: &'static str,
     conversation: &ReadConversation,

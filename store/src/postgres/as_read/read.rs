@@ -1,4 +1,4 @@
-//! The statements that read what a batch is built from. Each finds nothing when anything is not as expected.
+//! The statements that read the input of a batch. In an unusual case, a statement finds no row.
 
 use everturn_proto::{
     LogId, ids,
@@ -16,9 +16,9 @@ use crate::{
     postgres::backend::runs,
 };
 
-/// Selects the conversation and an agent execution of it that runs, if the batch is not stored. [`of_step`] binds the
-/// first parameters: `$1` conversation, `$2` agent execution, `$3` message, `$4` status running, `$5` epoch of the run,
-/// `$6` first event of the batch.
+/// Selects the conversation and its running agent execution, if the batch is not stored. [`of_step`] binds the first
+/// parameters: `$1` conversation, `$2` agent execution, `$3` message, `$4` status running, `$5` epoch of the run, `$6`
+/// first event of the batch.
 macro_rules! of_step {
     (columns: $columns:expr, from: $from:expr, condition: $condition:expr) => {
         concat!(
@@ -35,8 +35,8 @@ macro_rules! of_step {
     };
 }
 
-/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums, and demands that no tool is
-/// open and nothing is reserved.
+/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums. An end also demands that no
+/// tool is open and no reservation is left.
 pub(crate) const REPLY: &str = of_step!(
     columns: "k.execution_state, t.*, FALSE AS has_reserved",
     from: concat!(
@@ -51,7 +51,7 @@ pub(crate) const REPLY: &str = of_step!(
                 WHERE o.agent_execution_id = $2 AND o.observed_sequence IS NULL)) AND NOT ($9 AND e.reserved_tokens > 0)"
 );
 
-/// `$7` tool execution, `$8` assistant row, `$9` list of the statuses that are open.
+/// `$7` tool execution, `$8` assistant row, `$9` list of the open statuses.
 pub(crate) const ENDED_TOOL: &str = of_step!(
     columns: "t.*, m.id, m.content, m.tool_calls, m.sequence_number",
     from: concat!(
@@ -64,8 +64,8 @@ pub(crate) const ENDED_TOOL: &str = of_step!(
     condition: ""
 );
 
-/// `$1` conversation, `$2` message, `$3` agent execution. Selects a message that waits, when no turn runs, this one has not
-/// begun, and no run was given an epoch that it has not used.
+/// `$1` conversation, `$2` message, `$3` agent execution. Selects a waiting message, if no turn is running, the
+/// message's turn has not begun, and every granted epoch has been used.
 pub(crate) const WAITING_MESSAGE: &str = concat!(
     "SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, ",
     log_id!(),
@@ -76,7 +76,7 @@ pub(crate) const WAITING_MESSAGE: &str = concat!(
       AND parent_execution_id IS NULL)"
 );
 
-/// The conversation as it was read.
+/// The state of the conversation at the read.
 #[derive(FromRow)]
 pub(super) struct ReadConversation {
     #[sqlx(try_from = "String")]
@@ -85,13 +85,13 @@ pub(super) struct ReadConversation {
     pub(super) last_sequence: u32,
 }
 
-/// What a batch is built from.
+/// The input of a batch.
 pub(super) struct ReadBatch {
     pub(super) conversation: ReadConversation,
     pub(super) snapshot: Snapshot,
 }
 
-/// A message that waits for its turn.
+/// A waiting message, and its conversation.
 #[derive(FromRow)]
 pub(super) struct ReadMessage {
     #[sqlx(flatten)]
@@ -130,7 +130,7 @@ struct EndedToolRow {
     assistant: AssistantRow,
 }
 
-/// Reads what a batch of the common kinds is built from; `None` for other kinds, and when anything is not as expected.
+/// Reads the input of a batch of a common kind; `None` for other kinds and in unusual cases.
 pub(super) async fn batch(
     connection: &mut PgConnection,
     request: &BatchRequest,
@@ -184,7 +184,7 @@ async fn ended_tool(
         ))
         .bind(ToolStatus::OPEN.map(String::from));
     let row = query.fetch_optional(connection).await?;
-    // The work plans that its events change are not read here.
+    // The row is refused if its events change work plans, because the statement does not read work plans.
     let row = row.filter(|row| row.tool.changed_plans().next().is_none());
     Ok(row.map(|row| {
         row.step.with(Snapshot {
@@ -207,7 +207,7 @@ pub(super) async fn waiting_message(
     Ok(query.fetch_optional(connection).await?)
 }
 
-/// Returns one of the texts about a step, with its first parameters.
+/// Returns a text about a step, with its first parameters.
 fn of_step<'q, T>(
     text: &'static str,
     request: &'q BatchRequest,

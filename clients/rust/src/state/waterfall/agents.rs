@@ -1,5 +1,5 @@
-//! The rows of an agent execution: its LLM calls, its tool calls and its notes, and the rows of its sub-agents under the
-//! calls that started them.
+//! The rows of an agent execution: LLM calls, tool calls and notes, with the rows of sub-agents under the calls that
+//! started the sub-agents.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{
     words::NoteEvent,
 };
 
-/// The items of each agent execution; `None` is the turn's own.
+/// The items by agent execution; `None` is the turn's own.
 pub(super) struct Agents<'a>(HashMap<Option<&'a str>, Vec<&'a Item>>);
 
 impl<'a> Agents<'a> {
@@ -25,7 +25,7 @@ impl<'a> Agents<'a> {
         Self(agents)
     }
 
-    /// Adds the rows of an agent execution, and those of its sub-agents under the calls that started them.
+    /// Adds the rows of an agent execution, with the rows of sub-agents under the calls that started the sub-agents.
     pub(super) fn rows(
         &mut self,
         agent: Option<&'a str>,
@@ -34,7 +34,7 @@ impl<'a> Agents<'a> {
         started: i64,
         rows: &mut Vec<Row>,
     ) {
-        // Each one is taken once, so that this ends whatever the events say.
+        // An agent execution is removed when taken, so that the recursion ends for any events.
         let items = self.0.remove(&agent).unwrap_or_default();
         let mut calls = LlmCalls {
             agent,
@@ -66,7 +66,7 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// The LLM calls of an agent execution. One begins when the agent has nothing else to wait for.
+/// The LLM calls of an agent execution. A call begins when the agent waits for nothing else.
 struct LlmCalls<'a> {
     agent: Option<&'a str>,
     depth: usize,
@@ -76,7 +76,7 @@ struct LlmCalls<'a> {
 }
 
 impl LlmCalls<'_> {
-    /// The LLM call that this item shows the end of.
+    /// Returns the LLM call that ended with the item, if any.
     fn ended_with(&mut self, item: &Item) -> Option<Row> {
         let step = match &item.kind {
             // A summary is a step of its own.
@@ -94,7 +94,7 @@ impl LlmCalls<'_> {
             return None;
         }
         (self.step_seen, self.next_step) = (Some(step), step.saturating_add(1));
-        // The hooks before a turn have a step of their own, which asks no model.
+        // The hooks before a turn have a step of their own without a model call.
         if matches!(&item.kind, ItemKind::ToolCall(call) if call.hook.is_some()) {
             return None;
         }
@@ -108,7 +108,7 @@ impl LlmCalls<'_> {
         Some(row)
     }
 
-    /// The LLM call that an agent execution failed with: the codes of its errors say that a model was called.
+    /// Returns the failed LLM call that ended an agent execution. The error's code shows that a model was called.
     fn failed_with(&self, item: &Item, end: &End) -> Option<Row> {
         let has_passed = item.timestamp > self.free_from;
         (end.is_llm_error() && has_passed).then(|| Row {
@@ -118,7 +118,7 @@ impl LlmCalls<'_> {
         })
     }
 
-    /// The next LLM call, which has not ended.
+    /// Returns the next LLM call, still running.
     fn open(&self, item: Option<&Item>) -> Row {
         Row {
             kind: RowKind::LlmCall,

@@ -1,7 +1,7 @@
-//! Where the time of a turn went: its LLM calls, its tools and its sub-agents as rows on one time axis, from the items that a
-//! client has of it. Times are in milliseconds since 1970. The rules are those of `clients/transcripts/README.md`.
+//! Shows where the time of a turn went: LLM calls, tools and sub-agents as rows on one time axis, made from a client's
+//! items. Times are in milliseconds since 1970. The rules are those of `clients/transcripts/README.md`.
 //!
-//! - `agents`: the rows of an agent execution, and of its sub-agents
+//! - `agents`: the rows of an agent execution and of its sub-agents
 
 mod agents;
 
@@ -15,31 +15,31 @@ use super::{
     items::{End, Item, ItemKind},
 };
 
-/// A turn, or what is known of it.
+/// The known part of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnRows {
     /// The message id.
     pub id: String,
-    /// The number of its first event that is known.
+    /// The number of the turn's first known event.
     pub sequence_number: u64,
-    /// What the user said; `None` when it came before the events that are known.
+    /// The user's message; `None` if the message came before the known events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// When it began.
+    /// Start of the turn.
     pub started: i64,
-    /// When it ended; `None` while it runs.
+    /// End of the turn; `None` while running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<i64>,
-    /// The item that ended it.
+    /// The item that ended the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<Item>,
-    /// What took time, in order.
+    /// The rows, in order.
     pub rows: Vec<Row>,
 }
 
 impl TurnRows {
-    /// How it ended.
+    /// Returns the end of the turn.
     pub fn how_ended(&self) -> Option<&End> {
         match &self.end.as_ref()?.kind {
             ItemKind::End(end) => Some(end),
@@ -48,42 +48,42 @@ impl TurnRows {
     }
 }
 
-/// One thing that took time.
+/// One row of the waterfall.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// What it is.
+    /// The kind of row.
     pub kind: RowKind,
-    /// 0 is the turn's own agent, 1 a sub-agent of it, and so on.
+    /// 0 for the turn's own agent, 1 for its sub-agent, and so on.
     pub depth: usize,
-    /// The tool, or the type of a note's event; empty for an LLM call.
+    /// The tool's name, or the type of a note's event; empty for an LLM call.
     pub name: String,
     /// The agent that the tool call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The LLM call of its agent execution, from 0: this one, or the one that asked for the tool.
+    /// The number of the LLM call in its agent execution, from 0. For a tool, the LLM call that asked for the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// Of a sub-agent: its agent execution.
+    /// The agent execution, only for a sub-agent's row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_execution_id: Option<String>,
-    /// Of a tool call: the tool execution.
+    /// The tool execution, only for a tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<String>,
-    /// The item that it is, or that an LLM call ended with; `None` for an LLM call that has not ended.
+    /// The id of the row's item, or of the item that ended an LLM call; `None` for an unfinished LLM call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// When it was asked for.
+    /// Time of the request.
     pub started: i64,
-    /// When it began to run; `None` when it has not, as far as is known.
+    /// Start of the run; `None` if not started, as far as known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ran_from: Option<i64>,
-    /// When it ended; `None` while it runs, and when nobody said.
+    /// End of the run; `None` while running, or when the end is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<i64>,
-    /// How it stands. An LLM call that has answered is `done`, as is a note.
+    /// The state. An answered LLM call is `done`, as is a note.
     pub state: CallState,
-    /// What it waited for before it ran, or waits for now.
+    /// The reason for waiting before the run, or now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<WaitsFor>,
 }
@@ -96,23 +96,23 @@ pub enum RowKind {
     LlmCall,
     /// A tool call.
     Tool,
-    /// Something that happened, and took no time.
+    /// An event without a duration.
     Note,
 }
 
-/// What a tool call waits for.
+/// The reason for a tool call's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
-    /// A person who allows it.
+    /// A person must approve the call.
     Approval,
-    /// The client that is to run it.
+    /// A client must run the call.
     Client,
-    /// A worker that is free.
+    /// No worker is free.
     Worker,
 }
 
-/// The turns of these items, in order. `running` is the one that runs.
+/// Returns the turns of the items, in order. `running` is the message id of the running turn.
 pub fn turn_rows(items: &[Item], running: Option<&str>) -> Vec<TurnRows> {
     let mut ids: Vec<&str> = Vec::new();
     let mut by_turn: HashMap<&str, Vec<&Item>> = HashMap::new();
