@@ -1,18 +1,19 @@
-//! What columns hold: times to the millisecond, and signed numbers of 64 bits, because PostgreSQL has no unsigned ones.
+//! The types of columns: times to the millisecond, and signed numbers of 64 bits, because PostgreSQL has no unsigned
+//! numbers.
 //!
-//! A number that does not fit its field is an error of decoding, hence [`StoreError::Corrupt`].
+//! A number outside the range of its field is an error of decoding, hence [`StoreError::Corrupt`].
 
 use chrono::{DateTime, SubsecRound, Utc};
 
 use crate::error::{Result, StoreError};
 
-/// Returns the time as it is stored: to the millisecond, the precision of the wire, so that a place in a list or an
-/// event reads the same before and after it was stored.
+/// Returns the present time to the millisecond, the precision of columns and of the wire. A cursor or an event
+/// therefore reads alike before and after it was stored.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(3)
 }
 
-/// Returns a stored number as one of 32 bits.
+/// Returns a stored number as a number of 32 bits.
 pub(crate) fn narrow(number: i64) -> Result<u32> {
     u32::try_from(number)
         .map_err(|_| StoreError::Corrupt(format!("{number} where 32 bits were expected")))
@@ -31,7 +32,8 @@ impl TryFrom<MaybeNumber> for Option<u32> {
     }
 }
 
-/// A sum. Past 32 bits it stays at the largest number: sums are for reading, and must not stop a turn from ending.
+/// A sum. A sum past 32 bits becomes the largest number, because sums are only for reading and must not stop a turn
+/// from ending.
 #[derive(sqlx::Type)]
 #[sqlx(transparent)]
 pub(crate) struct Sum(i64);
@@ -42,7 +44,7 @@ impl From<Sum> for u32 {
     }
 }
 
-/// A sum of money that may be missing. It is never negative.
+/// A sum of money, which may be missing and is never negative.
 #[derive(sqlx::Type)]
 #[sqlx(transparent)]
 pub(crate) struct MaybeSum(Option<i64>);
@@ -53,7 +55,7 @@ impl From<MaybeSum> for Option<u64> {
     }
 }
 
-/// Returns a number as a column takes it. A larger one than a column has stays at the largest.
+/// Returns a number for a column. A number past the column's range becomes the largest number.
 pub(crate) fn wide(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The store of a URL: which database it is in is decided here and nowhere else.
+//! Opens the store at a URL. Only this module selects the database.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     sqlite::{SqliteOptions, SqliteStore},
 };
 
-/// A store by its traits, whichever database it is in. Cheap to clone.
+/// A store in any database, as one object per trait. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     /// Reads the event log, for gateways.
@@ -28,17 +28,17 @@ pub struct Store {
     pub executions: Arc<dyn AgentExecutions>,
     /// Reads the whole results of tool executions, for gateways and workers.
     pub results: Arc<dyn ToolResults>,
-    /// Finds what was accepted and has not ended, for gateways.
+    /// Finds accepted messages and turns that have not ended, for gateways.
     pub reconciliation: Arc<dyn Reconciliation>,
-    /// The leases that say which worker processes live, for workers.
+    /// The leases of live worker processes, for workers.
     pub leases: Arc<dyn WorkerLeases>,
-    /// Finds the workers that were lost, for gateways.
+    /// Finds lost workers, for gateways.
     pub lost_workers: Arc<dyn LostWorkers>,
-    /// Removes what is old, for operators.
+    /// Removes old conversations, for operators.
     pub retention: Arc<dyn Retention>,
     /// API keys and browser sessions, for gateways and operators.
     pub keys: Arc<dyn Keys>,
-    /// Reads what tenants took, for gateways and operators.
+    /// Reads the usage of tenants, for gateways and operators.
     pub usage: Arc<dyn TenantUsage>,
     /// The audit trail, for gateways and operators.
     pub audit: Arc<dyn AuditTrail>,
@@ -97,16 +97,16 @@ impl Store {
     }
 }
 
-/// How to open a store, for each database.
+/// The options of every database for opening a store.
 #[derive(Debug, Clone, Default)]
 pub struct StoreOptions {
-    /// The options of a store in a file.
+    /// Options for SQLite, a store in a file.
     pub sqlite: SqliteOptions,
-    /// The options of a store on a server.
+    /// Options for PostgreSQL, a store on a server.
     pub postgres: PostgresOptions,
 }
 
-/// Opens the store at `url`: `postgres://…` (or `postgresql://…`) is a server whose tables must be up to date;
+/// Opens the store at `url`. `postgres://…` (or `postgresql://…`) is a server, and its tables must be up to date.
 /// `sqlite://<path>` or a bare path is a file, which is created and migrated as needed.
 pub async fn connect(url: &str, options: StoreOptions) -> Result<Store> {
     Ok(match Location::of(url)? {
@@ -115,7 +115,7 @@ pub async fn connect(url: &str, options: StoreOptions) -> Result<Store> {
     })
 }
 
-/// Creates the tables at `url` or brings them up to date.
+/// Creates or updates the tables at `url`.
 pub async fn migrate(url: &str, options: StoreOptions) -> Result<()> {
     match Location::of(url)? {
         Location::Postgres => PostgresStore::migrate(url).await,
@@ -126,7 +126,7 @@ pub async fn migrate(url: &str, options: StoreOptions) -> Result<()> {
     }
 }
 
-/// Checks that this is the URL of a database, without connecting to it.
+/// Checks a database URL without connecting.
 pub fn check_url(url: &str) -> Result<()> {
     match Location::of(url)? {
         Location::Postgres => PostgresOptions::check_url(url),
@@ -134,21 +134,21 @@ pub fn check_url(url: &str) -> Result<()> {
     }
 }
 
-/// What is at the other end of a connection to a store.
+/// The other end of a connection to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {
-    /// Nothing leaves this machine: it is a file, or a socket in the file system.
+    /// A file, or a socket in the file system. Data stays on this machine.
     Local,
     /// A server.
     Server {
-        /// Its name or address.
+        /// The server's name or address.
         host: String,
-        /// What is asked of TLS, in PostgreSQL's words. Only with `verify-full` it is known who answers.
+        /// The TLS mode, in PostgreSQL's words. Only `verify-full` proves the server's identity.
         sslmode: &'static str,
     },
 }
 
-/// Says what a URL would connect to, without connecting to it.
+/// Returns the other end for a URL, without connecting.
 pub fn peer(url: &str) -> Result<Peer> {
     match Location::of(url)? {
         Location::Postgres => PostgresOptions::peer(url),
@@ -156,7 +156,7 @@ pub fn peer(url: &str) -> Result<Peer> {
     }
 }
 
-/// Where a URL says that the store is.
+/// The location of a store, from its URL.
 #[derive(Debug, PartialEq, Eq)]
 enum Location<'a> {
     Postgres,

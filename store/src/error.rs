@@ -1,33 +1,33 @@
-//! What can go wrong in the store, by what the caller can do about it.
+//! The store's errors, ordered by the caller's remedy.
 
 use std::fmt;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database is away, locked for too long or out of space: the same call may succeed later.
+    /// The database is away, locked for too long or out of space. The call may succeed later.
     #[error("the store is not available: {0}")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The database reports an error of a kind that this version does not know. It may pass, or not.
+    /// The database reports an error unknown to this version. The error may be temporary or permanent.
     #[error("the database reports an error that this version does not know: {0}")]
     Unexpected(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// What was asked for does not exist.
+    /// The requested thing does not exist.
     #[error("there is no {what} `{id}`")]
     NotFound {
         /// The kind of thing.
         what: Missing,
-        /// The id that was asked for.
+        /// The requested id.
         id: String,
     },
-    /// The call contradicts what is stored; repeating it will not help.
+    /// The call contradicts the stored data. Repeating the call does not help.
     #[error("{0}")]
     Conflict(String),
-    /// The conversation is not one of the tenant that a run was told, or has another id there. Nothing was changed, and
-    /// repeating the call will not help.
+    /// The conversation does not belong to the run's tenant, or has another id in the tenant. The call has changed no
+    /// row, and repeating the call does not help.
     #[error("{0}")]
     ForeignConversation(String),
-    /// The run that asks was replaced by a newer one of the same conversation (invariant 11, one run). Nothing was
-    /// changed, and repeating the call will not help.
+    /// A newer run of the conversation has replaced the run of this call (invariant 11, one run). The call has changed
+    /// no row, and repeating the call does not help.
     #[error(
         "a newer run of conversation `{conversation_id}` has taken over; this one may end nothing and change nothing"
     )]
@@ -35,24 +35,24 @@ pub enum StoreError {
         /// The conversation.
         conversation_id: String,
     },
-    /// The conversation already has as many waiting messages as it may.
+    /// The conversation has reached its limit of waiting messages.
     #[error("the conversation already has {limit} messages waiting; wait for a turn to end")]
     QueueFull {
         /// The limit.
         limit: u32,
     },
-    /// The tenant, or the conversation's owner, already has as many conversations with a turn that runs or waits as it may.
+    /// The tenant or the conversation's owner has reached the limit of conversations with a running or waiting turn.
     #[error(
         "{limit} conversations of the {of} already have a turn that runs or waits; wait for one to end"
     )]
     TooManyTurns {
         /// The limit.
         limit: u32,
-        /// Whose limit it is.
+        /// The subject of the limit: the tenant or the owner.
         of: TurnsOf,
     },
-    /// The client's id of a message belongs to a message with another text or other attachments, or its key of an upload
-    /// to another file.
+    /// The client's id of a message belongs to a message with other text or other attachments, or the client's key of
+    /// an upload belongs to a different file.
     #[error(
         "the id `{client_message_id}` belongs to a message or an upload with another content; choose another id"
     )]
@@ -60,7 +60,7 @@ pub enum StoreError {
         /// The client's id.
         client_message_id: String,
     },
-    /// The tenant has uploaded as many bytes as may be that no message names.
+    /// The tenant has reached the limit of uploaded bytes without a message.
     #[error(
         "the tenant has uploaded {limit} bytes that no message names; name them in messages, or wait a day"
     )]
@@ -68,21 +68,21 @@ pub enum StoreError {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// The blobs that a message names have more bytes together than a message may have.
+    /// The attachments of a message exceed the limit of bytes per message.
     #[error("the attachments of a message have at most {limit} bytes together; name fewer")]
     AttachmentsTooLarge {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// The object store that holds blobs does not answer, or refuses the worker or gateway.
+    /// The object store for blobs does not answer, or refuses the worker or gateway.
     #[error("the object store of blobs is not available: {0}")]
     ObjectsUnavailable(String),
-    /// Stored data that this version cannot read, or a bug. Repeating the call will not help.
+    /// Stored data unreadable for this version, or a bug. Repeating the call does not help.
     #[error("the store holds something unexpected: {0}")]
     Corrupt(String),
 }
 
-/// The kind of a thing that does not exist.
+/// The kind of a missing thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// A conversation.
@@ -91,9 +91,9 @@ pub enum Missing {
     Message,
     /// The definition of an agent.
     Agent,
-    /// A turn, or a sub-agent's part of one.
+    /// An agent execution: of a turn or of a sub-agent.
     AgentExecution,
-    /// The reply of a model's call.
+    /// The stored reply of a model call.
     Checkpoint,
     /// A tool execution.
     ToolExecution,
@@ -127,12 +127,12 @@ impl StoreError {
         }
     }
 
-    /// True when the same call may succeed later, however long it takes.
+    /// Returns true if the call may succeed later. The wait has no limit.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
 
-    /// True when the same call may succeed soon, or never.
+    /// Returns true if the call may succeed soon, or never.
     pub fn is_unexpected(&self) -> bool {
         matches!(self, Self::Unexpected(_))
     }
@@ -141,12 +141,12 @@ impl StoreError {
 /// Result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Whose turns are limited.
+/// The subject of a limit of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnsOf {
-    /// All of the tenant.
+    /// The turns of the whole tenant.
     Tenant,
-    /// The turns in conversations of one owner.
+    /// The turns in the owner's conversations.
     Owner,
 }
 

@@ -1,19 +1,20 @@
-//! The store: conversations, messages, the event log, checkpoints, agent executions and tool executions. What it has is
-//! what counts, whatever a worker, a gateway or the engine holds.
+//! The store: conversations, messages, the event log, checkpoints, agent executions and tool executions. The store
+//! decides when a worker, a gateway or Temporal holds different data.
 //!
-//! - [`api`]: the traits by who uses them, and their types
-//! - [`connect()`]: the [`Store`] of a URL
-//! - [`batch`]: turns what is saved and what is stored into the rows of one transaction
+//! - [`api`]: the traits for workers, gateways and operators, and their types
+//! - [`connect()`]: opens the [`Store`] at a URL
+//! - [`batch`]: computes the rows of one transaction from the saved request and the stored state
 //! - `blob_files`: images and files, in the database or in an object store
-//! - `output`: what becomes of a tool's output
-//! - `backend`: the traits' bodies and their SQL, compiled once for each database; locks and costs are told there
-//! - `rows`, `columns`, `sql_text`, `sqlx_error`: rows, columns, texts and errors that both databases share
-//! - [`sqlite`]: the embedded back end (one writer, readers beside it)
-//! - [`postgres`]: the back end of many workers and gateways
+//! - `output`: cuts a tool's output to its limits
+//! - `backend`: the traits' bodies and their SQL, compiled once for each database; its module header explains locks and
+//!   costs
+//! - `rows`, `columns`, `sql_text`, `sqlx_error`: rows, columns, texts and errors common to both databases
+//! - [`sqlite`]: the embedded back end (one writer, concurrent readers)
+//! - [`postgres`]: the back end for many workers and gateways
 //!
-//! Must not be here: deltas of texts (they never reach a database), HTTP but to an object store, workflow code.
+//! Must not be here: deltas of texts (the database never stores deltas), HTTP except to an object store, workflow code.
 
-// `backend` is compiled twice, once for each database.
+// The compiler sees `backend` twice, once for each database.
 #![allow(clippy::duplicate_mod)]
 
 pub mod api;
@@ -40,7 +41,7 @@ pub use error::{Missing, StoreError, TurnsOf};
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
-/// Texts that must stay index look-ups however much is stored, for the tests that explain them.
+/// Statements that must stay index look-ups in a store of any size. Tests check their query plans.
 #[doc(hidden)]
 pub mod hot {
     pub use crate::sql_text::SqlText;

@@ -1,6 +1,6 @@
-//! What becomes of a tool's output. A large one is cut for the model and the readers, and kept whole by reference
-//! (invariant 4, linear history); one past the hard limit becomes an error (invariant 10, nothing grows without a
-//! bound).
+//! Limits of a tool's output. The store cuts a large output for the model and the readers, and keeps the whole output
+//! by reference (invariant 4, linear history). An output past the hard limit becomes an error (invariant 10, nothing
+//! grows without a bound).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::api::{ToolEnd, ToolResult};
 
 impl ToolEnd {
-    /// The end of a tool execution that gave `result`; `is_error`: it says what went wrong.
+    /// Returns the end of a tool execution with `result`. `is_error`: the result describes an error.
     pub fn of_result(execution_id: &str, result: Json, is_error: bool, duration_ms: u32) -> Self {
         let bytes = result.as_str().len();
         if bytes > TOOL_RESULT_MAX_BYTES {
@@ -39,8 +39,8 @@ impl ToolEnd {
         }
     }
 
-    /// The end of a tool that failed, in a sentence the model can read. It may be a server's: of any length, with any
-    /// character.
+    /// Returns the end of a failed tool, with a message for the model. The message may come from a server, with any
+    /// length and any character.
     pub fn failed(message: &str, duration_ms: u32) -> Self {
         let result = Json::of(&json!({ "error": error_text(message) }));
         Self {
@@ -53,7 +53,7 @@ impl ToolEnd {
         }
     }
 
-    /// The end of a tool of which all that is known is `message`.
+    /// Returns the end of a tool with an unknown outcome. `message` says why the outcome is unknown.
     pub fn unknown(message: &str, duration_ms: u32) -> Self {
         let message = format!("{message} It may or may not have had its effect.");
         Self {
@@ -62,7 +62,7 @@ impl ToolEnd {
         }
     }
 
-    /// Adds the events that the tool itself emits.
+    /// Adds the tool's own events.
     #[must_use]
     pub fn with_events(self, events: Vec<(EventType, Json)>) -> Self {
         let storable = |(event_type, data): (EventType, Json)| {
@@ -76,20 +76,20 @@ impl ToolEnd {
     }
 }
 
-/// The text of an error: at most as long as what a model sees of a result, and without NUL, which PostgreSQL cannot
-/// hold.
+/// Returns the text of an error. The text is no longer than a model's view of a result, and has no NUL, because
+/// PostgreSQL cannot hold NUL.
 fn error_text(message: &str) -> String {
     let shown = beginning(message);
     let note = if shown.len() < message.len() { CUT } else { "" };
     format!("{}{note}", shown.replace('\0', "\u{FFFD}"))
 }
 
-/// Returns as much of a text as a model sees, cut at a character.
+/// Returns a model's view of a text: the beginning, cut between characters.
 fn beginning(text: &str) -> &str {
     beginning_of(text, TOOL_RESULT_INLINE_BYTES)
 }
 
-/// Returns at most so many bytes of a text, cut at a character.
+/// Returns the beginning of a text, at most `most_bytes` bytes, cut between characters.
 fn beginning_of(text: &str, most_bytes: usize) -> &str {
     let end = (0..=most_bytes.min(text.len()))
         .rev()
@@ -97,13 +97,13 @@ fn beginning_of(text: &str, most_bytes: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// What stands at the end of a text that was cut.
+/// The suffix of a cut text.
 const CUT: &str = " … (cut)";
 
-/// What a model is told beside the part of a result that it sees. The name is that of [`READ_RESULT_TOOL`].
+/// The model's note beside a cut result. The tool's name is [`READ_RESULT_TOOL`].
 const CUT_NOTE: &str = "The result was cut; tool `read_result` reads the rest of it.";
 
-/// A result that is shown in part: what the model and the readers see in its place.
+/// A result shown in part: the model and the readers see this value instead.
 #[derive(Debug, Serialize, Deserialize)]
 struct CutResult {
     truncated: bool,
@@ -115,14 +115,14 @@ struct CutResult {
 }
 
 impl ToolResult {
-    /// True when the result is shown in part, and the rest can be read with [`ToolResults`](crate::ToolResults).
+    /// Returns true if the result is shown in part. [`ToolResults`](crate::ToolResults) reads the rest.
     pub fn is_cut(&self) -> bool {
-        // Most results are short, and need not be read.
+        // Most results are short. The length check saves their decoding.
         self.result.as_str().len() > TOOL_RESULT_INLINE_BYTES
             && self.result.decode::<CutResult>().is_ok()
     }
 
-    /// Returns the result as text, cut after so many bytes. It does not say how the rest is read.
+    /// Returns the result as text, cut after `most_bytes` bytes. The text does not explain how to read the rest.
     pub fn beginning(&self, most_bytes: usize) -> String {
         let (text, is_whole) = if let Ok(cut) = self.result.decode::<CutResult>() {
             (cut.text, false)
@@ -139,8 +139,8 @@ impl ToolResult {
         }
     }
 
-    /// Shows less of a result that has more than `most_bytes`, and says how the rest is read. The same result is always
-    /// shortened to the same text.
+    /// Shortens a result of more than `most_bytes` bytes, and adds a note on reading the rest. Equal results always get
+    /// equal short texts.
     pub fn shorten(&mut self, most_bytes: usize) {
         let text = self.result.as_str();
         if text.len() <= most_bytes {
@@ -163,7 +163,8 @@ impl ToolResult {
                 total_bytes: whole.len(),
                 note: CUT_NOTE.to_owned(),
                 execution_id: self.execution_id.clone(),
-                // The store may write JSON with other spaces, so what is no text is read from its beginning.
+                // The store may write JSON with different spaces. Only a string keeps its offsets, therefore a reader
+                // of any different JSON starts at 0.
                 next_offset_bytes: if is_text { shown.len() } else { 0 },
                 text: shown,
             }
@@ -172,9 +173,9 @@ impl ToolResult {
     }
 }
 
-/// A result past the inline limit is cut, with a note that says so; the whole is the second part. A short result with
-/// numbers that would be long when they are written out becomes a string, in which they stay as they are; and so does one
-/// that is too deep for the readers of its event.
+/// Cuts a result past the inline limit and adds a note. Returns the whole result as the second part. A short result
+/// becomes a string in two cases: its numbers would be too long in full notation (a string keeps the short notation),
+/// or the result is too deep for readers of its event.
 fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
     let text = result.as_str();
     if text.len() <= TOOL_RESULT_INLINE_BYTES {
@@ -186,7 +187,7 @@ fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
         };
         return (shown, None);
     }
-    // A string is shown as text, anything else as its JSON.
+    // A string is shown as text. JSON of any other type is shown as JSON.
     let shown: String = result.decode().unwrap_or_else(|_| text.to_owned());
     let beginning = beginning(&shown);
     let cut = CutResult {
@@ -197,12 +198,12 @@ fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
         next_offset_bytes: beginning.len(),
         text: beginning.to_owned(),
     };
-    // The whole is kept as text: JSONB would order the keys of an object anew and put spaces between them, so that the
-    // offset in the note would lead to another place.
+    // The store keeps the whole result as text. JSONB would reorder an object's keys and add spaces, and the note's
+    // offset would be wrong.
     (Json::of(&cut), Some(Json::of(&shown)))
 }
 
-/// The store cannot hold every JSON ([`Json::made_storable`]). A result with such a part travels as base64 with its type.
+/// Encodes a result that the store cannot hold as JSON ([`Json::made_storable`]) in base64, with its media type.
 fn storable(result: Json) -> Json {
     if result.made_storable().is_none() {
         return result;

@@ -1,9 +1,11 @@
-//! Which versions of the tables this Everturn works with: its own, and newer ones that say so.
+//! Compatible versions of the tables: this Everturn's own version, and newer versions with a low enough
+//! `oldest_version`.
 //!
-//! A migration only adds what versions before it do not need, so that they go on working, can restart, and can be
-//! rolled back to. What they need goes a release later, in a migration that raises `schema_range.oldest_version`.
+//! A migration only makes additions that earlier versions do not need. Earlier versions continue to work, can restart,
+//! and an operator can roll back to them. A later release removes what only earlier versions need, in a
+//! migration that raises `schema_range.oldest_version`.
 //!
-//! Must not be here: how a database is migrated (`postgres/schema.rs`, `sqlite/mod.rs`).
+//! Must not be here: the migration of a database (`postgres/schema.rs`, `sqlite/mod.rs`).
 
 use std::cmp::Ordering;
 
@@ -16,19 +18,19 @@ pub(crate) const VERSION: &str = "SELECT MAX(version) FROM _sqlx_migrations WHER
 /// Selects the version of the oldest Everturn that works with the tables.
 pub(crate) const OLDEST_VERSION: &str = "SELECT oldest_version FROM schema_range";
 
-/// Tables that are there, and that this Everturn may work with.
+/// The version of tables, compared with this Everturn's own version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tables {
-    /// They are of an earlier version, or there are none: `everturn migrate` brings them up to date.
+    /// The tables are older or missing. `everturn migrate` updates the tables.
     Older(i64),
-    /// They are of this version.
+    /// The tables have the version of this Everturn.
     Current,
-    /// They are of a newer version that this one works with.
+    /// The tables are newer, and allow this Everturn.
     Newer,
 }
 
-/// Compares the version of the tables with that of this Everturn. `oldest` is what [`OLDEST_VERSION`] gives; it is needed
-/// when `found` is newer. Tables that this Everturn does not work with are an error that says what to do.
+/// Compares the tables' version with this Everturn's version. `oldest` is the result of [`OLDEST_VERSION`], and is
+/// needed if `found` is newer. Incompatible tables are an error with a remedy.
 pub(crate) fn compare(found: i64, oldest: Option<i64>, own: i64) -> Result<Tables> {
     match found.cmp(&own) {
         Ordering::Less => Ok(Tables::Older(found)),
@@ -40,7 +42,7 @@ pub(crate) fn compare(found: i64, oldest: Option<i64>, own: i64) -> Result<Table
     }
 }
 
-/// Returns the newest version that a migrator knows.
+/// Returns the newest version in a migrator.
 pub(crate) fn newest(migrator: &Migrator) -> i64 {
     let versions = migrator.iter().map(|migration| migration.version);
     versions.max().unwrap_or(0)

@@ -1,6 +1,6 @@
-//! Texts of SQL that the two databases write differently.
+//! Texts of SQL with a different form for each database.
 
-/// A text in the words of each database; a back end's `dialect::words` takes its own.
+/// A text of SQL for every database. A back end's `dialect::words` selects its own text.
 #[derive(Debug, Clone, Copy)]
 pub struct SqlText {
     /// The text for SQLite.

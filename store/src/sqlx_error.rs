@@ -1,4 +1,4 @@
-//! Errors of sqlx, by what the caller can do about them.
+//! Errors of sqlx, ordered by the caller's remedy.
 
 use sqlx::{
     Error,
@@ -9,16 +9,16 @@ use sqlx::{
 
 use crate::error::StoreError;
 
-/// What an error that a database reports means for the caller.
+/// The meaning of a database's error for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// The same call may succeed later.
+    /// The call may succeed later.
     Transient,
-    /// The database cannot hold what it was given.
+    /// The database cannot hold the data.
     Refused,
-    /// The database itself is broken, or is none.
+    /// The database is broken, or the file is no database.
     Corrupt,
-    /// Anything else.
+    /// Any error outside the known classes.
     Unexpected,
 }
 
@@ -36,7 +36,8 @@ impl From<Error> for StoreError {
                 (_, Verdict::Corrupt) => Self::Corrupt(error.to_string()),
                 (_, Verdict::Unexpected) => Self::Unexpected(error.into()),
             },
-            // Of a connection: a certificate or its key is being replaced, and its file is half written.
+            // `Tls` and `Configuration` are temporary: an operator replaces a certificate or its key, and the file is
+            // half written.
             Error::Configuration(_)
             | Error::Io(_)
             | Error::Tls(_)
@@ -77,17 +78,17 @@ fn verdict(error: &dyn DatabaseError) -> Verdict {
 mod postgres {
     use super::Verdict;
 
-    /// Classes after which the same call may succeed later: connection, transaction rollback (serialization, deadlock),
-    /// resources, operator (shut-down, statement time-out), system (I/O); and login, whose password may be rotating.
+    /// Temporary classes: connection, transaction rollback (serialization, deadlock), resources, operator (shut-down,
+    /// statement time-out), system (I/O); and login, because the password may be rotating.
     const TRANSIENT_CLASSES: [&str; 6] = ["08", "28", "40", "53", "57", "58"];
-    /// Single states of that kind: lock time-out, read-only after a fail-over, transaction ended by a time-out, no such
+    /// Temporary single states: lock time-out, read-only after a fail-over, transaction ended by a time-out, no such
     /// database yet, object in use, a privilege that was not granted yet.
     const TRANSIENT_STATES: [&str; 7] = [
         "55P03", "25006", "25P03", "25P04", "3D000", "55006", "42501",
     ];
-    /// Data or an index that is broken.
+    /// Broken data or a broken index.
     const CORRUPT_STATES: [&str; 2] = ["XX001", "XX002"];
-    /// Data that a column cannot hold (NUL, a number too large), and limits of the program (nesting too deep).
+    /// Data outside a column's range (NUL, a number too large), and limits of the program (nesting too deep).
     const REFUSED_CLASSES: [&str; 2] = ["22", "54"];
 
     pub(super) fn verdict(state: &str) -> Verdict {
@@ -108,16 +109,16 @@ mod postgres {
 mod sqlite {
     use super::Verdict;
 
-    /// Primary result codes after which the same call may succeed later: busy, locked, no memory, read-only,
-    /// interrupted, I/O error, full, cannot open, protocol (locking).
+    /// Temporary primary result codes: busy, locked, no memory, read-only, interrupted, I/O error, full, cannot open,
+    /// protocol (locking).
     const TRANSIENT: [i32; 9] = [5, 6, 7, 8, 9, 10, 13, 14, 15];
-    /// Primary result codes: a broken file, a file that is no database.
+    /// Primary result codes: a broken file, or a file in another format.
     const CORRUPT: [i32; 2] = [11, 26];
     /// Primary result code: a string or a blob over the limit (1 GB).
     const TOO_BIG: i32 = 18;
 
     pub(super) fn verdict(code: &str) -> Verdict {
-        // The lower byte is the primary code, the rest says more about it.
+        // The lower byte is the primary code. The other bytes are details.
         match code.parse::<i32>().map(|code| code & 0xff) {
             Ok(code) if TRANSIENT.contains(&code) => Verdict::Transient,
             Ok(code) if CORRUPT.contains(&code) => Verdict::Corrupt,

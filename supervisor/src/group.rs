@@ -1,4 +1,4 @@
-//! A group of processes that ends with this process.
+//! A group of processes, which ends together with its parent process.
 
 use std::{
     io::{self, Read, Write},
@@ -18,27 +18,27 @@ use crate::launch::inherited;
 
 const WATCHER: &str = include_str!("watcher.sh");
 
-/// The pause between two checks whether a process has ended. It is polled, so that any tokio runtime can wait for it:
-/// tests share servers, and each test has a runtime of its own.
+/// The pause between two checks for the end of a process. Polling works in any tokio runtime: tests share servers, and
+/// every test has its own runtime.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the watcher may take beyond the grace period of its program.
+/// The watcher's extra time after the grace period of its program.
 const WATCHER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a group ends: when [`ProcessGroup::end`] is called, when it is dropped, and when this process is gone.
+/// How a group ends: after a call of [`ProcessGroup::end`], after a drop, or after the end of this process.
 #[derive(Debug, Clone)]
 pub struct GroupEnd {
-    /// The signal that the group's [`Program`](crate::Program) is sent first.
+    /// The first signal to the group's [`Program`](crate::Program).
     pub signal: Signal,
-    /// How long the program may take to end after that. Then everything in the group is killed. Rounded down to tenths
-    /// of a second.
+    /// The program's time to end after the signal, rounded down to tenths of a second. Afterwards the watcher kills the
+    /// whole group.
     pub grace: Duration,
-    /// A directory that is removed when no program uses it any more.
+    /// A directory to remove after the last program has ended.
     pub scratch: Option<PathBuf>,
 }
 
 impl GroupEnd {
-    /// Everything is killed at once.
+    /// Kills the whole group at once.
     pub const KILL: Self = Self {
         signal: Signal::SIGKILL,
         grace: Duration::ZERO,
@@ -46,32 +46,34 @@ impl GroupEnd {
     };
 }
 
-/// A process group that processes can be started in. Dropping it ends it in the background. A process that leaves the
-/// group (by setsid) goes on.
+/// A process group for programs. Dropping the group ends its processes in the background. A process that leaves the
+/// group with setsid continues.
 ///
-/// The group is led by a process that watches this one, so it exists before the first program starts: there is no
-/// moment at which a program runs unwatched.
+/// The group's leader is a watcher of this process. The group exists before the first program starts, therefore no
+/// program ever runs unwatched.
 #[derive(Debug)]
 pub struct ProcessGroup {
-    /// `None` once it has been waited for.
+    /// The leader of the group. `None` after its exit status was read.
     watcher: Option<Child>,
-    /// The group runs for as long as this is open.
+    /// The watcher's standard input. The group runs until this pipe closes.
     alive: Option<ChildStdin>,
     leader: Pid,
     grace: Duration,
 }
 
 impl ProcessGroup {
-    /// Starts a new group, with nothing in it but its watcher.
+    /// Starts a new group that has only its watcher.
     pub fn start(end: &GroupEnd) -> io::Result<Self> {
         let mut watcher = Command::new("/bin/sh")
             .args(["-c", WATCHER, "everturn-watcher", signal_name(end.signal)])
             .arg((end.grace.as_millis() / 100).to_string())
             .arg(end.scratch.as_deref().unwrap_or("".as_ref()))
-            // A program that has our user may be able to read the watcher's environment, so no key may be in it.
+            // A program with our user may be able to read the watcher's environment, therefore the environment has no
+            // keys.
             .env_clear()
             .envs(inherited(&["PATH"]))
-            // The watcher could not remove the scratch directory if it were its own working directory.
+            // The scratch directory cannot be the watcher's working directory, because the watcher removes the scratch
+            // directory.
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::piped())
@@ -87,7 +89,8 @@ impl ProcessGroup {
             leader: Pid::from_raw(leader),
             grace: end.grace,
         };
-        // A signal to the group must not end the watcher. It writes a byte when it is ready for them.
+        // A signal to the group must not end the watcher. The watcher writes a byte after it has begun to ignore
+        // signals.
         let mut line = [0; 1];
         ready
             .ok_or(io::ErrorKind::BrokenPipe)?
@@ -95,13 +98,13 @@ impl ProcessGroup {
         Ok(group)
     }
 
-    /// The id of the group. Give it to `Command::process_group` of what is to run in it.
+    /// Returns the group's id. `Command::process_group` takes this id to start a program in the group.
     pub fn id(&self) -> i32 {
         self.leader.as_raw()
     }
 
-    /// Sends a signal to every process of the group. The watcher gets it too and ignores it. SIGKILL and SIGSTOP cannot
-    /// be ignored, so they are refused: use [`ProcessGroup::end`] or [`Program::pause`](crate::Program::pause).
+    /// Sends a signal to every process of the group. The watcher ignores the signal. No process can ignore SIGKILL and
+    /// SIGSTOP, therefore both are refused: use [`ProcessGroup::end`] or [`Program::pause`](crate::Program::pause).
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         if self.alive.is_none() || matches!(signal, Signal::SIGKILL | Signal::SIGSTOP) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -109,7 +112,7 @@ impl ProcessGroup {
         Ok(killpg(self.leader, signal)?)
     }
 
-    /// Ends the group, and waits until that is done.
+    /// Ends the group, and waits for the end of its watcher.
     pub async fn end(&mut self) {
         self.let_go();
         let polls = (self.grace + WATCHER_TIMEOUT).as_millis() / POLL_INTERVAL.as_millis();
@@ -125,14 +128,15 @@ impl ProcessGroup {
         );
     }
 
-    /// Tells the watcher which program is to be stopped when the group ends; `None` when it has ended.
+    /// Tells the watcher the id of the running program, which the watcher stops at the group's end. `None` after the
+    /// program has ended.
     pub(crate) fn watch(&mut self, program: Option<u32>) -> io::Result<()> {
         let alive = self.alive.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         let line = program.map_or_else(String::new, |id| id.to_string());
         alive.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Closes the watcher's input, so that it ends the group.
+    /// Closes the watcher's input. The watcher then ends the group.
     pub(crate) fn let_go(&mut self) {
         self.alive = None;
     }
@@ -157,14 +161,14 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Waits for a process that is about to end, so that it does not stay a zombie.
+/// Waits in a thread for a process that is about to end. Without the wait, the process stays a zombie.
 pub(crate) fn wait_in_background(mut child: Child) {
     let wait = move || child.wait();
-    // When no thread can be started, the zombie stays until this process ends.
+    // If no thread can start, the zombie stays until this process ends.
     let _best_effort = thread::Builder::new().name("reaper".to_owned()).spawn(wait);
 }
 
-/// The name of a signal as the shell's `kill` takes it.
+/// Returns a signal's name for the shell's `kill`.
 fn signal_name(signal: Signal) -> &'static str {
     signal.as_str().trim_start_matches("SIG")
 }

@@ -1,12 +1,12 @@
-//! Child processes that end with this process, also when it is killed with kill -9.
+//! Child processes that end together with their parent, even after kill -9.
 //!
-//! - [`ProcessGroup`]: a group of processes that is killed with this process: for a tool's program or an MCP server,
-//!   whose input and output belong to the caller
-//! - [`Program`]: a long-running program in such a group, without input: for a database or a Temporal server
-//! - [`launch`]: programs of an operator's configuration, which get less than this process has
+//! - [`ProcessGroup`]: a group of processes that dies with its parent: for a tool's program or an MCP server. The
+//!   caller owns input and output
+//! - [`Program`]: a long-running program in its own group, without input: a database or a Temporal server
+//! - [`launch`]: programs of an operator's configuration, with fewer rights than this process
 //!
-//! Signals are sent from Rust. `watcher.sh`, the only shell program here, does what must be done when this process is
-//! gone. Must not be here: what a program is for, and what it writes.
+//! Rust code sends the signals. `watcher.sh`, the only shell program here, cleans up after the end of this process.
+//! Must not be here: a program's purpose, and its output.
 
 mod group;
 pub mod launch;

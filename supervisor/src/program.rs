@@ -1,4 +1,4 @@
-//! A long-running program without input, which gets a signal and time to end when its parent is gone.
+//! A long-running program without input. After the end of its parent, the program gets a signal and time to end.
 
 use std::{
     fs, io,
@@ -13,18 +13,17 @@ use nix::{
 
 use crate::group::{GroupEnd, POLL_INTERVAL, ProcessGroup, wait_in_background};
 
-/// A program in a process group of its own. A Ctrl-C in the terminal does not reach it, so this process decides in
-/// which order programs end. Dropping it ends the group in the background.
+/// A program in its own process group. A Ctrl-C in the terminal does not reach the group, because this process decides
+/// the order in which programs end. Dropping a program ends its group in the background.
 #[derive(Debug)]
 pub struct Program {
     group: ProcessGroup,
-    /// The process that runs, or that has ended last.
+    /// The running process, or the last process that has ended.
     child: Option<Child>,
 }
 
 impl Program {
-    /// Makes a group in which [`Program::start`] starts a program. `end` says how the group ends, also when this
-    /// process is gone.
+    /// Makes the group for [`Program::start`]. `end` says how the group ends, also after the end of this process.
     pub fn new(end: &GroupEnd) -> io::Result<Self> {
         Ok(Self {
             group: ProcessGroup::start(end)?,
@@ -32,8 +31,7 @@ impl Program {
         })
     }
 
-    /// Starts a command. A program that was started before must have ended. The scratch directory stays for the next
-    /// one.
+    /// Starts a command. The program before it must have ended. The scratch directory stays for the next program.
     pub fn start(&mut self, mut command: Command) -> io::Result<()> {
         if self.is_running() {
             return Err(io::Error::other("the last program still runs"));
@@ -47,7 +45,7 @@ impl Program {
         self.group.watch(Some(id))
     }
 
-    /// Sends a signal to the program, and does not wait for what it does.
+    /// Sends a signal to the program, and does not wait for the effect.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
         Ok(kill(self.running_id()?, signal)?)
     }
@@ -57,17 +55,17 @@ impl Program {
         self.signal_with_children(Signal::SIGSTOP)
     }
 
-    /// Lets the program and its children go on after a pause.
+    /// Continues the program and its children after a pause.
     pub fn resume(&mut self) -> io::Result<()> {
         self.signal_with_children(Signal::SIGCONT)
     }
 
-    /// True until the program has ended.
+    /// Returns true until the program has ended.
     pub fn is_running(&mut self) -> bool {
         self.child.is_some() && matches!(self.try_wait(), Ok(None))
     }
 
-    /// Waits until the program has ended by itself, or by a signal.
+    /// Waits for the end of the program, with or without a signal.
     pub async fn ended(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.try_wait()? {
@@ -77,10 +75,10 @@ impl Program {
         }
     }
 
-    /// Ends the group, and waits until that is done. Nothing can be started afterwards.
+    /// Ends the group, and waits for its end. No program can start in the group afterwards.
     pub async fn stop(&mut self) {
         self.group.let_go();
-        // Asks for the child's status when it has ended, so that it does not stay a zombie.
+        // Reads the child's exit status after its end. Unread, the child stays a zombie.
         self.wait_in_background();
         self.group.end().await;
     }
@@ -92,8 +90,8 @@ impl Program {
             .ok_or_else(|| io::Error::other("no program was started"))?;
         let status = child.try_wait()?;
         if status.is_some() {
-            // Another process may soon have its id, so the watcher must forget it. When the group has ended, there is
-            // no watcher.
+            // The system may soon give this id to another process, therefore the watcher must forget the id. An ended
+            // group has no watcher.
             let _none_to_stop = self.group.watch(None);
         }
         Ok(status)
@@ -114,7 +112,7 @@ impl Program {
         kill(program, signal)?;
         let children = fs::read_to_string(format!("/proc/{program}/task/{program}/children"))?;
         for child in children.split_whitespace() {
-            // A child that has ended meanwhile needs no signal.
+            // An ended child needs no signal.
             let _gone = child.parse().map(|id| kill(Pid::from_raw(id), signal));
         }
         Ok(())

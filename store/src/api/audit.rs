@@ -1,4 +1,4 @@
-//! The audit trail: who did what, when, from where, and what became of it.
+//! The audit trail: the actor, action, time, address and outcome of every audited request.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -8,10 +8,12 @@ use serde_json::{Map, Value};
 use super::Result;
 use crate::error::StoreError;
 
-/// The audit trail. An entry is written once and never changed; it outlives what it tells of. For gateways and operators.
+/// The audit trail. An entry is written once and never changed. An entry outlives its subject. For gateways and
+/// operators.
 ///
-/// What changes the store itself takes its entry along, and both are there or neither is: [`Keys::create_key`],
-/// [`Keys::revoke_key`], [`Conversations::delete_conversation`], [`OutsideTools::note_answer`].
+/// A call that changes the store writes its audit entry in the transaction of the change, therefore a change never
+/// lacks its entry: [`Keys::create_key`], [`Keys::revoke_key`], [`Conversations::delete_conversation`],
+/// [`OutsideTools::note_answer`].
 ///
 /// [`Keys::create_key`]: super::Keys::create_key
 /// [`Keys::revoke_key`]: super::Keys::revoke_key
@@ -22,35 +24,35 @@ pub trait AuditTrail: Send + Sync {
     /// Appends an entry.
     async fn append_audit(&self, new: &NewAuditEntry) -> Result<()>;
 
-    /// Returns entries in their order. Who reads on from the id of the last one misses none.
+    /// Returns entries by rising id. A reader that continues after the last entry's id misses no entry.
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>>;
 
-    /// Removes at most `limit` entries that are older than `before` and whose own retention is over, and says how many.
-    /// The newest entry stays, so that ids are never given again.
+    /// Removes at most `limit` entries that are older than `before` and past their own retention. Returns their number.
+    /// The newest entry stays, therefore the database never reuses an id.
     async fn prune_audit(&self, before: DateTime<Utc>, limit: u32) -> Result<u64>;
 }
 
 /// An entry to append. Texts are cut to [`NewAuditEntry::MAX_TEXT_BYTES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditEntry {
-    /// The tenant that sees the entry; `None`: no tenant is known, and only operators see it.
+    /// The tenant that may read the entry; `None`: the tenant is unknown, and only operators may read the entry.
     pub tenant_id: Option<String>,
-    /// Who did it.
+    /// The actor.
     pub actor: AuditActor,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
-    /// What it was done to.
+    /// The target of the action.
     pub target: AuditTarget,
-    /// What became of it.
+    /// The outcome of the action.
     pub outcome: AuditOutcome,
-    /// The address that the request came from, if it is known.
+    /// The client address of the request, if known.
     pub address: Option<String>,
-    /// The id of the request, if there was one.
+    /// The id of the request, if any.
     pub request_id: Option<String>,
-    /// The details, without secrets and without texts of conversations. What is larger than
-    /// [`NewAuditEntry::MAX_DETAIL_BYTES`] is left out.
+    /// The details, without secrets and without texts of conversations. Details above
+    /// [`NewAuditEntry::MAX_DETAIL_BYTES`] are left out.
     pub details: Map<String, Value>,
-    /// The number of days for which it cannot be removed.
+    /// The minimum retention of the entry, in days.
     pub keep_days: u32,
 }
 
@@ -61,38 +63,38 @@ impl NewAuditEntry {
     pub const MAX_DETAIL_BYTES: usize = 4096;
 }
 
-/// Who did something.
+/// The actor of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditActor {
-    /// How they proved who they are.
+    /// The actor's kind of authentication.
     pub kind: AuditActorKind,
-    /// The id of the key or session, the subject of the token, the user of the command; `None` when nobody is known.
+    /// The id of the key or session, the subject of the token, or the user of the command; `None` for an unknown actor.
     pub id: Option<String>,
 }
 
-/// What something was done to.
+/// The target of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditTarget {
-    /// The kind of thing.
+    /// The kind of the target.
     pub kind: AuditTargetKind,
-    /// Its id.
+    /// The target's id.
     pub id: String,
 }
 
-/// Which entries are asked for. The default is the first of all.
+/// A query for entries. The default query starts with the first entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// Only those behind the entry with this id.
+    /// Only entries with a larger id.
     pub after: u64,
-    /// Only those of this tenant; `None`: all, also those of no tenant.
+    /// Only entries of the tenant; `None`: every entry, also without a tenant.
     pub tenant_id: Option<String>,
-    /// Only those of this action.
+    /// Only entries with the action.
     pub action: Option<AuditAction>,
-    /// Only those of the actor with this id.
+    /// Only entries with the actor's id.
     pub actor: Option<String>,
-    /// Only those of this time or later.
+    /// Only entries at or after the time.
     pub since: Option<DateTime<Utc>>,
-    /// Only those before this time.
+    /// Only entries before the time.
     pub until: Option<DateTime<Utc>>,
     /// The most entries.
     pub limit: u32,
@@ -115,32 +117,32 @@ impl Default for AuditQuery {
 /// A stored entry.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct AuditEntry {
-    /// Its place: entries have numbers without gaps, in the order in which they were stored.
+    /// The entry's number. Entries have numbers without gaps, in the order of storing.
     #[sqlx(try_from = "i64")]
     pub id: u64,
     /// When it was written.
     pub at: DateTime<Utc>,
-    /// The tenant that sees the entry.
+    /// The tenant that may read the entry.
     pub tenant_id: Option<String>,
-    /// How who did it proved who they are.
+    /// The actor's kind of authentication.
     #[sqlx(try_from = "String")]
     pub actor_kind: AuditActorKind,
-    /// Who did it.
+    /// The actor's id.
     pub actor_id: Option<String>,
-    /// What was done.
+    /// The action.
     #[sqlx(try_from = "String")]
     pub action: AuditAction,
-    /// The kind of thing that it was done to.
+    /// The kind of the target.
     #[sqlx(try_from = "String")]
     pub target_kind: AuditTargetKind,
-    /// The id of this thing.
+    /// The target's id.
     pub target_id: String,
-    /// What became of it.
+    /// The outcome of the action.
     #[sqlx(try_from = "String")]
     pub outcome: AuditOutcome,
-    /// The address that the request came from, if it is known.
+    /// The client address of the request, if known.
     pub address: Option<String>,
-    /// The id of the request, if there was one.
+    /// The id of the request, if any.
     pub request_id: Option<String>,
     /// The details.
     #[sqlx(try_from = "String")]

@@ -1,4 +1,4 @@
-//! Images and files: what is stored of them beside their bytes, and the bytes where they are in the database.
+//! Images and files: their metadata, and their bytes if the bytes are in the database.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,13 +6,13 @@ use everturn_proto::event::Attachment;
 
 use super::{Access, Result};
 
-/// The rows of blobs. [`BlobFiles`](crate::BlobFiles) puts them and an object store together.
+/// The rows of blobs. [`BlobFiles`](crate::BlobFiles) combines the rows with an object store.
 #[async_trait]
 pub trait Blobs: Send + Sync {
-    /// Stores an uploaded blob, which belongs to no conversation yet. When the client's key was used before for the same
-    /// content, returns what is stored. Errors: [`OtherContent`](crate::StoreError::OtherContent) when it was used for
-    /// another content, [`TooManyBlobs`](crate::StoreError::TooManyBlobs) when the tenant has uploaded more than
-    /// `max_unattached` bytes that no message names. Uploads at the same instant may pass that limit together.
+    /// Stores an uploaded blob, which belongs to no conversation yet. A repeated upload with the client's key and equal
+    /// content returns the stored blob. Errors: [`OtherContent`](crate::StoreError::OtherContent) for a key with
+    /// different content, [`TooManyBlobs`](crate::StoreError::TooManyBlobs) for a tenant with more than
+    /// `max_unattached` uploaded bytes without a message. Parallel uploads may exceed the limit together.
     async fn add_blob(
         &self,
         access: &Access,
@@ -21,21 +21,21 @@ pub trait Blobs: Send + Sync {
         max_unattached: u64,
     ) -> Result<Blob>;
 
-    /// Stores a blob of a conversation. The same id again changes nothing. Errors:
-    /// [`NotFound`](crate::StoreError::NotFound) when the conversation is gone.
+    /// Stores a blob of a conversation. Storing a known id changes no row. Errors:
+    /// [`NotFound`](crate::StoreError::NotFound) for a removed conversation.
     async fn add_blob_of(&self, conversation_id: &str, new: NewBlob) -> Result<()>;
 
-    /// Returns what the caller has uploaded with this key.
+    /// Returns the caller's upload with the key.
     async fn uploaded_blob(&self, access: &Access, upload_key: &str) -> Result<Option<Blob>>;
 
-    /// Returns a blob that the caller may see.
+    /// Returns a blob that is visible to the caller.
     async fn blob(&self, access: &Access, id: &str) -> Result<Option<StoredBlob>>;
 
     /// Returns a blob of a conversation.
     async fn blob_of(&self, conversation_id: &str, id: &str) -> Result<Option<StoredBlob>>;
 
-    /// Removes at most `limit` blobs that were uploaded before this time and that no message names; of one tenant, when
-    /// it is given. Returns how many.
+    /// Removes at most `limit` blobs without a message that were uploaded before `before`. `tenant_id` limits the
+    /// removal to one tenant. Returns the number of removed blobs.
     async fn remove_unattached(
         &self,
         tenant_id: Option<&str>,
@@ -43,62 +43,62 @@ pub trait Blobs: Send + Sync {
         limit: u32,
     ) -> Result<u64>;
 
-    /// Notes that an object is to be removed when its blob is not stored by then. It is noted before the object is
-    /// written, so that none is left when the writer dies. Storing the blob takes the note away.
+    /// Notes an object for removal after `remove_after`. The caller writes the note before the object, therefore a
+    /// crash leaves no unknown object. Storing the blob deletes the note.
     async fn note_object(&self, object_key: &str, remove_after: DateTime<Utc>) -> Result<()>;
 
-    /// Returns objects that are to be removed now, the oldest first.
+    /// Returns the keys of objects due for removal, the oldest first.
     async fn removed_objects(&self, now: DateTime<Utc>, limit: u32) -> Result<Vec<String>>;
 
-    /// Notes that an object was removed.
+    /// Deletes the note of a removed object.
     async fn forget_object(&self, object_key: &str) -> Result<()>;
 }
 
-/// What is known of a blob without its bytes.
+/// A blob's metadata, without the bytes.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Blob {
-    /// Its id: `blob_…`.
+    /// The id: `blob_…`.
     pub id: String,
-    /// Its media type, without parameters.
+    /// The media type, without parameters.
     pub media_type: String,
-    /// The name that the file was given; may be empty.
+    /// The file's name; may be empty.
     pub file_name: String,
-    /// Its length.
+    /// The length in bytes.
     #[sqlx(try_from = "i64")]
     pub bytes: u32,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 of the bytes, in hexadecimal digits.
     pub sha256: String,
 }
 
 /// A blob to store.
 #[derive(Debug, Clone)]
 pub struct NewBlob {
-    /// What is known of it.
+    /// The metadata.
     pub blob: Blob,
-    /// Where its bytes are.
+    /// The bytes, or the key of the object.
     pub content: BlobContent,
 }
 
-/// Where the bytes of a blob are.
+/// The bytes of a blob, or their address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlobContent {
-    /// The bytes are in the database, and these are they.
+    /// The bytes, read from the database.
     Here(Vec<u8>),
-    /// The bytes are in an object store, under this key.
+    /// The key of the bytes in the object store.
     Object(String),
 }
 
-/// A blob as it is stored.
+/// A stored blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredBlob {
-    /// What is known of it.
+    /// The metadata.
     pub blob: Blob,
-    /// Where its bytes are.
+    /// The bytes, or the key of the object.
     pub content: BlobContent,
 }
 
 impl Blob {
-    /// What models and readers are told of it.
+    /// Returns the blob's description for models and readers.
     pub fn attachment(&self) -> Attachment {
         Attachment {
             blob_id: self.id.clone(),

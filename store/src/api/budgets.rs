@@ -1,4 +1,4 @@
-//! Budgets of turns, conversations and tenants, and what calls of models took.
+//! Budgets of turns, conversations and tenants, and the usage of model calls.
 
 use async_trait::async_trait;
 use everturn_proto::event::Usage;
@@ -7,7 +7,7 @@ use sqlx::FromRow;
 use super::Result;
 use crate::columns::{MaybeSum, Sum};
 
-/// What a tenant may take on a day (UTC). `None`: no limit.
+/// A tenant's budget for a day (UTC). `None`: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DayBudget {
     /// Tokens, read and written.
@@ -16,35 +16,35 @@ pub struct DayBudget {
     pub nano_usd: Option<u64>,
 }
 
-/// What a call of a model may take.
+/// The largest possible usage of a model call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Estimate {
     /// Tokens, read and written; at least 1.
     pub tokens: u64,
-    /// Money, in nano-USD; 0 when the model has no price.
+    /// Money, in nano-USD; 0 for a model without a price.
     pub nano_usd: u64,
 }
 
-/// Answer to a call that asks for a part of a budget.
+/// The result of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reservation {
-    /// The call may be made. What it may take is reserved until its answer is stored, it is called again, or its agent
-    /// execution ends.
+    /// The worker may make the call. The call's estimate is reserved until its reply is stored, the step is claimed
+    /// again, or the agent execution ends.
     Made,
-    /// What is left is less than the call may take.
+    /// The budget's rest is smaller than the call's estimate.
     Exhausted(Exhausted),
 }
 
-/// A budget that is used up.
+/// An exhausted budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted {
-    /// Which one.
+    /// The exhausted limit.
     pub limit: BudgetLimit,
-    /// How large it is: steps, tokens or nano-USD.
+    /// The limit's size: steps, tokens or nano-USD.
     pub most: u64,
-    /// What was taken of it.
+    /// The used part.
     pub taken: u64,
-    /// What other calls that are being made now may still take of it.
+    /// The part reserved for calls in progress.
     pub reserved: u64,
 }
 
@@ -67,19 +67,19 @@ pub enum BudgetLimit {
     DayUsd,
 }
 
-/// What calls of models took whose answers were stored.
+/// The usage of model calls with stored replies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromRow)]
 pub struct Spent {
     /// Tokens.
     #[sqlx(flatten, try_from = "UsageColumns")]
     pub usage: Usage,
-    /// What they cost, in nano-USD; `None` when no model of them has a price.
+    /// The cost in nano-USD; `None` if no model of the calls has a price.
     #[sqlx(rename = "spent_nano", try_from = "MaybeSum")]
     pub nano_usd: Option<u64>,
 }
 
 impl Spent {
-    /// The sums with another call.
+    /// Adds the usage of another call.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         let nano_usd = match (self.nano_usd, other.nano_usd) {
@@ -119,30 +119,30 @@ impl From<UsageColumns> for Usage {
     }
 }
 
-/// Reads what tenants took. For gateways.
+/// Reads the usage of tenants. For gateways.
 #[async_trait]
 pub trait TenantUsage: Send + Sync {
-    /// Returns what the tenant took, by day and model, at most `limit` of the rows behind `after`.
+    /// Returns the tenant's usage by day and model, at most `limit` rows behind `after`.
     async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>>;
 
-    /// Removes the sums of the days before this one, of all tenants. Returns how many rows it removed.
+    /// Removes the sums of every tenant before the day. Returns the number of removed rows.
     async fn forget_usage(&self, before_day: &str) -> Result<u64>;
 }
 
-/// Which sums of a tenant are asked for. A day is written as `2026-11-30`, in UTC.
+/// A query for a tenant's sums. A day is written as `2026-11-30`, in UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageQuery {
     /// The first day.
     pub from: String,
     /// The last day.
     pub to: String,
-    /// The last row of the page before; none for the first page.
+    /// The cursor: the last row of the page before; `None` for the first page.
     pub after: Option<UsagePlace>,
     /// The most rows.
     pub limit: u32,
 }
 
-/// The place of a row among the sums of a tenant, which are ordered by it.
+/// A cursor in the sums of a tenant, which are ordered by day and model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UsagePlace {
     /// The day, in UTC: `2026-11-30`.
@@ -151,41 +151,41 @@ pub struct UsagePlace {
     pub model: String,
 }
 
-/// What a tenant took of one model on one day.
+/// A tenant's usage of one model on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromRow)]
 pub struct UsageDay {
     /// The day, in UTC: `2026-11-30`.
     pub day: String,
     /// `provider/model`.
     pub model: String,
-    /// Calls whose answers were stored.
+    /// Calls with stored replies.
     #[sqlx(try_from = "i64")]
     pub calls: u64,
-    /// Tokens that these have read.
+    /// Input tokens of the calls.
     #[sqlx(try_from = "i64")]
     pub input_tokens: u64,
-    /// Tokens that these have written.
+    /// Output tokens of the calls.
     #[sqlx(try_from = "i64")]
     pub output_tokens: u64,
-    /// Tokens that the provider had in its cache. They are part of `input_tokens`.
+    /// Tokens from the provider's cache, a part of `input_tokens`.
     #[sqlx(try_from = "i64")]
     pub cached_tokens: u64,
-    /// Tokens that the provider wrote to its cache. They are part of `input_tokens`.
+    /// Tokens written to the provider's cache, a part of `input_tokens`.
     #[sqlx(try_from = "i64")]
     pub cache_write_tokens: u64,
-    /// Tokens of the reasoning. They are part of `output_tokens`.
+    /// Tokens of the reasoning, a part of `output_tokens`.
     #[sqlx(try_from = "i64")]
     pub reasoning_tokens: u64,
-    /// What these calls cost, in nano-USD. Calls of models without a price count as 0.
+    /// The calls' cost in nano-USD. Calls of models without a price count as 0.
     #[sqlx(rename = "cost_nano", try_from = "i64")]
     pub nano_usd: u64,
-    /// Calls of turns with a budget that were cut before their answers were stored.
+    /// Calls of turns with a budget that were cut before their replies were stored.
     #[sqlx(try_from = "i64")]
     pub cut_calls: u64,
-    /// The most tokens that these may have taken.
+    /// The largest possible number of tokens of the cut calls.
     #[sqlx(try_from = "i64")]
     pub cut_tokens: u64,
-    /// The most that they may have cost, in nano-USD.
+    /// The largest possible cost of the cut calls, in nano-USD.
     #[sqlx(rename = "cut_nano", try_from = "i64")]
     pub cut_nano_usd: u64,
 }

@@ -1,38 +1,38 @@
-//! Where a step is in the chain of its agent's models.
+//! A step's position in the chain of its agent's models.
 
 use everturn_proto::event::ModelFallback;
 use serde::{Deserialize, Serialize};
 
-/// Where a step is in the chain of its agent's models. It is told by the next claim of the step, whichever worker makes it.
+/// A step's position in the chain of its agent's models. The step's next claim returns the position, on any worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainPlace {
-    /// The model that is called next: 0 is the agent's own, 1 the first of its fallback models, and so on.
+    /// The model of the next call: 0 is the agent's own model, 1 the first fallback model, and so on.
     pub place: u32,
-    /// How many calls of this model have failed for the step.
+    /// The number of the step's failed calls of the model.
     pub failures: u32,
-    /// The models that the step has given up.
+    /// The models that the step no longer calls.
     pub given_up: Vec<u32>,
 }
 
-/// A call of a model of a chain that has failed.
+/// A failed call of a model in a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedCall {
-    /// Where the step is now.
+    /// The step's new position.
     pub chain: ChainPlace,
-    /// How many calls of the step count now, with this one, unless the provider refused it and takes nothing for it.
+    /// The number of the step's counted calls, the failed call included. A refused call without cost is not counted.
     pub calls: u32,
-    /// Set when the step goes on to another model: the event that says so.
+    /// The event of a switch to another model; `None` without a switch.
     pub fallback: Option<ModelFallback>,
 }
 
-/// Answer to a failed call.
+/// The result of noting a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotedFailure {
-    /// Nothing was changed: another call of the step was claimed, or the agent execution has ended.
+    /// No row has changed, because the step was claimed again or the agent execution has ended.
     Superseded,
     /// The failure counts.
     Counted,
-    /// The step goes on to another model, and the event is stored.
+    /// The step switches to another model, and the event is stored.
     FellBack {
         /// The conversation's largest sequence number.
         last_sequence: u32,

@@ -1,24 +1,24 @@
 //! The connections of a store, for metrics.
 
-/// Says how many connections a store has. Nothing is asked of the database for it.
+/// Counts a store's connections, without a query to the database.
 pub trait ConnectionUsage: Send + Sync {
-    /// The connections as they are now.
+    /// Returns the present number of connections.
     fn connections(&self) -> Connections;
 }
 
 /// The connections of a pool at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// Connections that wait for a call.
+    /// Connections without a call.
     pub idle: usize,
-    /// Connections that a call has.
+    /// Connections in use by a call.
     pub busy: usize,
-    /// The most connections that there may be.
+    /// The largest size of the pool.
     pub limit: usize,
 }
 
 impl Connections {
-    /// Reads a pool of any database.
+    /// Counts the connections of any database's pool.
     pub(crate) fn of<DB: sqlx::Database>(pool: &sqlx::Pool<DB>) -> Self {
         let to_usize = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let (open, idle) = (to_usize(pool.size()), pool.num_idle());

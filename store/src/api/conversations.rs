@@ -1,4 +1,4 @@
-//! Conversations and the messages they accept.
+//! Conversations and their accepted messages.
 
 use std::num::NonZeroU32;
 
@@ -11,26 +11,25 @@ use super::{
     lists::{Conversation, ListPage, ListQuery},
 };
 
-/// Conversations and the messages that they accept. The gateway writes them.
+/// Conversations and their accepted messages. The gateway writes both.
 #[async_trait]
 pub trait Conversations: Send + Sync {
-    /// Creates the conversation, or returns the one that has its name in its tenant; `None` when the new one's owner may
-    /// not see that one.
+    /// Creates the conversation, or returns the tenant's existing conversation with the name. Returns `None` if the new
+    /// conversation's owner may not see the existing conversation.
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>>;
 
-    /// Returns the conversation that has this name in the caller's tenant. All other calls take the id of it.
+    /// Returns the caller's conversation with the name. Every other call takes the conversation's id.
     async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>>;
 
-    /// Returns a page of the conversations, the last updated first.
+    /// Returns a page of conversations, the most recently updated first.
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
 
-    /// Returns for each caller when the last updated one of their conversations was updated; `None` when they have none.
-    /// The times are in the order of the callers, of whom there are at most some thousand. A gateway finds out with it
-    /// which lists have changed.
+    /// Returns for every caller the latest update time of the visible conversations; `None` without conversations. The
+    /// times are in the order of the callers, at most some thousand. A gateway finds changed lists with these times.
     async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>>;
 
-    /// Gives the conversation another title, or none, and leaves it at its place in lists; `None` when there is no
-    /// such conversation.
+    /// Changes or removes the conversation's title, and keeps the conversation's rank in lists. Returns `None` for a
+    /// missing conversation.
     async fn rename_conversation(
         &self,
         access: &Access,
@@ -38,13 +37,14 @@ pub trait Conversations: Send + Sync {
         title: Option<&str>,
     ) -> Result<Option<Conversation>>;
 
-    /// Removes the conversation with all its rows, in one transaction, whatever runs in it; false when there is no
-    /// such conversation. A worker that still works on it gets [`StoreError::NotFound`]. For a day no turn creates it
-    /// again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
+    /// Removes the conversation with every row in one transaction, even with a running turn. Returns false for a
+    /// missing conversation. A worker in the middle of the conversation's turn gets [`StoreError::NotFound`]. For a
+    /// day, no turn creates the conversation again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`]
+    /// may at once.
     ///
-    /// It is one transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take
-    /// about a second, for which SQLite's other writers wait, and a million some ten seconds. PostgreSQL gives it ten
-    /// minutes. The entry of the audit trail is part of it.
+    /// The removal is a single transaction for any size, because no reader must see half a conversation. 100,000 events
+    /// take about a second, in which SQLite's other writers wait. A million events take some ten seconds. PostgreSQL
+    /// allows the transaction ten minutes. The audit entry is part of the transaction.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     /// [`TurnStore::begin_turn`]: super::TurnStore::begin_turn
@@ -55,11 +55,11 @@ pub trait Conversations: Send + Sync {
         audit: Option<&NewAuditEntry>,
     ) -> Result<bool>;
 
-    /// Stores a message as `queued` (invariant 9, accepted means durable). When the conversation already has a message
-    /// with this `client_message_id`, that one is returned and nothing is written. It gives
-    /// [`StoreError::OtherContent`] when that one has another text, [`StoreError::QueueFull`] when `max_queued` messages
-    /// wait, [`StoreError::TooManyTurns`] when the tenant has `max_turns` or the owner `max_turns_of_owner`, and
-    /// [`StoreError::NotFound`] when there is no such conversation.
+    /// Stores a message as `queued` (invariant 9, accepted means durable). If the conversation has a message with the
+    /// `client_message_id` already, the call returns the stored message and writes no row. Errors:
+    /// [`StoreError::OtherContent`] if the stored message has different content, [`StoreError::QueueFull`] if
+    /// `max_queued` messages wait, [`StoreError::TooManyTurns`] if the tenant has `max_turns` or the owner
+    /// `max_turns_of_owner`, and [`StoreError::NotFound`] for a missing conversation.
     ///
     /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
@@ -67,8 +67,8 @@ pub trait Conversations: Send + Sync {
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
 
-    /// Removes a message that still waits, as if it had never been accepted; false when a turn has taken it, or it is
-    /// not there.
+    /// Removes a waiting message without a trace. Returns false for a missing message, or if a turn has taken the
+    /// message.
     async fn withdraw_message(
         &self,
         access: &Access,
@@ -76,8 +76,8 @@ pub trait Conversations: Send + Sync {
         message_id: &str,
     ) -> Result<bool>;
 
-    /// Says from where the conversation goes on when no workflow runs for it, with at most `max_waiting` messages;
-    /// `None` when there is no such conversation.
+    /// Returns the point at which a conversation without a workflow continues, with at most `max_waiting` messages;
+    /// `None` for a missing conversation.
     async fn resume_point(
         &self,
         access: &Access,
@@ -89,13 +89,14 @@ pub trait Conversations: Send + Sync {
 /// A conversation to create.
 #[derive(Debug, Clone)]
 pub struct NewConversation {
-    /// Its name, unique in its tenant; see `ids::is_valid`. Its id follows from both ([`ConversationName`]).
+    /// The name, unique in the tenant; see `ids::is_valid`. Name and tenant determine the conversation's id
+    /// ([`ConversationName`]).
     pub name: String,
-    /// Who creates it, and so owns it. Without an owner it belongs to the tenant alone.
+    /// The creator, who becomes the owner. A conversation without an owner belongs to the tenant alone.
     pub access: Access,
-    /// Agent that answers.
+    /// The agent of the conversation.
     pub agent: String,
-    /// Shown in lists; `None`: the beginning of the first message becomes the title.
+    /// The title in lists; `None`: the beginning of the first message becomes the title.
     pub title: Option<String>,
 }
 
@@ -116,45 +117,47 @@ impl NewConversation {
 pub struct NewMessage {
     /// The conversation.
     pub conversation_id: String,
-    /// Id for the message when it is new.
+    /// The id of a new message.
     pub message_id: String,
     /// The client's own id (an idempotency key), unique in the conversation.
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
-    /// Who sends it, as the gateway has authenticated them; `None` when nobody is known. Policies of approvals ask for it.
+    /// The sender, authenticated by the gateway; `None` for an unknown sender. Approval policies compare the sender
+    /// with the approver.
     pub sent_by: Option<String>,
-    /// The ids of the blobs that it names, each once. Accepting the message gives them to the conversation. The message
-    /// is refused when the caller may not see one of them, or when it belongs to another conversation.
+    /// The ids of the message's blobs, without duplicates. Accepting the message gives the blobs to the conversation.
+    /// The store refuses a message with an invisible blob, or with a blob of another conversation.
     pub attachments: Vec<String>,
-    /// The most bytes that these blobs may have together.
+    /// The limit of the blobs' bytes together.
     pub max_attached_bytes: u64,
-    /// What it does when a turn runs. It is stored for [`Reconciliation`](super::Reconciliation).
+    /// The message's effect on a running turn, stored for [`Reconciliation`](super::Reconciliation).
     pub on_busy: OnBusy,
-    /// Refuse when this many wait in the conversation already.
+    /// The limit of waiting messages in the conversation.
     pub max_queued: u32,
-    /// Refuse when turns run or messages wait in this many other conversations of the tenant; `None`: never. Messages
-    /// that arrive at the same instant in several conversations may pass it together: no lock is worth that.
+    /// The limit of the tenant's other conversations with a running turn or a waiting message; `None`: no limit.
+    /// Parallel messages in several conversations may exceed the limit together, because a lock would cost too much.
     pub max_turns: Option<NonZeroU32>,
-    /// The same limit for the other conversations of the conversation's owner. One without an owner has none.
+    /// The limit for the other conversations of the conversation's owner. A conversation without an owner has no such
+    /// limit.
     pub max_turns_of_owner: Option<NonZeroU32>,
 }
 
-/// What became of a message.
+/// The result of storing a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedMessage {
-    /// Its id: the stored one's when the client had sent it before.
+    /// The message's id. A repeated message has the stored message's id.
     pub message_id: String,
-    /// False when it was stored before.
+    /// False for a repeated message.
     pub is_new: bool,
-    /// The turn that has taken it; `None` while it waits.
+    /// The turn of the message; `None` for a waiting message.
     pub turn: Option<TakenBy>,
-    /// True when something else of the conversation has not ended: a turn, or a message that waits.
+    /// True if the conversation has another waiting message or an unfinished turn.
     pub has_others: bool,
 }
 
 impl QueuedMessage {
-    /// What became of a message that is stored now.
+    /// Makes the result for a new message.
     pub(crate) fn new(message_id: &str, has_others: bool) -> Self {
         Self {
             message_id: message_id.to_owned(),
@@ -164,37 +167,37 @@ impl QueuedMessage {
         }
     }
 
-    /// False when a turn has already taken it.
+    /// Returns false after a turn has taken the message.
     pub fn is_waiting(&self) -> bool {
         self.turn.is_none()
     }
 }
 
-/// The turn that took a message.
+/// The turn of a taken message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenBy {
-    /// The message it began with: another one when the message joined it by steering.
+    /// The turn's first message. The id differs from the taken message's id after steering.
     pub message_id: String,
-    /// False once it has ended.
+    /// False after the turn's end.
     pub is_running: bool,
 }
 
-/// The point at which a conversation whose workflow is gone goes on.
+/// The point at which a conversation without a workflow continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResumePoint {
-    /// The turn that has begun and not ended.
+    /// The unfinished turn.
     pub turn: Option<UnfinishedTurn>,
-    /// Messages that wait, in order, without those that are to be rejected.
+    /// Waiting messages in order, without messages due for rejection.
     pub waiting: Vec<String>,
-    /// True when any turn of the conversation has ever begun.
+    /// True if the conversation has ever begun a turn.
     pub has_begun: bool,
 }
 
-/// A turn that has begun and not ended.
+/// An unfinished turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedTurn {
-    /// The message it began with.
+    /// The turn's first message.
     pub message_id: String,
-    /// Step of its last `llm_complete`; `None` before the first.
+    /// The step of the turn's last `llm_complete`; `None` before the first.
     pub checkpoint_step: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The event log as readers see it, and where a conversation stands.
+//! Reading the event log, and the state of a conversation.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use everturn_proto::{Json, LogId, event::Event};
 
 use super::{Access, PageLimit, Result};
 
-/// Reads the event log: all that a gateway in any process needs to replay a conversation and to follow it.
+/// Reads the event log. With these calls, a gateway in any process can replay and follow a conversation.
 #[async_trait]
 pub trait EventReader: Send + Sync {
-    /// Returns events with `sequence_number >= from_sequence`, in order, up to `limit`. The page of a log
-    /// that was removed is empty, also when there is another conversation with the same id now.
+    /// Returns events with `sequence_number >= from_sequence`, in order, up to `limit`. The page of a removed log is
+    /// empty, even if a new conversation has the id now.
     async fn events(
         &self,
         access: &Access,
@@ -21,8 +21,8 @@ pub trait EventReader: Send + Sync {
         limit: PageLimit,
     ) -> Result<EventPage>;
 
-    /// Returns the last events with `sequence_number < before`, in order, up to `limit`; the last of the log when `before`
-    /// is larger than all. [`EventPage::has_more`] then says whether there are events before them. The page has no
+    /// Returns the last events with `sequence_number < before`, in order, up to `limit`. A `before` past the end of the
+    /// log returns the log's last events. [`EventPage::has_more`] says whether older events exist. The page has no
     /// generations.
     async fn events_before(
         &self,
@@ -32,7 +32,7 @@ pub trait EventReader: Send + Sync {
         limit: PageLimit,
     ) -> Result<EventPage>;
 
-    /// Looks up what events say of others that may be far away in the log. What is not known is left out.
+    /// Looks up links from events to events elsewhere in the log. Unknown links are left out.
     async fn event_links(
         &self,
         access: &Access,
@@ -40,9 +40,9 @@ pub trait EventReader: Send + Sync {
         wanted: &WantedLinks,
     ) -> Result<EventLinks>;
 
-    /// Returns the last event that a reader of this log and one of another version of it have in common: the last one
-    /// before the event `before` that was saved no later than `saved_by`; 0 when there is none. A log has another
-    /// version when the database lost its last commits, and what was lost was saved again, later.
+    /// Returns the last event common to this log and a reader's older copy of the log: the last event before the event
+    /// `before` that was saved at `saved_by` or earlier; 0 without a common event. A copy differs after the database
+    /// has lost its last commits, and workers have saved the lost events again, later.
     async fn last_common(
         &self,
         access: &Access,
@@ -51,26 +51,26 @@ pub trait EventReader: Send + Sync {
         saved_by: DateTime<Utc>,
     ) -> Result<u32>;
 
-    /// Says where the conversation stands; `None` when there is no such conversation. The store alone answers, so no
-    /// worker has to be alive.
+    /// Returns the conversation's state; `None` for a missing conversation. The answer comes from the store alone,
+    /// without a live worker.
     async fn conversation_head(
         &self,
         access: &Access,
         conversation_id: &str,
     ) -> Result<Option<ConversationHead>>;
 
-    /// Returns the log and the largest sequence number of each of these conversations, in no order. Those that do not
-    /// exist are left out. A gateway finds out with it which announcements it missed.
+    /// Returns the log and the largest sequence number of every listed conversation, in no order. Missing conversations
+    /// are left out. A gateway finds missed announcements with these numbers.
     async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(EventLog, u32)>>;
 }
 
-/// The event log of a conversation. When a conversation is removed and another one gets its id, that one has another
-/// log.
+/// The event log of a conversation. If a conversation is removed and a new conversation gets the id, the new
+/// conversation has a new log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EventLog {
     /// The conversation.
     pub conversation_id: String,
-    /// Which conversation of this id.
+    /// The id of the log: tells apart conversations with a reused id.
     pub id: LogId,
 }
 
@@ -79,47 +79,47 @@ pub struct EventLog {
 pub struct EventPage {
     /// The events, by rising sequence number.
     pub events: Vec<Event>,
-    /// True exactly when at least one more event is stored behind this page, in the direction in which it was read.
+    /// True exactly if at least one more event is stored behind the page, in the direction of reading.
     pub has_more: bool,
-    /// The newest generation that was claimed for each agent execution that runs (invariant 7, fenced deltas), at the
-    /// moment at which the page was read. A page without events has none.
+    /// The newest claimed generation of every running agent execution (invariant 7, fenced deltas), at the moment of
+    /// reading. A page without events has no generations.
     pub generations: BTreeMap<String, u32>,
 }
 
-/// The things whose [`EventReader::event_links`] are wanted. Lists are as long as a page of events at the most.
+/// A request for [`EventReader::event_links`]. The lists are at most as long as a page of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedLinks {
-    /// Agent executions, which may be those of sub-agents.
+    /// Agent executions, possibly of sub-agents.
     pub agent_executions: Vec<String>,
-    /// Tool executions, which a person may have approved.
+    /// Tool executions, possibly approved by a person.
     pub tool_executions: Vec<String>,
 }
 
 impl WantedLinks {
-    /// True when nothing is wanted.
+    /// Returns true for an empty request.
     pub fn is_empty(&self) -> bool {
         self.agent_executions.is_empty() && self.tool_executions.is_empty()
     }
 }
 
-/// What events say of others.
+/// Links from events to other events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventLinks {
-    /// The model's id of the call that started a sub-agent, by the sub-agent's agent execution.
+    /// The model's id of the call that started a sub-agent, keyed by the sub-agent's agent execution.
     pub parent_calls: BTreeMap<String, String>,
-    /// The input of each tool execution that a person has approved, as the tool got it.
+    /// The approved input of every tool execution with a person's approval, as the tool got it.
     pub approved_inputs: BTreeMap<String, Json>,
 }
 
-/// Where a conversation stands.
+/// The state of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationHead {
-    /// The log that the conversation of this id has now.
+    /// The present log of the conversation.
     pub log_id: LogId,
-    /// True when a turn is running or a message waits for its turn.
+    /// True if a turn is running or a message waits for its turn.
     pub is_running: bool,
     /// The largest sequence number; 0 before the first event.
     pub last_sequence: u32,
-    /// The message whose turn is running, else the one that waits longest.
+    /// The message of the running turn. Without a running turn: the message with the longest wait.
     pub current_message_id: Option<String>,
 }

@@ -13,9 +13,9 @@ use super::{Access, Result, Spent};
 /// Reads the tree of agent executions. For gateways.
 #[async_trait]
 pub trait AgentExecutions: Send + Sync {
-    /// Returns the conversation's agent executions in the order of their beginnings, at most `limit` of those behind
-    /// `after`; of the turn of the message `turn` alone, when one is named. The list is flat: each names its parent. An
-    /// unknown conversation has none.
+    /// Returns the conversation's agent executions in the order of their beginnings, at most `limit` behind `after`.
+    /// `turn` limits the list to the turn of the message. The list is flat, and every agent execution names its parent.
+    /// An unknown conversation has an empty list.
     async fn agent_executions(
         &self,
         access: &Access,
@@ -25,7 +25,7 @@ pub trait AgentExecutions: Send + Sync {
         limit: u32,
     ) -> Result<Vec<AgentExecution>>;
 
-    /// Returns one of them.
+    /// Returns an agent execution by its id.
     async fn agent_execution(
         &self,
         access: &Access,
@@ -33,8 +33,8 @@ pub trait AgentExecutions: Send + Sync {
         id: &str,
     ) -> Result<Option<AgentExecution>>;
 
-    /// Returns what each LLM call of an agent execution took whose answer was stored: the newest `limit` of them, in the
-    /// order of their steps.
+    /// Returns the usage of an agent execution's LLM calls with stored replies: the newest `limit` calls, in the order
+    /// of their steps.
     async fn step_usage(
         &self,
         access: &Access,
@@ -43,7 +43,7 @@ pub trait AgentExecutions: Send + Sync {
         limit: u32,
     ) -> Result<Vec<StepUsage>>;
 
-    /// Returns the checkpoints of an agent execution: the newest `limit` of them, in the order of their steps.
+    /// Returns the newest `limit` checkpoints of an agent execution, in the order of their steps.
     async fn checkpoints(
         &self,
         access: &Access,
@@ -52,8 +52,7 @@ pub trait AgentExecutions: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Checkpoint>>;
 
-    /// Returns the tool calls of an agent execution: the newest `limit` of them, in the order in which they were asked
-    /// for.
+    /// Returns the newest `limit` tool executions of an agent execution, in the order of their requests.
     async fn tool_executions(
         &self,
         access: &Access,
@@ -63,123 +62,124 @@ pub trait AgentExecutions: Send + Sync {
     ) -> Result<Vec<ToolExecution>>;
 }
 
-/// A stored point from which a turn can go on.
+/// A stored point at which a turn can continue.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct Checkpoint {
-    /// What had happened.
+    /// The kind of the stored point.
     #[sqlx(try_from = "String")]
     pub checkpoint_type: CheckpointType,
     /// The step, from 0.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// The tool execution that began; `None` for a checkpoint of a model's reply.
+    /// The started tool execution; `None` for the checkpoint of a model's reply.
     pub execution_id: Option<String>,
-    /// Which try stored it: of the agent execution's LLM calls, or of the tool. 0 where no model was called.
+    /// The try that stored the checkpoint: the generation of the LLM call, or the tool's attempt. 0 without a model
+    /// call.
     #[sqlx(try_from = "i64")]
     pub generation: u32,
-    /// When it was stored.
+    /// The time of storing.
     pub stored_at: DateTime<Utc>,
 }
 
-/// A tool call being carried out, without its input and its result.
+/// A tool execution, without its input and its result.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct ToolExecution {
-    /// Its id.
+    /// The id.
     pub execution_id: String,
     /// The model's id of the call.
     pub call_id: String,
     /// The tool.
     pub tool_name: String,
-    /// The step that asked for it, from 0; `ids::AFTER_TURN_STEP` for a hook after the turn.
+    /// The step of the tool call, from 0; `ids::AFTER_TURN_STEP` for a hook after the turn.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// How it stands.
+    /// The status.
     #[sqlx(try_from = "String")]
     pub status: ToolStatus,
-    /// What may be done again when it was cut off.
+    /// The tool's effect: whether a worker may run the tool again after a break.
     #[sqlx(try_from = "String")]
     pub effect: Effect,
-    /// How its approval stands.
+    /// The state of the approval.
     #[sqlx(try_from = "String")]
     pub approval: ApprovalState,
-    /// How often a worker has begun it.
+    /// The number of attempts.
     #[sqlx(try_from = "i64")]
     pub attempts: u32,
-    /// The tool, or whoever ended it, says that it failed.
+    /// True if the tool execution ended with an error.
     pub is_error: bool,
-    /// How long it may run.
+    /// The time limit.
     #[sqlx(try_from = "i64")]
     pub timeout_ms: u32,
-    /// How long it ran.
+    /// The duration.
     #[sqlx(try_from = "i64")]
     pub duration_ms: u32,
-    /// When it was asked for.
+    /// The time of the request.
     pub asked_at: DateTime<Utc>,
-    /// When it was begun for the first time.
+    /// The time of the first attempt.
     pub started_at: Option<DateTime<Utc>>,
-    /// When its end was recorded.
+    /// The time at which the end was recorded.
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// What the LLM call of one step took.
+/// The usage of a step's LLM call.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct StepUsage {
     /// The step, from 0.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// Which try of the agent execution's LLM calls answered, from 1.
+    /// The generation of the LLM call with the stored reply, from 1.
     #[sqlx(try_from = "i64")]
     pub generation: u32,
     /// The model that answered; `None` where an earlier release stored none.
     pub model: Option<String>,
-    /// What it took.
+    /// The usage and cost.
     #[sqlx(flatten)]
     pub spent: Spent,
-    /// When the answer was stored.
+    /// The time at which the reply was stored.
     pub stored_at: DateTime<Utc>,
 }
 
-/// A place in the list of agent executions.
+/// A cursor in the list of agent executions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentExecutionPlace {
     /// `started_at` of the row.
     pub started_at: DateTime<Utc>,
-    /// Its id, which breaks ties.
+    /// The row's id, which breaks ties.
     pub id: String,
 }
 
-/// An agent execution: a turn, or a sub-agent's part of one.
+/// An agent execution: of a turn or of a sub-agent.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct AgentExecution {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The message whose turn it is part of.
+    /// The first message of the turn.
     pub message_id: String,
     /// The agent.
     pub agent: String,
-    /// How it stands.
+    /// The status.
     #[sqlx(try_from = "String")]
     pub status: AgentExecutionStatus,
     /// 0 for a turn.
     #[sqlx(try_from = "i64")]
     pub depth: u32,
-    /// The agent execution that delegated; `None` for a turn.
+    /// The parent agent execution; `None` for a turn.
     pub parent_execution_id: Option<String>,
-    /// The turn's agent execution: its own id when it is a turn.
+    /// The turn's agent execution. For a turn: its own id.
     pub root_execution_id: String,
-    /// LLM calls saved so far.
+    /// The number of saved LLM calls.
     #[sqlx(try_from = "i64")]
     pub steps: u32,
-    /// Code of its `error` event.
+    /// The code of the `error` event.
     pub error_code: Option<String>,
-    /// What its LLM calls took, without those of its sub-agents.
+    /// The usage of the agent execution's LLM calls, without its sub-agents' calls.
     #[sqlx(flatten)]
     pub spent: Spent,
-    /// When it began.
+    /// The time of the beginning.
     pub started_at: DateTime<Utc>,
-    /// When it ended.
+    /// The time of the end.
     pub finished_at: Option<DateTime<Utc>>,
-    /// The tool call that started it; `None` for a turn.
+    /// The tool call that started the sub-agent; `None` for a turn.
     #[sqlx(flatten, try_from = "ParentCallColumns")]
     pub parent_call: Option<ParentCall>,
 }
@@ -193,11 +193,11 @@ pub struct ParentCall {
     pub call_id: String,
     /// The tool's name.
     pub tool_name: String,
-    /// The arguments that the model gave it.
+    /// The model's arguments.
     pub tool_input: Json,
 }
 
-/// The call that started an agent execution; nothing of a turn's own.
+/// The columns of a sub-agent's parent call. A turn has no parent call.
 #[derive(FromRow)]
 struct ParentCallColumns {
     execution_id: Option<String>,

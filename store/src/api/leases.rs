@@ -1,4 +1,4 @@
-//! The leases of worker processes: workers renew them, and gateways see whose has stopped.
+//! The leases of worker processes. Workers renew their leases, and gateways find leases without renewals.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -6,37 +6,37 @@ use async_trait::async_trait;
 
 use super::Result;
 
-/// Says that this worker process lives. For workers.
+/// Shows that a worker process is alive. For workers.
 #[async_trait]
 pub trait WorkerLeases: Send + Sync {
-    /// Renews the lease, or makes it when there is none. It is renewed several times in its duration, so this gives up
-    /// after half of it.
+    /// Renews the lease, or creates a missing lease. A worker renews its lease several times per lease duration,
+    /// therefore the call gives up after half of the duration.
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()>;
 
-    /// Ends the lease of a worker that has stopped by itself and runs nothing any more. Gateways see it until one of them
-    /// has removed it: the engine may have given the worker a task that did not reach it.
+    /// Ends the lease of a worker that has stopped in an orderly way. The lease stays visible until a gateway has
+    /// removed it, because Temporal may have given the worker a task that never arrived.
     async fn end_lease(&self, worker: &WorkerId) -> Result<()>;
 }
 
-/// Finds the workers that were lost, and what they ran. For gateways.
+/// Finds lost workers, and their agent executions. For gateways.
 ///
-/// No clock decides: a gateway reads the leases again and again, and one whose `renewals` stand still for its duration
-/// is over. One that its worker has ended is over at once.
+/// No clock decides. A gateway reads the leases again and again. A lease has expired if its `renewals` do not change
+/// for the lease's duration. A lease that its worker has ended has expired at once.
 #[async_trait]
 pub trait LostWorkers: Send + Sync {
-    /// Returns the leases of all workers, the first ten thousand by their ids.
+    /// Returns the leases of every worker, the first ten thousand by id.
     async fn leases(&self) -> Result<Vec<SeenLease>>;
 
-    /// Takes a lease that is over, so that one gateway sees to what the worker ran. `None` when the worker has renewed it
-    /// since it was seen, or another gateway was quicker. Taking it counts as a renewal: until it is removed, it is over
-    /// again and again.
+    /// Takes an expired lease. Only one gateway can take the lease, and handles the worker's agent executions. Returns
+    /// `None` if the worker has renewed the lease meanwhile, or if another gateway was faster. Taking counts as a
+    /// renewal: until its removal, the lease expires again and again.
     async fn take_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>>;
 
-    /// Removes a lease that this gateway has taken, unless it was renewed.
+    /// Removes a lease that the gateway has taken, unless the worker has renewed the lease.
     async fn remove_lease(&self, taken: &SeenLease) -> Result<()>;
 
-    /// Returns agent executions that run, up to a limit: first those in which one of these workers made the last LLM call
-    /// or the last attempt of a tool.
+    /// Returns running agent executions, up to `limit`. Agent executions come first if one of the workers made their
+    /// last LLM call or a tool's last attempt.
     async fn running_agent_executions(
         &self,
         workers: &[WorkerId],
@@ -49,34 +49,34 @@ pub trait LostWorkers: Send + Sync {
 pub struct WorkerId(Arc<str>);
 
 impl WorkerId {
-    /// The length of an id in bytes. It is in most events of a history, so it is no longer than it must be: 60 random bits
-    /// tell all workers of a deployment apart.
+    /// The length of an id in bytes. Most events of a workflow's history have the id, therefore the id is short. 60
+    /// random bits are enough for every worker of a deployment.
     pub(crate) const BYTES: u8 = 16;
 
-    /// Makes the id of a process that has just started.
+    /// Makes a random id for a new process.
     pub fn random() -> Self {
         let mut id = uuid::Uuid::new_v4().simple().to_string();
         id.truncate(usize::from(Self::BYTES));
         Self(id.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Names one attempt of a tool, for [`TurnStore::claim_tool`](super::TurnStore::claim_tool). Each call gives another
-    /// name, and all of them begin with the id.
+    /// Returns a new name for an attempt of a tool, for [`TurnStore::claim_tool`](super::TurnStore::claim_tool). Every
+    /// call returns a different name, with the worker's id as its prefix.
     pub fn claimant(&self) -> String {
         format!("{}/{}", self.0, uuid::Uuid::new_v4().simple())
     }
 
-    /// What the engine calls a worker with this id, which runs as `process`.
+    /// Returns Temporal's identity for the worker, which runs as `process`.
     pub fn identity(&self, process: &str) -> String {
         format!("{process}/{}", self.0)
     }
 
-    /// True when this is what the engine calls the worker.
+    /// Returns true if the identity belongs to the worker.
     pub fn is_called(&self, identity: &str) -> bool {
         identity.rsplit_once('/').map(|(_, id)| id) == Some(self.as_str())
     }
@@ -94,42 +94,42 @@ impl fmt::Display for WorkerId {
     }
 }
 
-/// The lease that a worker renews.
+/// A worker's lease, for renewal.
 #[derive(Debug, Clone)]
 pub struct WorkerLease {
     /// The worker.
     pub worker: WorkerId,
-    /// What the engine calls it.
+    /// The worker's identity in Temporal.
     pub identity: String,
-    /// How long it lasts without a renewal.
+    /// The lease's duration without a renewal.
     pub duration: Duration,
 }
 
-/// A lease as a gateway saw it.
+/// A lease at the moment of a gateway's read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenLease {
-    /// Whose it is.
+    /// The worker.
     pub worker: WorkerId,
-    /// What the engine calls the worker.
+    /// The worker's identity in Temporal.
     pub identity: String,
-    /// How long it lasts without a renewal.
+    /// The lease's duration without a renewal.
     pub duration: Duration,
-    /// How often it was renewed or taken by then.
+    /// The number of renewals and takes until the read.
     pub renewals: i64,
-    /// How often it was taken since its worker renewed or ended it.
+    /// The number of takes since the worker last renewed or ended the lease.
     pub takes: u32,
-    /// True when its worker has ended it.
+    /// True if the worker has ended the lease.
     pub is_ended: bool,
 }
 
-/// An agent execution that runs.
+/// A running agent execution.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct RunningAgentExecution {
-    /// Its conversation.
+    /// The conversation.
     pub conversation_id: String,
     /// The tool execution that started the sub-agent; `None` for the turn's own agent.
     pub sub_agent_call: Option<String>,
-    /// True when one of the workers that were asked for made its last LLM call, or an attempt of one of its open tools.
+    /// True if one of the given workers made the last LLM call, or an attempt of an open tool.
     pub is_held: bool,
 }
 

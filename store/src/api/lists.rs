@@ -1,32 +1,32 @@
-//! The list of conversations. A page is cut from rows here and not in SQL, so it is the same for every database: what a
-//! search finds does not depend on what a database knows of upper and lower case.
+//! The list of conversations. This module filters rows in Rust and not in SQL, because databases differ in their rules
+//! for upper and lower case. Every database therefore finds equal results.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{LogId, words::ConversationStatus};
 
 use super::{Access, EventLog};
 
-/// Rows that a page with a filter looks at, at the most: 100 KB or so, a few milliseconds. A search that finds nothing
-/// in a long list costs no more; it gives a place to go on.
+/// The most rows that a filtered page reads: 100 KB or so, a few milliseconds. A search without results in a long list
+/// costs no more, and the page returns a cursor to continue.
 pub const MAX_SCANNED: u32 = 1000;
 
-/// A conversation as lists show it.
+/// A conversation in a list.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct Conversation {
-    /// Its id, which no other conversation of any tenant has.
+    /// The id, unique across tenants.
     pub id: String,
-    /// Its name in its tenant. Whoever is outside calls this its id.
+    /// The name, unique in the tenant. Clients call the name the conversation's id.
     pub name: String,
-    /// Its event log.
+    /// The event log's id.
     #[sqlx(try_from = "String")]
     pub log_id: LogId,
-    /// The tenant it belongs to.
+    /// The tenant.
     pub tenant_id: String,
-    /// Who of the tenant owns it; `None`: nobody in particular.
+    /// The owner; `None`: the conversation belongs to the tenant alone.
     pub owner_id: Option<String>,
-    /// Agent that answers.
+    /// The agent of the conversation.
     pub agent: String,
-    /// Its title; `None` until it has one.
+    /// The title, if set.
     pub title: Option<String>,
     /// User messages taken into turns, plus final assistant messages.
     #[sqlx(try_from = "i64")]
@@ -34,14 +34,14 @@ pub struct Conversation {
     /// The largest sequence number; 0 before the first event.
     #[sqlx(try_from = "i64")]
     pub last_sequence: u32,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: DateTime<Utc>,
-    /// When its last event was saved, or it was created.
+    /// The time of the last saved event, or of creation.
     pub updated_at: DateTime<Utc>,
 }
 
 impl Conversation {
-    /// Its event log, to read from.
+    /// Returns the conversation's event log.
     pub fn log(&self) -> EventLog {
         EventLog {
             conversation_id: self.id.clone(),
@@ -49,12 +49,12 @@ impl Conversation {
         }
     }
 
-    /// True when this caller may see it.
+    /// Returns true if the caller may see the conversation.
     pub fn is_seen_by(&self, access: &Access) -> bool {
         access.sees(&self.tenant_id, self.owner_id.as_deref())
     }
 
-    /// Its place in the list.
+    /// Returns the conversation's cursor in the list.
     pub fn place(&self) -> ListPlace {
         ListPlace {
             updated_at: self.updated_at,
@@ -63,18 +63,18 @@ impl Conversation {
     }
 }
 
-/// A conversation in a list, with what goes on in it.
+/// A conversation in a list, with its activity.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct ListedConversation {
-    /// Its row.
+    /// The row.
     #[sqlx(flatten)]
     pub conversation: Conversation,
-    /// What goes on in it, at the moment at which the row was read.
+    /// The activity at the moment of reading.
     #[sqlx(flatten)]
     pub activity: Activity,
 }
 
-/// What goes on in a conversation. As in [`ConversationHead`](super::ConversationHead), the store alone says it.
+/// A conversation's activity. As in [`ConversationHead`](super::ConversationHead), the data comes from the store alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct Activity {
     /// True while a turn has not ended.
@@ -84,13 +84,13 @@ pub struct Activity {
     /// Calls that a person must approve.
     #[sqlx(try_from = "i64")]
     pub waiting_approvals: u32,
-    /// Calls that the client is to run, and that need no approval any more.
+    /// Calls for the client to run, without a pending approval.
     #[sqlx(try_from = "i64")]
     pub waiting_client_tools: u32,
 }
 
 impl Activity {
-    /// Returns the one word for it: the one that asks most of a person.
+    /// Returns the status in one word. A state that needs a person comes first.
     pub fn status(&self) -> ConversationStatus {
         if self.waiting_approvals > 0 {
             ConversationStatus::WaitingForApproval
@@ -106,46 +106,46 @@ impl Activity {
     }
 }
 
-/// A place in the list of conversations.
+/// A cursor in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListPlace {
     /// `updated_at` of the row.
     pub updated_at: DateTime<Utc>,
-    /// Its id, which breaks ties.
+    /// The row's id, which breaks ties.
     pub id: String,
 }
 
-/// Which page of the list.
+/// A query for a page of the list.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
-    /// Behind this place, exclusive: [`ListPage::next`] of the page before.
+    /// The cursor, exclusive: [`ListPage::next`] of the page before.
     pub before: Option<ListPlace>,
-    /// Rows at the most.
+    /// The most rows of the page.
     pub limit: u32,
-    /// Only those that fit.
+    /// The filter.
     pub filter: ListFilter,
 }
 
-/// Which conversations of the list. Empty: all.
+/// A filter for conversations. An empty filter accepts any conversation.
 #[derive(Debug, Clone, Default)]
 pub struct ListFilter {
     search: Option<String>,
     agent: Option<String>,
 }
 
-/// A page of the list, the last updated first.
+/// A page of the list, the most recently updated first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListPage {
     /// The rows.
     pub conversations: Vec<ListedConversation>,
-    /// Where the next page begins; `None` when nothing is left. With a filter a page that is not full may have one:
-    /// it looked at [`MAX_SCANNED`] rows.
+    /// The next page's cursor; `None` at the end of the list. A filtered page may have a cursor before the page is
+    /// full, after reading [`MAX_SCANNED`] rows.
     pub next: Option<ListPlace>,
 }
 
 impl ListFilter {
-    /// Those whose title has `search` in it, in upper or lower case, and those of this agent. Every character of
-    /// `search` stands for itself; one without any finds all.
+    /// Makes a filter for titles that contain `search`, and for the agent. Upper and lower case are equal. Every
+    /// character of `search` stands for itself, and an empty `search` accepts any title.
     pub fn new(search: Option<&str>, agent: Option<String>) -> Self {
         Self {
             search: search.map(folded).filter(|text| !text.is_empty()),
@@ -168,13 +168,14 @@ impl ListFilter {
 }
 
 impl ListQuery {
-    /// Rows to read behind `before`: those to look at, and one more that says whether there are more.
+    /// Returns the number of rows to read behind `before`: the rows to filter, and one more row as a sign of further
+    /// rows.
     pub fn rows_to_read(&self) -> u32 {
         self.scanned().saturating_add(1)
     }
 
-    /// The page, from rows in the order of the list, of which there are [`ListQuery::rows_to_read`] if there are any
-    /// more.
+    /// Cuts the page from rows in the order of the list. The rows number [`ListQuery::rows_to_read`] if more rows
+    /// exist.
     pub fn page(&self, rows: impl IntoIterator<Item = ListedConversation>) -> ListPage {
         let (limit, scanned) = (to_usize(self.limit), to_usize(self.scanned()));
         let mut page = ListPage::default();
@@ -201,8 +202,8 @@ impl ListQuery {
     }
 }
 
-/// Takes the difference between upper and lower case away, in every script: it makes upper case first, which makes one of
-/// the two small sigmas, and "ss" of "ß". Accents and composed characters stay as they are.
+/// Removes the difference between upper and lower case, in every script. Converting to upper case first unites the two
+/// small sigmas, and makes "ss" of "ß". Accents and composed characters stay unchanged.
 fn folded(text: &str) -> String {
     text.chars()
         .flat_map(char::to_uppercase)

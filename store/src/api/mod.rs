@@ -1,27 +1,27 @@
-//! What the store can do, in small traits by who needs it. Every call that is made for a caller takes their [`Access`].
+//! The store's traits, small and ordered by their users. Every call for a caller takes the caller's [`Access`].
 //!
-//! - `events`: the event log, read. For gateways
-//! - `conversations`, `lists`: conversations, the messages they accept, pages of the list. For gateways
-//! - `audit`: who did what. For gateways and operators
-//! - `background`: responses of models that run on at their provider. For workers
-//! - `chain`: where a step is in the chain of its agent's models. For workers
-//! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
-//! - `outside`: tool calls that a person or the client answers. For gateways
+//! - `events`: reads the event log. For gateways
+//! - `conversations`, `lists`: conversations, their accepted messages, pages of the list. For gateways
+//! - `audit`: the audit trail. For gateways and operators
+//! - `background`: model responses that continue at their provider without a reader. For workers
+//! - `chain`: a step's position in the chain of its agent's models. For workers
+//! - `turns`, `tools`: turns, and the claims and ends of tool executions. For workers
+//! - `outside`: tool calls that wait for a person or the client. For gateways
 //! - `blobs`: images and files. For gateways and workers
-//! - `budgets`: what turns, conversations and tenants may take of models, and what tenants took. For workers and gateways
+//! - `budgets`: the budgets of turns, conversations and tenants, and the usage of tenants. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
-//! - `page_limit`: how much is read at a time
-//! - `connections`: how many connections a store has. For metrics
+//! - `page_limit`: the size of one read
+//! - `connections`: the number of a store's connections. For metrics
 //! - `keys`: API keys and browser sessions. For gateways and operators
-//! - `leases`: which worker processes live. For workers and gateways
-//! - `reconciliation`: what was accepted and has not ended. For gateways
-//! - `traces`: the traces that turns belong to. For gateways and workers
-//! - `tenants`: what is known of tenants. For gateways
-//! - `retention`: the removal of what is old. For operators
+//! - `leases`: the leases of live worker processes. For workers and gateways
+//! - `reconciliation`: accepted messages and turns that have not ended. For gateways
+//! - `traces`: the traces of turns. For gateways and workers
+//! - `tenants`: summaries of tenants. For gateways
+//! - `retention`: the removal of old conversations. For operators
 //!
-//! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
-//! whatever else only one database knows.
+//! Types with columns as their fields are read from rows directly (`sqlx::FromRow`). Must not be here: statements, and
+//! details of only one database.
 
 mod audit;
 mod background;
@@ -93,17 +93,18 @@ pub use self::{
 };
 pub use crate::error::Result;
 
-/// Who asks. It is part of every query that is made for a caller: what they may not see is as if it were not there.
+/// The caller's rights to conversations. Every query for a caller has these rights. Rows outside them seem not to
+/// exist.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, sqlx::FromRow)]
 pub struct Access {
-    /// The tenant whose conversations they see.
+    /// The tenant of the visible conversations.
     pub tenant_id: String,
-    /// Only this owner's; `None`: every owner's of the tenant.
+    /// The owner of the visible conversations; `None`: any owner of the tenant.
     pub owner_id: Option<String>,
 }
 
 impl Access {
-    /// Every conversation of a tenant.
+    /// Makes the rights to every conversation of a tenant.
     pub fn tenant(tenant_id: impl Into<String>) -> Self {
         Self {
             tenant_id: tenant_id.into(),
@@ -111,7 +112,7 @@ impl Access {
         }
     }
 
-    /// One owner's conversations.
+    /// Makes the rights to one owner's conversations.
     pub fn owner(tenant_id: impl Into<String>, owner_id: impl Into<String>) -> Self {
         Self {
             tenant_id: tenant_id.into(),
@@ -119,7 +120,7 @@ impl Access {
         }
     }
 
-    /// True when they may see what belongs to this tenant and owner.
+    /// Returns true if the caller may see data of the tenant and owner.
     pub fn sees(&self, tenant_id: &str, owner_id: Option<&str>) -> bool {
         let is_owner = self.owner_id.is_none() || self.owner_id.as_deref() == owner_id;
         self.tenant_id == tenant_id && is_owner

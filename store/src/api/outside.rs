@@ -1,4 +1,4 @@
-//! Tool calls that someone outside answers: a person approves them, or the client runs them.
+//! Tool calls that wait for the outside: a person approves them, or the client runs them.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -10,11 +10,10 @@ use super::{
 };
 use crate::rows::tools::ToolColumns;
 
-/// What turns ask of someone outside: approvals by a person, results of client tools. For gateways.
+/// Requests of turns to the outside: approvals by a person, results of client tools. For gateways.
 #[async_trait]
 pub trait OutsideTools: Send + Sync {
-    /// Returns the calls of the conversation that wait for an approval or for the client's result, oldest first, up to
-    /// `limit`.
+    /// Returns the conversation's calls that wait for an approval or a client's result, oldest first, up to `limit`.
     async fn waiting_tools(
         &self,
         access: &Access,
@@ -22,7 +21,7 @@ pub trait OutsideTools: Send + Sync {
         limit: PageLimit,
     ) -> Result<Vec<OutsideTool>>;
 
-    /// Returns one call, waiting or not; `None` when the conversation has no such call.
+    /// Returns a call, waiting or not; `None` if the conversation has no such call.
     async fn outside_tool(
         &self,
         access: &Access,
@@ -30,8 +29,8 @@ pub trait OutsideTools: Send + Sync {
         execution_id: &str,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Records how a tool ended that `sender` ran, when the call is the sender's and has not ended, and returns the call
-    /// as it is stored then: the first result wins. `None` when the conversation has no such call.
+    /// Records the end of a tool execution by `sender`, if the sender runs the call and the call has not ended. Returns
+    /// the stored call: the first result wins. Returns `None` if the conversation has no such call.
     async fn store_result(
         &self,
         access: &Access,
@@ -41,8 +40,8 @@ pub trait OutsideTools: Send + Sync {
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Notes who gives an answer to an approval, before it goes through the engine: the store takes the name from here when
-    /// the answer is saved. The same answer may be noted again. The entry of the audit trail is stored together with the note.
+    /// Notes the approver before the answer goes through Temporal. The store reads the name from the note when a worker
+    /// saves the answer. A caller may repeat the note. The audit entry is stored together with the note.
     async fn note_answer(
         &self,
         access: &Access,
@@ -52,9 +51,9 @@ pub trait OutsideTools: Send + Sync {
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer>;
 
-    /// Has one client run a call that waits for a client: until `until` no other one gets the claim. The claimant may claim
-    /// again before and after that, which moves the time. `None` when the conversation has no such call, or the call
-    /// waits no more.
+    /// Claims a call for one client until `until`. No other client gets the claim before. The claimant may claim again
+    /// at any time, which moves the end. Returns `None` if the conversation has no such call, or if the call waits no
+    /// more.
     async fn claim_client_tool(
         &self,
         access: &Access,
@@ -68,82 +67,82 @@ pub trait OutsideTools: Send + Sync {
 /// An answer to an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewAnswer<'a> {
-    /// Its id (`ids::answer_id`), which follows from all that it says.
+    /// The id (`ids::answer_id`), computed from the whole answer.
     pub id: &'a str,
-    /// Who gives it, as the gateway has authenticated them; `None` when nobody is known.
+    /// The approver, authenticated by the gateway; `None` for an unknown approver.
     pub answered_by: Option<&'a str>,
-    /// True when it lets the call run.
+    /// True if the answer lets the call run.
     pub approves: bool,
 }
 
-/// What became of a note of an answer.
+/// The result of noting an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotedAnswer {
-    /// It is noted.
+    /// The note is stored.
     Noted,
-    /// It is not: somebody has to approve who is known and has sent no message of the turn.
+    /// The note is refused: the approver must be known and must not have sent a message of the turn.
     NeedsOther,
-    /// It is not: there is no such call, or there are as many answers to it as may be.
+    /// The note is refused: the call is unknown, or has the most answers already.
     TooMany,
 }
 
-/// Answer to a claim of a client tool.
+/// The result of claiming a client tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientToolClaim {
-    /// The claimant is to run it.
+    /// The claimant must run the call.
     Run {
-        /// True when another claimant had it before, whose time is over: the tool may have had its effect.
+        /// True after the expired claim of another claimant: the tool may have had its effect.
         is_repeated: bool,
     },
-    /// Another claimant runs it.
+    /// Another claimant runs the call.
     Held {
-        /// When the claim ends, unless the client claims the call again.
+        /// The end of the claim, unless the client claims the call again.
         until: DateTime<Utc>,
     },
 }
 
-/// Who sends a result.
+/// The sender of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultSender<'a> {
-    /// The client, for whom the call waits.
+    /// The client. The call waits for the client.
     Client,
-    /// The worker of a remote tool, while the call runs.
+    /// The worker of a remote tool, during the call.
     RemoteTool {
-        /// The workflow run that claimed the call. When another run has claimed it since, the result is refused
+        /// The workflow run that claimed the call. If a newer run has claimed the call, the store refuses the result
         /// (invariant 6, done once).
         run_id: &'a str,
     },
 }
 
-/// A tool call as someone outside sees it.
+/// A tool call for readers outside.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct OutsideTool {
-    /// The message whose turn it is.
+    /// The first message of the turn.
     pub message_id: String,
-    /// The agent execution that asked.
+    /// The agent execution of the call.
     pub agent_execution_id: String,
-    /// The call and how it stands.
+    /// The call and its state.
     #[sqlx(flatten, try_from = "ToolColumns")]
     pub record: ToolRecord,
-    /// When it was asked for.
+    /// The time of the request.
     #[sqlx(rename = "created_at")]
     pub requested_at: DateTime<Utc>,
-    /// The time until which it is waited for.
+    /// The end of the wait.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
 impl OutsideTool {
-    /// True while a person must approve it.
+    /// Returns true during the wait for a person's approval.
     pub fn needs_approval(&self) -> bool {
         self.record.approval == ApprovalState::Pending && self.record.status == ToolStatus::Pending
     }
 
-    /// True once it is waited for no longer. The turn may not have noticed yet: its worker may be away.
+    /// Returns true after the end of the wait. The turn may be late to notice if its worker is away.
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// True while the client is to run it.
+    /// Returns true during the wait for the client's result.
     pub fn needs_result(&self) -> bool {
         self.record.call.kind() == ToolKind::Client
             && self.record.status == ToolStatus::Pending

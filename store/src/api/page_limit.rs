@@ -1,7 +1,7 @@
-//! How much is read at a time.
+//! The size of one read.
 
-/// The most that one read returns: of rows, and of their bytes (invariant 10, nothing grows without a bound). The first
-/// row is always returned, however large it is.
+/// The limits of one read: rows, and bytes of rows (invariant 10, nothing grows without a bound). A read always returns
+/// the first row, even a row above the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimit {
     /// Rows.
@@ -11,11 +11,10 @@ pub struct PageLimit {
 }
 
 impl PageLimit {
-    /// Bytes of a page for which nothing else is said. Default 4 MiB: 1000 ordinary events are a tenth of it, and the
-    /// largest event a quarter.
+    /// The default bytes of a page. Default 4 MiB: 1000 ordinary events need a tenth, and the largest event a quarter.
     pub const DEFAULT_BYTES: u32 = 4 * 1024 * 1024;
 
-    /// Limits a page to so many rows, and to [`PageLimit::DEFAULT_BYTES`].
+    /// Limits a page to `rows` rows and [`PageLimit::DEFAULT_BYTES`].
     pub const fn rows(rows: u32) -> Self {
         Self {
             rows,

@@ -1,4 +1,4 @@
-//! What is accepted and not finished, for the gateway's reconciler.
+//! Accepted messages and turns without an end, for the gateway's reconciler.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,29 +6,28 @@ use everturn_proto::words::{FailureCode, OnBusy};
 
 use super::{Result, conversations::UnfinishedTurn, lists::Conversation};
 
-/// Finds what was accepted and has not ended, and notes what was done about it. For gateways.
+/// Finds accepted messages and turns without an end, and notes the reconciler's work. For gateways.
 ///
-/// A conversation is looked at when a message of it waits, or a turn of it runs, and nothing has happened for a while.
-/// All gateways share one schedule, which is a table.
+/// A conversation is due for a check if it has a waiting message or a running turn, and no activity for a while. Every
+/// gateway shares one schedule, a table.
 #[async_trait]
 pub trait Reconciliation: Send + Sync {
-    /// Returns the conversations to look at now: those that are due longest, these first; none when a gateway has asked after
-    /// `asked_before`. None of them is returned again before `again`.
+    /// Returns the due conversations, the longest due first. The list is empty if a gateway has asked after
+    /// `asked_before`. A returned conversation is not due again before `again`.
     async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<DueCheck>>;
 
-    /// Returns what has not ended in the conversation. `None` when everything has, or there is no such conversation:
-    /// then it is not looked at again.
+    /// Returns the conversation's unfinished messages and turn. Returns `None`, and ends the checks, for a missing
+    /// conversation or without unfinished work.
     async fn unfinished(&self, conversation_id: &str) -> Result<Option<Unfinished>>;
 
-    /// Gives back what [`Self::due_checks`] has returned and nobody has looked at. It is due since the same time as
-    /// before.
+    /// Gives back unchecked conversations from [`Self::due_checks`]. Their due time stays unchanged.
     async fn put_back_checks(&self, rest: &[DueCheck]) -> Result<()>;
 
-    /// Notes what was done about a conversation.
+    /// Notes the reconciler's work on a conversation.
     async fn note_check(&self, conversation_id: &str, note: &CheckNote) -> Result<()>;
 
-    /// Ends the turn of a message as failed. A message that waits is taken into a turn for this. False when the turn
-    /// has ended, or when another one runs and this one has not begun.
+    /// Ends the turn of a message as failed. A waiting message becomes a turn for this purpose. Returns false if the
+    /// turn has ended, or if another turn runs and the message's turn has not begun.
     async fn fail_turn(
         &self,
         conversation: &Conversation,
@@ -37,73 +36,73 @@ pub trait Reconciliation: Send + Sync {
     ) -> Result<bool>;
 }
 
-/// How often conversations are looked at.
+/// The pace of the checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckPace {
-    /// The time now.
+    /// The present time.
     pub now: DateTime<Utc>,
-    /// A gateway that asked after this time has the turn; another one gets nothing.
+    /// A gateway that asked after this time has the checks, and any other gateway gets an empty list.
     pub asked_before: DateTime<Utc>,
-    /// Only a conversation in which nothing has happened since.
+    /// Only conversations without activity since this time are due.
     pub stalled_since: DateTime<Utc>,
-    /// When these may be looked at again.
+    /// The next time at which the returned conversations are due.
     pub again: DateTime<Utc>,
     /// The most conversations.
     pub limit: u32,
 }
 
-/// A conversation to look at.
+/// A conversation due for a check.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct DueCheck {
     /// The conversation.
     pub conversation_id: String,
-    /// The time since which it is due.
+    /// The time since which the conversation is due.
     pub due_at: DateTime<Utc>,
 }
 
-/// What has not ended in a conversation.
+/// The unfinished work of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// The conversation.
     pub conversation: Conversation,
-    /// The turn that has begun.
+    /// The unfinished turn.
     pub turn: Option<UnfinishedTurn>,
-    /// Messages that wait, in order, the first hundred.
+    /// The first hundred waiting messages, in order.
     pub waiting: Vec<WaitingMessage>,
-    /// What was noted last.
+    /// The last note.
     pub noted: CheckNote,
 }
 
-/// A message that waits.
+/// A waiting message.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct WaitingMessage {
     /// Its id.
     pub id: String,
-    /// What it does when a turn runs.
+    /// The message's effect on a running turn.
     #[sqlx(try_from = "String")]
     pub on_busy: OnBusy,
-    /// When it was stored.
+    /// The time of storing.
     #[sqlx(rename = "created_at")]
     pub since: DateTime<Utc>,
 }
 
-/// What was done about a conversation so far.
+/// The reconciler's work on a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct CheckNote {
-    /// How often a workflow was started for it since its last event.
+    /// The number of workflow starts for the conversation since its last event.
     #[sqlx(try_from = "i64")]
     pub starts: u32,
-    /// Its last event when that was counted.
+    /// The conversation's last event at the time of the count.
     #[sqlx(try_from = "i64")]
     pub last_sequence: u32,
-    /// Messages that were stored before this time were signalled again.
+    /// The reconciler has signalled messages stored before this time again.
     pub signalled_until: Option<DateTime<Utc>>,
 }
 
 /// Why a turn failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnFailure {
-    /// Its code.
+    /// The code.
     pub code: FailureCode,
     /// A sentence for people.
     pub message: &'static str,

@@ -1,19 +1,20 @@
-//! Removing what is old.
+//! The removal of old conversations.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::Result;
 
-/// Removes what is old, whole conversations at a time. Definitions of agents stay: they are few, and shared.
+/// Removes old conversations, always as a whole. Definitions of agents stay, because definitions are few and shared.
 #[async_trait]
 pub trait Retention: Send + Sync {
-    /// Counts what [`Retention::remove_expired`], called to the end, would remove.
+    /// Counts the conversations and events that repeated calls of [`Retention::remove_expired`] would remove.
     async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed>;
 
-    /// Removes conversations whose last event (or creation, when they have none) is older than `before`, in one
-    /// transaction: the next `limit` of them by id behind `after` (`None`: from the first), fewer when they have
-    /// many events. Never one with a running turn or a waiting message; one that is being written to is passed over.
+    /// Removes conversations with their last event (or creation, if without events) before `before`, in one
+    /// transaction: the next `limit` conversations by id behind `after` (`None`: from the first), fewer if they have
+    /// many events. A conversation with a running turn or a waiting message stays. A conversation locked by a writer is
+    /// skipped.
     async fn remove_expired(
         &self,
         before: DateTime<Utc>,
@@ -21,7 +22,7 @@ pub trait Retention: Send + Sync {
         limit: u32,
     ) -> Result<RemovedBatch>;
 
-    /// Returns the id of the conversation with which [`Retention::remove_expired`] begins; `None` when nothing is left.
+    /// Returns the first conversation's id for the next [`Retention::remove_expired`]; `None` at the end.
     async fn next_expired(
         &self,
         before: DateTime<Utc>,
@@ -29,22 +30,22 @@ pub trait Retention: Send + Sync {
     ) -> Result<Option<String>>;
 }
 
-/// How much was removed.
+/// The number of removed rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct Removed {
-    /// Conversations, each with all its rows.
+    /// Conversations, removed with every row.
     #[sqlx(try_from = "i64")]
     pub conversations: u64,
-    /// Their events.
+    /// Events of the removed conversations.
     #[sqlx(try_from = "i64")]
     pub events: u64,
 }
 
-/// What one transaction removed.
+/// The removal of one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedBatch {
-    /// How much.
+    /// The number of removed rows.
     pub removed: Removed,
-    /// `after` of the next batch; `None` when nothing is left.
+    /// `after` of the next batch; `None` at the end.
     pub next: Option<String>,
 }

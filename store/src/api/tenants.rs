@@ -1,72 +1,72 @@
-//! What the store knows of tenants.
+//! Summaries and usage of tenants.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{Result, UsageDay, UsagePlace};
 
-/// Reads about tenants, for those who look after them.
+/// Reads data of tenants, for their administrators.
 #[async_trait]
 pub trait Tenants: Send + Sync {
-    /// Returns the tenants that have a conversation, a key or sums of usage, by id behind `after` (`None`: from the
-    /// first), at most `limit` of them.
+    /// Returns at most `limit` tenants by id behind `after` (`None`: from the first). The list has the tenants with a
+    /// conversation, a key or sums of usage.
     async fn tenants(&self, after: Option<&str>, limit: u32) -> Result<Vec<TenantSummary>>;
 
-    /// Returns one tenant, whether the store knows it or not.
+    /// Returns the summary of a tenant, even of an unknown tenant.
     async fn tenant(&self, tenant_id: &str) -> Result<TenantSummary>;
 
-    /// Returns what tenants took, by tenant, day and model, of one tenant or of all.
+    /// Returns the usage by tenant, day and model, of one tenant or of every tenant.
     async fn usage_of_tenants(&self, query: &TenantsUsageQuery) -> Result<Vec<TenantUsageDay>>;
 }
 
-/// What the store knows of a tenant.
+/// The summary of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct TenantSummary {
-    /// Its id.
+    /// The id.
     pub tenant_id: String,
     /// Keys that are valid now.
     #[sqlx(try_from = "i64")]
     pub valid_keys: u64,
-    /// Conversations; no more than [`TenantSummary::MAX_COUNTED`] are counted.
+    /// The number of conversations; counting stops at [`TenantSummary::MAX_COUNTED`].
     #[sqlx(try_from = "i64")]
     pub conversations: u64,
     /// Turns that run now.
     #[sqlx(try_from = "i64")]
     pub running_turns: u64,
-    /// When something last happened in a conversation.
+    /// The time of the last activity in a conversation.
     pub last_activity_at: Option<DateTime<Utc>>,
 }
 
 impl TenantSummary {
-    /// The most conversations that are counted, so that a page is read in a bounded time.
+    /// The largest count of conversations. The limit keeps the time for reading a page bounded.
     pub const MAX_COUNTED: u32 = 10_000;
 }
 
-/// Which sums are asked for. A day is written as `2026-11-30`, in UTC.
+/// A query for sums of usage. A day is written as `2026-11-30`, in UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TenantsUsageQuery {
-    /// Only those of this tenant.
+    /// Only the sums of the tenant.
     pub tenant_id: Option<String>,
     /// The first day.
     pub from: String,
     /// The last day.
     pub to: String,
-    /// The last row of the page before; none for the first page.
+    /// The cursor: the last row of the page before; `None` for the first page.
     pub after: Option<TenantUsagePlace>,
     /// The most rows.
     pub limit: u32,
 }
 
-/// The place of a row among the sums of all tenants, which are ordered by it.
+/// A cursor in the sums of every tenant, which are ordered by tenant, day and model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TenantUsagePlace {
     /// The tenant.
     pub tenant_id: String,
-    /// The place among the tenant's sums.
+    /// The cursor in the tenant's sums.
     pub of_tenant: UsagePlace,
 }
 
-/// What a tenant took of one model on one day.
+/// A tenant's usage of one model on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct TenantUsageDay {
     /// The tenant.

@@ -1,23 +1,24 @@
-//! Whole results of tools. A model and the readers see a large result cut; here the rest of it is read.
+//! Whole results of tools. A model and the readers see a large result cut, and read the rest here.
 
 use async_trait::async_trait;
 use everturn_proto::{Thread, limits::TOOL_RESULT_SLICE_MAX_BYTES};
 
 use super::{Access, Result};
 
-/// Characters are cut between, so a slice must have room for the longest one.
+/// The smallest slice, in bytes. Cuts fall between characters, therefore a slice must have room for the longest
+/// character.
 const MIN_SLICE_BYTES: u32 = 4;
 
-/// PostgreSQL counts bytes from 1, in 31 bits. No result is that long.
+/// The largest offset. PostgreSQL counts bytes from 1, in 31 bits. No result is longer.
 const MAX_OFFSET_BYTES: u32 = i32::MAX.unsigned_abs() - 1;
 
 /// Reads the whole results of tool executions, a slice at a time. For gateways and workers.
 ///
-/// A result that is a JSON string is read as the text that it holds, any other one as its JSON, in the notation of the
-/// database (PostgreSQL writes JSON in its own way). `None`: there is no such tool execution, or it has no result yet.
+/// A JSON string is read as its text. Any other result is read as JSON in the database's notation (PostgreSQL
+/// normalizes JSON). The calls return `None` if the tool execution is unknown or has no result yet.
 #[async_trait]
 pub trait ToolResults: Send + Sync {
-    /// Reads the result for a caller: the tool execution is one of a conversation that they may see.
+    /// Reads the result for a caller. The tool execution must belong to a conversation visible to the caller.
     async fn tool_result(
         &self,
         access: &Access,
@@ -26,7 +27,8 @@ pub trait ToolResults: Send + Sync {
         range: ResultRange,
     ) -> Result<Option<ResultSlice>>;
 
-    /// Reads the result for the model: the tool execution is one of its own thread, whose results are its context.
+    /// Reads the result for the model. The tool execution must belong to the model's own thread, because the thread's
+    /// results are the model's context.
     async fn tool_result_of_thread(
         &self,
         conversation_id: &str,
@@ -36,7 +38,7 @@ pub trait ToolResults: Send + Sync {
     ) -> Result<Option<ResultSlice>>;
 }
 
-/// Which part of a result to read.
+/// The part of a result to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultRange {
     offset_bytes: u32,
@@ -44,8 +46,8 @@ pub struct ResultRange {
 }
 
 impl ResultRange {
-    /// A range of `max_bytes` at the most, from this offset. Never more than [`TOOL_RESULT_SLICE_MAX_BYTES`] are read, nor
-    /// fewer than one character.
+    /// Makes a range of at most `max_bytes` bytes from the offset. A range has at most [`TOOL_RESULT_SLICE_MAX_BYTES`]
+    /// bytes, and at least one character.
     pub fn new(offset_bytes: u32, max_bytes: u32) -> Self {
         let most = u32::try_from(TOOL_RESULT_SLICE_MAX_BYTES).unwrap_or(u32::MAX);
         Self {
@@ -54,7 +56,7 @@ impl ResultRange {
         }
     }
 
-    /// The slice of a text that is in memory.
+    /// Returns the range's slice of a text in memory.
     pub fn of(self, text: &str) -> ResultSlice {
         let bytes = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
         let from = bytes(self.offset_bytes).min(text.len());
@@ -71,8 +73,7 @@ impl ResultRange {
         self.max_bytes
     }
 
-    /// The slice that these bytes are. They begin and end anywhere; characters that were cut at either end are left
-    /// out.
+    /// Makes the slice from bytes that begin and end anywhere. Cut characters at either end are left out.
     pub(crate) fn slice(self, bytes: &[u8], total_bytes: u32) -> ResultSlice {
         let is_inside_character = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
         let skipped = bytes.iter().take_while(is_inside_character).count();
@@ -95,16 +96,16 @@ impl ResultRange {
 /// A part of a result, cut between characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultSlice {
-    /// The text; empty behind the end of the result.
+    /// The text; empty past the end of the result.
     pub text: String,
-    /// Where it begins: at the first whole character from the offset that was asked for.
+    /// The start of the slice: the first whole character from the requested offset.
     pub offset_bytes: u32,
-    /// Length of the whole result.
+    /// The length of the whole result.
     pub total_bytes: u32,
 }
 
 impl ResultSlice {
-    /// Where the next slice begins; `None` when this one reaches the end.
+    /// Returns the start of the next slice; `None` at the end of the result.
     pub fn next_offset_bytes(&self) -> Option<u32> {
         let length = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         let next = self.offset_bytes.saturating_add(length);

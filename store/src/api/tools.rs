@@ -12,13 +12,13 @@ use prost::Message;
 pub struct StepKey {
     /// The conversation.
     pub conversation_id: String,
-    /// The message whose turn it is.
+    /// The first message of the turn.
     pub message_id: String,
     /// The agent execution.
     pub agent_execution_id: String,
     /// The number of the step in its agent execution, from 0.
     pub step: u32,
-    /// The epoch of the run that asks (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
+    /// The epoch of the requesting run (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
     pub epoch: Option<u32>,
 }
 
@@ -27,20 +27,20 @@ pub struct StepKey {
 pub struct ToolKey {
     /// The conversation.
     pub conversation_id: String,
-    /// The message whose turn it is.
+    /// The first message of the turn.
     pub message_id: String,
-    /// The agent execution that asked.
+    /// The agent execution of the tool call.
     pub agent_execution_id: String,
-    /// The step that asked.
+    /// The step of the tool call.
     pub step: u32,
     /// The tool execution.
     pub execution_id: String,
-    /// The epoch of the run that asks (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
+    /// The epoch of the requesting run (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
     pub epoch: Option<u32>,
 }
 
 impl ToolKey {
-    /// The step that asked.
+    /// Returns the step of the tool call.
     pub(crate) fn step_key(&self) -> StepKey {
         StepKey {
             conversation_id: self.conversation_id.clone(),
@@ -52,73 +52,72 @@ impl ToolKey {
     }
 }
 
-/// Answer to a claim of a tool execution.
+/// The result of claiming a tool execution.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolClaim {
-    /// Run it.
+    /// The claimant must run the tool.
     Run {
-        /// The record as it is from now on.
+        /// The record after the claim.
         record: ToolRecord,
-        /// The one for whom it runs.
+        /// The caller of the tool.
         caller: ToolCaller,
     },
-    /// It ended before; use the record.
+    /// The tool execution has ended already. The record has the end.
     Ended(ToolRecord),
-    /// An earlier attempt began and left nothing, and the tool may not run twice.
+    /// An earlier attempt began without a recorded end, and the tool must not run twice.
     OutcomeUnknown(ToolRecord),
 }
 
-/// The one for whom a tool runs, as the store knows it. Nothing of it comes from a model, from a message or from the run
-/// that asks.
+/// The caller of a tool, from the store. No field comes from a model, from a message or from the requesting run.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct ToolCaller {
     /// The tenant of the conversation.
     pub tenant_id: String,
-    /// The owner of the conversation, when it has one.
+    /// The owner of the conversation, if any.
     pub owner_id: Option<String>,
     /// The name of the conversation in its tenant.
     pub conversation_name: String,
-    /// The name of the agent that calls.
+    /// The name of the calling agent.
     pub agent: String,
-    /// How deep its agent execution is: 0 for the turn's own agent, 1 for a sub-agent of it, and so on.
+    /// The depth of the agent execution: 0 for the turn's own agent, 1 for a sub-agent, and so on.
     #[sqlx(try_from = "i64")]
     pub depth: u32,
 }
 
-/// How a tool ended.
+/// The end of a tool execution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolEnd {
-    /// A status that is final.
+    /// The final status.
     pub status: ToolStatus,
-    /// What the model and the readers see.
+    /// The result for the model and the readers.
     pub result: Json,
-    /// The whole result when `result` was cut: a JSON string of its text, to the letter.
+    /// The whole result of a cut `result`: a JSON string of the exact text.
     pub full_result: Option<Json>,
-    /// True when `result` describes an error.
+    /// True if `result` describes an error.
     pub is_error: bool,
-    /// How long it ran by the clock, for the observe event.
+    /// The duration by the clock, for the observe event.
     pub duration_ms: u32,
-    /// Events that the tool itself emits, saved before its observe: (type, data).
+    /// The tool's own events, saved before its observe event: (type, data).
     pub events: Vec<(EventType, Json)>,
 }
 
 /// A row of `tool_execution_records`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolRecord {
-    /// The call as the model made it; its input as it was approved.
+    /// The model's call, with the approved input.
     pub call: ToolCall,
-    /// How the tool execution stands.
+    /// The status of the tool execution.
     pub status: ToolStatus,
-    /// Attempts that were allowed to run, this one included.
+    /// The number of allowed attempts, the present attempt included.
     pub attempt: u32,
-    /// How it ended, once it has.
+    /// The end of an ended tool execution.
     pub end: Option<ToolEnd>,
-    /// How its approval stands.
+    /// The state of the approval.
     pub approval: ApprovalState,
 }
 
 impl ToolRecord {
-    /// The record of a call that was asked for and has not started.
+    /// Makes the record of a requested call before its start.
     pub fn pending(call: ToolCall) -> Self {
         Self {
             call,
@@ -129,7 +128,7 @@ impl ToolRecord {
         }
     }
 
-    /// How long it is, about.
+    /// Returns the approximate size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let ends = self.end.iter().map(|end| {
             let events = end.events.iter().map(|(_, data)| data.as_str().len());
@@ -139,26 +138,26 @@ impl ToolRecord {
     }
 }
 
-/// A tool, with the definition that a person has approved, or that a conversation has used.
+/// A tool, with the definition approved by a person or used by a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct DefinedTool {
-    /// Its name.
+    /// The name.
     pub tool_name: String,
-    /// The hash of the definition; empty when it is not known.
+    /// The hash of the definition; empty if unknown.
     pub definition_hash: String,
 }
 
-/// The result of one tool call as the model sees it.
+/// The result of a tool call for the model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolResult {
-    /// The id of the tool execution, which is ours.
+    /// Our id of the tool execution.
     pub execution_id: String,
     /// The model's id of the call.
     pub call_id: String,
     /// The tool.
     pub tool_name: String,
-    /// Its result.
+    /// The result.
     pub result: Json,
-    /// True when the result describes an error.
+    /// True if the result describes an error.
     pub is_error: bool,
 }

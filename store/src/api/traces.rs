@@ -1,4 +1,4 @@
-//! The traces that turns belong to, beside the turns themselves: no table of the turns knows of them.
+//! The traces of turns. The traces have a table of their own, and no table of turns refers to traces.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,15 +6,15 @@ use everturn_proto::ids;
 
 use super::Result;
 
-/// Keeps the trace of each turn and sub-agent, so that whoever does a part of it, in whatever process, finds the span that
-/// its own belongs under. For gateways and workers that export traces; the others never call this.
+/// Keeps the trace of every turn and sub-agent, so that any process can find the parent of its own span. For gateways
+/// and workers that export traces. A process without export never calls this trait.
 #[async_trait]
 pub trait TraceContexts: Send + Sync {
-    /// Keeps the context in which a turn was asked for. The first one wins, and a conversation that is not there has none.
+    /// Keeps the trace context of a turn's request. The first context wins. A missing conversation has no context.
     async fn offer_trace(&self, of: &TraceKey, context: &TraceContext) -> Result<()>;
 
-    /// Notes that an agent execution has begun now, in the context that was offered, else in this one. Returns what is kept
-    /// then: when it is repeated, the same.
+    /// Notes the beginning of an agent execution at the present time, in the offered context, or in `context` without
+    /// an offer. Returns the kept trace. A repeated call returns an equal trace.
     async fn begin_trace(
         &self,
         of: &TraceKey,
@@ -22,11 +22,11 @@ pub trait TraceContexts: Send + Sync {
         agent: &str,
     ) -> Result<KeptTrace>;
 
-    /// Returns what is kept of an agent execution; `None` when nothing is.
+    /// Returns the kept trace of an agent execution, if any.
     async fn trace_of(&self, of: &TraceKey) -> Result<Option<KeptTrace>>;
 }
 
-/// Whose trace it is.
+/// The agent execution of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TraceKey {
     /// The conversation.
@@ -36,7 +36,7 @@ pub struct TraceKey {
 }
 
 impl TraceKey {
-    /// The trace of an agent execution.
+    /// Makes the key of an agent execution's trace.
     pub fn of(conversation_id: &str, agent_execution_id: &str) -> Self {
         Self {
             conversation_id: conversation_id.to_owned(),
@@ -44,30 +44,30 @@ impl TraceKey {
         }
     }
 
-    /// The trace of the turn that this message starts.
+    /// Makes the key of a turn's trace, from the turn's first message.
     pub fn of_turn(conversation_id: &str, message_id: &str) -> Self {
         let turn = ids::root_agent_execution_id(conversation_id, message_id);
         Self::of(conversation_id, &turn)
     }
 }
 
-/// A place in a trace, as W3C Trace Context writes it into headers.
+/// A position in a trace, in the form of W3C Trace Context's headers.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct TraceContext {
-    /// `traceparent`: the trace, the span above, and whether the trace is recorded.
+    /// `traceparent`: the trace, the parent span, and whether the trace is recorded.
     pub trace_parent: String,
-    /// `tracestate`: what the systems before this one wrote; often empty.
+    /// `tracestate`: data of earlier systems; often empty.
     pub trace_state: String,
 }
 
-/// What is kept of an agent execution's trace.
+/// The kept trace of an agent execution.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct KeptTrace {
-    /// The span above the agent's.
+    /// The parent of the agent's span.
     #[sqlx(flatten)]
     pub context: TraceContext,
-    /// The agent's name; `None` before it has begun.
+    /// The agent's name; `None` before the beginning.
     pub agent: Option<String>,
-    /// When the agent execution began; `None` before.
+    /// The time at which the agent execution began; `None` before the beginning.
     pub begun_at: Option<DateTime<Utc>>,
 }

@@ -1,4 +1,4 @@
-//! What a worker needs to run turns.
+//! The calls of workers that run turns.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,36 +17,36 @@ use super::{
     tools::{DefinedTool, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
-/// What a worker needs to run turns. The claims keep a call of the model from being paid twice (invariant 5, paid once)
-/// and a tool from being run twice (invariant 6, done once).
+/// The calls of workers that run turns. Claims prevent a second payment for a model call (invariant 5, paid once) and a
+/// second run of a tool (invariant 6, done once).
 #[async_trait]
 pub trait TurnStore: Send + Sync {
     /// Begins a turn for a run of the conversation's workflow.
     ///
-    /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its hash,
-    /// inserts the agent execution, marks the message taken and appends `user_message`, in one transaction. When it is
-    /// repeated it returns what is stored. It gives [`StoreError::NotFound`] when the message has neither a row nor
-    /// content, or the conversation was deleted less than a day ago, and [`StoreError::ForeignConversation`] when the
-    /// conversation is, or would be, another tenant's than the run was told.
+    /// Takes a message into its turn in one transaction: creates an unknown conversation, stores the agent by its hash,
+    /// inserts the agent execution, marks the message taken and appends `user_message`. A repeated call returns the
+    /// stored turn. Returns [`StoreError::NotFound`] if the message has neither a row nor content, or if the
+    /// conversation was deleted less than a day ago. Returns [`StoreError::ForeignConversation`] if the conversation
+    /// belongs, or would belong, to another tenant than the run's tenant.
     ///
-    /// A turn that says it runs while another begins has lost its workflow: the engine runs one workflow a
-    /// conversation, which goes on to the next message only when the turn has ended here. The lost turn is ended first,
-    /// with `turn_lost`. But the run that begins may itself be the one that the engine has ended, and its request late.
-    /// So where a turn runs, the run gets an epoch and asks again with it (invariant 11, one run).
+    /// If another turn counts as running, that turn has lost its workflow: Temporal runs one workflow per conversation,
+    /// and the workflow continues with the next message only after the turn has ended in the store. The call first ends
+    /// the lost turn with `turn_lost`. But Temporal may have ended the run of this call, and the request may be late.
+    /// Therefore, beside a running turn, the run gets an epoch and asks again with the epoch (invariant 11, one run).
     ///
-    /// `begin.on_unknown_agent` says what becomes of a turn whose agent nobody here knows.
+    /// `begin.on_unknown_agent` decides about a turn with an agent unknown to the worker.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     /// [`StoreError::ForeignConversation`]: crate::StoreError::ForeignConversation
     async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart>;
 
-    /// Begins the sub-agent of a `delegate` call in one transaction: writes its row, its task and `sub_agent_start`,
-    /// and the call counts as running from now on. `agents` are those configured now, by name. When it is repeated it
-    /// returns what is stored.
+    /// Begins the sub-agent of a `delegate` call in one transaction: writes the sub-agent's row, its task and
+    /// `sub_agent_start`, and marks the call running. `agents` are the configured agents by name. A repeated call
+    /// returns the stored sub-agent.
     ///
-    /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model. A call that
-    /// has ended gets none. The status that is returned is then not running. The same becomes of a call whose agent is
-    /// not in `agents`, unless `on_unknown` says otherwise.
+    /// A refused `delegate` call (limits, wrong arguments) ends with an error for the model. An ended `delegate` call
+    /// gets no sub-agent. The returned status is not running in either case. A call with an agent missing in `agents`
+    /// is refused, too, unless `on_unknown` decides otherwise.
     async fn begin_sub_agent(
         &self,
         call: &ToolKey,
@@ -54,30 +54,31 @@ pub trait TurnStore: Send + Sync {
         on_unknown: OnUnknownAgent,
     ) -> Result<BegunTurn>;
 
-    /// Returns the name of the conversation's agent; `None` when there is no such conversation.
+    /// Returns the name of the conversation's agent; `None` for a missing conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
-    /// Returns whose the conversation is; `None` when there is no such conversation.
+    /// Returns the conversation's tenant, owner and name; `None` for a missing conversation.
     async fn owner_of(&self, conversation_id: &str) -> Result<Option<ConversationOwner>>;
 
-    /// Returns the texts of those of these messages that are stored, by their ids.
+    /// Returns the texts of the stored messages among `message_ids`, by id.
     async fn message_texts(
         &self,
         conversation_id: &str,
         message_ids: &[String],
     ) -> Result<BTreeMap<String, String>>;
 
-    /// Stores the records of the hooks that run after a turn, as pending, unless they are stored. `step` is that of
-    /// `ids::AFTER_TURN_STEP`. No event belongs to them. Returns false, and stores nothing, when too many hooks of
-    /// other turns of the conversation have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
+    /// Stores the records of a turn's hooks that run after the turn, as pending, unless stored already. The number of
+    /// `step` is `ids::AFTER_TURN_STEP`. The hooks have no events. Returns false, and stores no record, if too many
+    /// hooks of the conversation's other turns have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
     async fn begin_after_turn(&self, step: &StepKey, calls: &[ToolCall]) -> Result<bool>;
 
-    /// Returns the definition of an agent by its hash; `None` when none is stored.
+    /// Returns the definition of an agent by its hash, if stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
-    /// Returns what the model is sent of a thread, oldest first, up to `limit`: the summary of what was compacted, the
-    /// messages that were kept then, and those after it. Messages that wait are not among them. It reads no more than it
-    /// returns. With `read`, what the caller has read before, it returns only what is new, if that goes on from there.
+    /// Returns a thread's context for the model, oldest first, up to `limit`: the summary of the compacted messages,
+    /// the messages kept at the compaction, and the messages after. Waiting messages are left out. The call reads only
+    /// the returned messages. With `read`, the caller's earlier read, the call returns only new messages if they
+    /// continue the earlier read.
     async fn context(
         &self,
         conversation_id: &str,
@@ -86,33 +87,32 @@ pub trait TurnStore: Send + Sync {
         read: Option<ReadBefore>,
     ) -> Result<ModelContext>;
 
-    /// Returns those of these tools that need no more approvals in the conversation, with the definitions that a person has
-    /// approved.
+    /// Returns the tools among `tool_names` that need no more approvals in the conversation, with the definitions
+    /// approved by a person.
     async fn granted_tools(
         &self,
         conversation_id: &str,
         tool_names: &[String],
     ) -> Result<Vec<DefinedTool>>;
 
-    /// Returns the definitions with which the conversation has used these tools last. A tool that it has not used, or
-    /// whose definition no call was bound to, is left out.
+    /// Returns the definitions of the conversation's last use of the tools. A tool without a use, or without a call
+    /// bound to a definition, is left out.
     async fn used_definitions(
         &self,
         conversation_id: &str,
         tool_names: &[String],
     ) -> Result<Vec<DefinedTool>>;
 
-    /// Claims the LLM call of a step: gives the stored `llm_complete`, or a new generation (invariant 5, paid once).
-    /// `worker` is the process that makes the call; `None` when it has no lease.
+    /// Claims the LLM call of a step: returns the stored `llm_complete` or a new generation (invariant 5, paid once).
+    /// `worker` is the calling process; `None` for a process without a lease.
     async fn claim_step(&self, step: &StepKey, worker: Option<&WorkerId>) -> Result<StepClaim>;
 
-    /// Gives back a claim whose call was not made: the call does not count. It changes nothing when the step was claimed
-    /// again.
+    /// Gives back a claim without a call. The call does not count. A newer claim of the step stays unchanged.
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
 
-    /// Reserves a part of the turn's budget for a call that was claimed ([`ClaimedCall::has_budget`]), before it is made.
-    /// The same call may ask again. `other_model` is the model that is called (`<provider>/<model>`), when that is not the
-    /// agent's own.
+    /// Reserves a part of the turn's budget for a claimed call ([`ClaimedCall::has_budget`]), before the call is made.
+    /// A worker may repeat the reservation of a call. `other_model` is the called model (`<provider>/<model>`), if the
+    /// model is not the agent's own.
     async fn reserve_call(
         &self,
         step: &StepKey,
@@ -121,12 +121,12 @@ pub trait TurnStore: Send + Sync {
         other_model: Option<&str>,
     ) -> Result<Reservation>;
 
-    /// Gives back what was reserved for a call that the provider refused and takes nothing for.
+    /// Gives back the reservation of a call that the provider refused without cost.
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<()>;
 
-    /// Stores the response that runs at the provider for a call that was claimed, in place of an earlier one: the next
-    /// claim of the step answers it. Returns false, and changes nothing, when the call is useless because another one
-    /// was claimed, the agent execution has ended, or a newer run has taken over.
+    /// Stores the provider's background response of a claimed call, in place of an earlier response. The step's next
+    /// claim returns the response. Returns false, and changes no row, if the call is useless: the step was claimed
+    /// again, the agent execution has ended, or a newer run has taken over.
     async fn note_response(
         &self,
         step: &StepKey,
@@ -134,9 +134,9 @@ pub trait TurnStore: Send + Sync {
         response: &BackgroundResponse,
     ) -> Result<bool>;
 
-    /// Notes that a call of a model of a chain has failed: the next claim of the step answers where the step is now. When it
-    /// goes on to another model, the event that says so is appended in the same transaction, once, and a response that runs
-    /// for the call is forgotten.
+    /// Notes a failed call of a model in a chain. The step's next claim returns the step's position. A switch to
+    /// another model appends the switch's event in the same transaction, once, and deletes the call's background
+    /// response.
     async fn note_failed_call(
         &self,
         step: &StepKey,
@@ -144,117 +144,118 @@ pub trait TurnStore: Send + Sync {
         failed: &FailedCall,
     ) -> Result<NotedFailure>;
 
-    /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
-    /// is lost is paid for and of no use.
+    /// Returns true while the agent execution runs and `generation` is the newest claim. A model call with a lost claim
+    /// costs money and has no use.
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool>;
 
-    /// Stores `llm_complete` and returns what is stored: the first one wins. A call's id is unique in its conversation, so
-    /// a reply with one that is used there is not stored.
+    /// Stores `llm_complete` and returns the stored reply: the first reply wins. A tool call's id is unique in its
+    /// conversation, therefore the store refuses a reply with a used id.
     async fn complete_step(&self, step: &StepKey, state: LlmCompleteState)
     -> Result<CompletedStep>;
 
-    /// Stores the text so far of a call that was stopped (`llm_partial`; the newest generation wins). Only an end that
-    /// cuts the turn short reads it; [`TurnStore::claim_step`] does not see it.
+    /// Stores the partial text of a stopped call (`llm_partial`; the newest generation wins). Only an end that cuts the
+    /// turn short reads the partial text. [`TurnStore::claim_step`] ignores the partial text.
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;
 
-    /// Claims a tool execution before it runs, and writes the checkpoint `tool_start` when it may run (invariant 6,
-    /// done once). `claimant` names the attempt that asks ([`WorkerId::claimant`], or the run of a remote tool); it is not
-    /// empty and no other attempt ever uses it. When the answer of a claim
-    /// was lost (a connection broke at the commit), the same claimant asks again and may run the tool.
+    /// Claims a tool execution before its run, and writes the checkpoint `tool_start` if the tool may run (invariant 6,
+    /// done once). `claimant` names the attempt ([`WorkerId::claimant`], or the run of a remote tool). The name is not
+    /// empty, and no other attempt ever uses the name. After a lost response (a connection broke at the commit), the
+    /// claimant asks again and may run the tool.
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
 
-    /// Gives back the claim of a tool that this claimant did not run: the tool is pending again, as if it had not been
-    /// claimed. It changes nothing when somebody else holds the claim, or the tool has ended.
+    /// Gives back the claim of a tool that the claimant did not run. The tool becomes pending again, without a trace of
+    /// the claim. Another claimant's claim and an ended tool stay unchanged.
     async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<()>;
 
-    /// Records how a tool execution ended, and returns the record as it is then: the first end wins.
+    /// Records the end of a tool execution, and returns the stored record: the first end wins.
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;
 
-    /// Saves one batch in one transaction (invariants 2, one order, and 3, idempotent saves). A batch whose key is
-    /// stored changes nothing, nor does any batch after the agent execution's end; both return what is stored.
+    /// Saves one batch in one transaction (invariants 2, one order, and 3, idempotent saves). A batch with a stored key
+    /// changes no row, and neither does a batch after the agent execution's end. In both cases, the call returns the
+    /// stored result.
     async fn save(&self, request: &SaveRequest) -> Result<Saved>;
 }
 
-/// Whose a conversation is, and how they name it.
+/// The tenant, owner and name of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct ConversationOwner {
-    /// Its tenant, and its owner when it has one.
+    /// The tenant, and the owner if any.
     #[sqlx(flatten)]
     pub access: Access,
-    /// Its name in its tenant.
+    /// The name in the tenant.
     pub conversation_name: String,
 }
 
 /// The turn to begin.
 #[derive(Debug, Clone)]
 pub struct BeginTurn {
-    /// The conversation; created when unknown.
+    /// The conversation, created if unknown.
     pub conversation_id: String,
-    /// Its tenant, as the run was told.
+    /// The tenant of the run.
     pub tenant_id: String,
     /// The message that starts the turn.
     pub message_id: String,
-    /// Its text; `None` when the row in `messages` has it.
+    /// The message's text; `None` if the row in `messages` has the text.
     pub content: Option<String>,
     /// The turn's agent execution.
     pub agent_execution_id: String,
-    /// The agent as configured now; ignored when the agent execution is already pinned to one.
+    /// The agent from the present configuration, ignored for an agent execution with a pinned agent.
     pub agent: AgentDefinition,
-    /// What becomes of a turn that is not pinned yet, when `agent` is only a name.
+    /// The decision about a turn without a pinned agent, if `agent` is only a name.
     pub on_unknown_agent: OnUnknownAgent,
-    /// The epoch of the run that asks: 0 when it has none yet, else the one that it was given. `None`: a run of an
-    /// earlier release, which begins at once and is never refused.
+    /// The run's epoch; 0 for a run without an epoch. `None`: a run of an earlier release, which begins at once and is
+    /// never refused.
     pub epoch: Option<u32>,
-    /// What the conversation's tenant may take today.
+    /// The tenant's budget of the day.
     pub tenant_budget: DayBudget,
 }
 
-/// What becomes of a turn, or of a sub-agent, whose agent the worker does not know.
+/// The decision about a turn, or a sub-agent, with an agent unknown to the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnUnknownAgent {
-    /// It does not begin, and nothing is changed: another worker may know the agent. The error is
+    /// Refuses the turn without a change, because another worker may know the agent. The error is
     /// [`StoreError::NotFound`](crate::StoreError::NotFound).
     Refuse,
-    /// It begins all the same, so that its end can be told.
+    /// Begins the turn anyway, because readers must see the turn's end.
     Begin,
 }
 
-/// Answer to a run that begins a turn.
+/// The result of beginning a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnStart {
-    /// The turn, begun now or before.
+    /// The turn, begun by this call or an earlier call.
     Begun(Box<BegunTurn>),
-    /// A turn runs already that this run may have to take over, and nothing was changed. The run asks again with this
-    /// epoch, in an activity that the engine schedules: it does so for the newest run alone.
+    /// Another turn is running, which the run may have to take over. No row has changed. The run asks again with the
+    /// epoch, in an activity that Temporal schedules, because Temporal schedules activities only for the newest run.
     AskAgain {
-        /// Larger than that of any other run of the conversation.
+        /// Larger than the epoch of the conversation's other runs.
         epoch: u32,
     },
 }
 
-/// A turn that was begun, now or before.
+/// A turn begun by this call or an earlier call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BegunTurn {
-    /// Running, or how the turn ended.
+    /// Running, or the turn's final status.
     pub status: AgentExecutionStatus,
-    /// The agent it is pinned to; `None` for a call that ended without a sub-agent.
+    /// The pinned agent; `None` for a call that ended without a sub-agent.
     pub agent: Option<PinnedAgent>,
-    /// The epoch under which the run has it; `None` for a run that named none.
+    /// The run's epoch for the turn; `None` for a run without an epoch.
     pub epoch: Option<u32>,
     /// The conversation's log.
     pub log_id: LogId,
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
-    /// Steps of lost turns that were ended now, whose texts the events of these ends replace.
+    /// Steps of lost turns ended by this call. The events of the turns' ends replace the steps' texts.
     pub sealed: Vec<SealedStep>,
-    /// How long ago it began.
+    /// The time since the beginning.
     pub age: Duration,
-    /// True when this call has begun it.
+    /// True if this call has begun the turn.
     pub is_new: bool,
 }
 
 impl BegunTurn {
-    /// A turn, or a sub-agent, that begins now.
+    /// Makes a turn, or a sub-agent, that begins at the present time.
     pub(crate) fn now(
         agent: PinnedAgent,
         epoch: Option<u32>,
@@ -274,114 +275,115 @@ impl BegunTurn {
     }
 }
 
-/// The agent of a turn or a sub-agent, as it was when that began.
+/// The agent of a turn or a sub-agent, fixed at the beginning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PinnedAgent {
-    /// What it is, whatever the configuration says by now.
+    /// The definition. Later changes of the configuration have no effect.
     pub definition: AgentDefinition,
-    /// Hash of the definition.
+    /// The hash of the definition.
     pub hash: String,
 }
 
-/// Answer to a claim of a step.
+/// The result of claiming a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepClaim {
-    /// The call was already made and paid.
+    /// The call was made and paid earlier.
     Stored(LlmCompleteState),
-    /// Make the call.
+    /// The worker must make the call.
     Call(ClaimedCall),
 }
 
-/// A call of a model that a worker has claimed.
+/// A model call claimed by a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedCall {
-    /// The log that the step will be saved in: the deltas are published for its readers.
+    /// The log of the step's events. The worker publishes deltas for the log's readers.
     pub log_id: LogId,
     /// The conversation's tenant.
     pub tenant_id: String,
-    /// The generation of its deltas: larger than any that was given for this agent execution before.
+    /// The generation of the call's deltas, larger than any earlier generation of the agent execution.
     pub generation: u32,
-    /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.
+    /// The number of the step's calls, the claimed call included. Calls of workers of the release before are not
+    /// counted.
     pub calls: u32,
-    /// True when the store lacks a part of the steps before, which were saved: it went back to an earlier point. The
-    /// model would be called without that part.
+    /// True if the store lacks a part of the saved earlier steps, because the database went back to an earlier point.
+    /// The model call would miss the lost part.
     pub is_ahead: bool,
-    /// True when the turn has a budget, of which the call must reserve a part ([`TurnStore::reserve_call`]).
+    /// True if the turn has a budget. The call must reserve a part ([`TurnStore::reserve_call`]).
     pub has_budget: bool,
-    /// The response that runs at the provider for an earlier call of this step, when one is known
-    /// ([`TurnStore::note_response`]). It may have ended, or be gone.
+    /// The provider's background response of an earlier call of the step, if known ([`TurnStore::note_response`]). The
+    /// response may have ended or expired.
     pub background: Option<BackgroundResponse>,
-    /// Where the step is in the chain of its agent's models, when a call of it has failed
-    /// ([`TurnStore::note_failed_call`]).
+    /// The step's position in the chain of the agent's models, after a failed call ([`TurnStore::note_failed_call`]).
     pub chain: Option<ChainPlace>,
 }
 
-/// Answer to the reply of a step.
+/// The result of storing a step's reply.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "it is moved once in a call of a model, and nearly always holds a reply"
 )]
 pub enum CompletedStep {
-    /// This is stored, now or before.
+    /// The stored reply, from this call or an earlier call.
     Stored(LlmCompleteState),
-    /// Nothing is stored. These are the reply's call ids that the conversation has already.
+    /// The store refused the reply. The conversation has these call ids of the reply already.
     CallIdsUsed(Vec<String>),
 }
 
-/// What a save left behind.
+/// The result of a save.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saved {
     /// The conversation's log.
     pub log_id: LogId,
-    /// What is stored.
+    /// The stored result.
     pub result: SaveResult,
-    /// Steps whose texts this batch's events replace on every reader.
+    /// Steps with texts that the batch's events replace for every reader.
     pub sealed: Vec<SealedStep>,
-    /// How the agent execution has ended, when this save has ended it.
+    /// The end of the agent execution, if this save has ended the agent execution.
     pub ended: Option<AgentEnd>,
 }
 
-/// How an agent execution has ended, and what it took.
+/// The end and the usage of an agent execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEnd {
-    /// The status, which is final.
+    /// The final status.
     pub status: AgentExecutionStatus,
-    /// The code of the error event, when there is one.
+    /// The code of the error event, if any.
     pub error_code: Option<String>,
-    /// Number of LLM calls whose replies were stored.
+    /// The number of LLM calls with stored replies.
     pub calls: u32,
-    /// Tokens that these have read.
+    /// Input tokens of the calls.
     pub input_tokens: u32,
-    /// Tokens that these have written.
+    /// Output tokens of the calls.
     pub output_tokens: u32,
 }
 
-/// The context of a call.
+/// The context of a model call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelContext {
     /// The messages, oldest first.
     pub messages: Vec<ContextMessage>,
-    /// True when there are newer ones, which the limit did not let in.
+    /// True if the limit excluded newer messages.
     pub has_more: bool,
-    /// True when the messages come after what was read before. Else they are the whole context.
+    /// True if the messages continue the caller's earlier read. False if the messages are the whole context.
     pub goes_on: bool,
 }
 
-/// What a caller has read of a thread before. It never changes, unless the thread is cut anew, or the database goes back to
-/// an earlier point.
+/// A caller's earlier read of a thread. The read part of a thread never changes, except at a new cut, or after the
+/// database went back to an earlier point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadBefore {
-    /// The last event before its cut; 0 without one.
+    /// The last event before the cut; 0 without a cut.
     pub cut: u32,
-    /// The event of its last message.
+    /// The event of the last message.
     pub last_sequence: u32,
-    /// When its last message was created.
+    /// The creation time of the last message.
     pub last_created_at: DateTime<Utc>,
 }
 
 impl ReadBefore {
-    /// What was read; `None` when that is nothing, or ends before the newest cut.
+    /// Makes the earlier read from its messages; `None` without messages, or for messages that end before the newest
+    /// cut.
     pub fn of(messages: &[ContextMessage]) -> Option<Self> {
         let last = messages.last().filter(|last| last.is_after_cut())?;
         let summary = messages
@@ -394,45 +396,45 @@ impl ReadBefore {
         })
     }
 
-    /// True when the messages, read with this, come after it.
+    /// Returns true if the messages continue the earlier read.
     pub(crate) fn goes_on_with(self, messages: &[ContextMessage]) -> bool {
         let first = messages.first();
         first.is_none_or(|it| it.is_after_cut() && it.sequence_number > self.last_sequence)
     }
 }
 
-/// A message as the model's context sees it.
+/// A message in the model's context.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct ContextMessage {
-    /// Who said it.
+    /// The author's role.
     #[sqlx(try_from = "String")]
     pub role: MessageRole,
     /// The text.
     pub content: String,
-    /// Calls of an assistant message, in call order.
+    /// The tool calls of an assistant message, in call order.
     #[sqlx(json)]
     pub tool_calls: Vec<ToolCall>,
-    /// Results of those calls that ended.
+    /// The results of the ended tool calls.
     #[sqlx(json)]
     pub tool_results: Vec<ToolResult>,
-    /// The blobs that a user's message names.
+    /// The blobs of a user's message.
     #[sqlx(json)]
     pub attachments: Vec<Attachment>,
-    /// The event with which it entered the timeline; for a summary, the last event that it stands for.
+    /// The message's event in the timeline. For a summary: the last summarized event.
     #[sqlx(try_from = "i64")]
     pub sequence_number: u32,
-    /// Its id; empty for a summary.
+    /// The id; empty for a summary.
     pub id: String,
-    /// The agent execution that has taken it, or written it; empty for a summary.
+    /// The agent execution that has taken or written the message; empty for a summary.
     pub agent_execution_id: String,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: DateTime<Utc>,
-    /// True for a message before the newest cut, which is sent on all the same.
+    /// True for a message before the newest cut that remains in the context.
     pub is_kept: bool,
 }
 
 impl ContextMessage {
-    /// A text that somebody said.
+    /// Makes a message with only a role and a text.
     pub fn text(role: MessageRole, content: impl Into<String>) -> Self {
         Self {
             role,
@@ -448,12 +450,12 @@ impl ContextMessage {
         }
     }
 
-    /// True for a message after the newest cut.
+    /// Returns true for a message after the newest cut.
     fn is_after_cut(&self) -> bool {
         self.role != MessageRole::Summary && !self.is_kept
     }
 
-    /// True for an answer of the model that was cut and that goes on in the next message, or is to go on now.
+    /// Returns true for a cut answer of the model that continues in the next message, or must continue now.
     pub fn goes_on_in(&self, next: Option<&Self>) -> bool {
         self.role == MessageRole::Assistant
             && self.tool_calls.is_empty()

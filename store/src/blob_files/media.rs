@@ -1,8 +1,8 @@
-//! Whether a file may be stored: its length, its type, and whether its bytes are what the type says.
+//! Checks a file before storing: the length, the media type, and whether the bytes match the type.
 
 use super::BlobRules;
 
-/// The types that are taken by default: what models read.
+/// The default media types: the types that models read.
 pub(super) const TYPES: [&str; 9] = [
     "image/png",
     "image/jpeg",
@@ -18,32 +18,32 @@ pub(super) const TYPES: [&str; 9] = [
 /// Why the rules refuse a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedBlob {
-    /// It has too many bytes.
+    /// The file has too many bytes.
     #[error("a file has at most {limit} bytes; send a smaller one")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
-    /// It has no bytes.
+    /// The file is empty.
     #[error("a file has at least one byte")]
     Empty,
-    /// Its type is not taken.
+    /// The media type is not allowed.
     #[error("files of type `{media_type}` are not taken; the types are {types}")]
     Type {
-        /// The type.
+        /// The declared media type.
         media_type: String,
-        /// The types that are.
+        /// The allowed media types.
         types: String,
     },
-    /// Its bytes are of another type.
+    /// The bytes do not match the declared media type.
     #[error("the bytes are no {media_type}; say in Content-Type what they are")]
     NotWhatItSays {
-        /// The type that was said.
+        /// The declared media type.
         media_type: String,
     },
 }
 
-/// A media type without its parameters, in small letters.
+/// Returns a media type without parameters, in lower case.
 pub(super) fn essence(media_type: &str) -> String {
     let essence = media_type.split(';').next().unwrap_or_default();
     essence.trim().to_ascii_lowercase()
@@ -72,8 +72,8 @@ pub(super) fn check(media_type: &str, bytes: &[u8], rules: &BlobRules) -> Result
     Ok(())
 }
 
-/// True when the bytes begin as files of this type do. A text is UTF-8 without NUL. Of types that the configuration adds
-/// nothing is known.
+/// Returns true if the bytes begin like a file of the media type. A text is UTF-8 without NUL. Types from the
+/// configuration are unknown here, and always pass.
 fn is(media_type: &str, bytes: &[u8]) -> bool {
     match media_type {
         "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),

@@ -1,10 +1,11 @@
-//! Images and files: their rows are in the database, and their bytes there or in an object store.
+//! Images and files: the rows are in the database, the bytes in the database or in an object store.
 //!
-//! - `objects.rs`: the port to an object store; `s3.rs`: any store that speaks S3
-//! - `media.rs`: whether bytes are what their media type says
+//! - `objects.rs`: the trait of an object store; `s3.rs`: any store that speaks S3
+//! - `media.rs`: whether bytes match their media type
 //!
-//! An object is noted as one to be removed before it is written, and its row is stored with the note taken away. So no
-//! object is left over, whoever dies between. The rows of a removed conversation leave such notes, too.
+//! Before the upload of an object, the database notes the object for removal. The transaction that stores the blob's
+//! row deletes the note. After a crash in between, the note remains and the object is removed later. Removing a
+//! conversation notes its objects, too.
 
 mod media;
 mod objects;
@@ -26,32 +27,33 @@ use crate::{
     error::StoreError,
 };
 
-/// A blob that no message names is kept for so long: a person may leave a message half written over night.
+/// A blob without a message is kept for a day, because a person may leave a half-written message over night.
 const KEPT_UNATTACHED: TimeDelta = TimeDelta::days(1);
-/// An object without a blob is removed when it is so old. Its upload is over by then ([`PUT_LIMIT`]).
+/// An object without a blob is removed after an hour. The upload is over by then ([`PUT_LIMIT`]).
 const OBJECT_GRACE: TimeDelta = TimeDelta::hours(1);
-/// How long an object may take to be written or read: ten megabytes over a slow line.
+/// The time limit for writing or reading an object: ten megabytes over a slow line.
 const PUT_LIMIT: Duration = Duration::from_secs(60);
-/// The most blobs or objects that are removed at once, so that nobody waits long.
+/// The largest number of blobs or objects in one removal. A small number keeps waits short.
 const REMOVED_AT_ONCE: u32 = 100;
-/// The most that an upload removes of what its tenant has left over: more than one, so that their number falls.
+/// The largest number of the tenant's old blobs that an upload removes. An upload adds one blob and removes several,
+/// therefore old blobs become fewer.
 const REMOVED_WITH_UPLOAD: u32 = 10;
-/// The longest name of a file, in bytes: that of most file systems.
+/// The longest file name, in bytes: the limit of most file systems.
 const MAX_FILE_NAME: usize = 255;
 
-/// What may be stored.
+/// The rules for stored files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobRules {
-    /// Bytes of one blob. Default 10 MiB: a photograph of a phone, and less than providers of models take.
+    /// The largest blob, in bytes. Default 10 MiB: a photograph from a phone, and below the limits of model providers.
     pub max_bytes: usize,
-    /// Blobs that one message names. Default 10.
+    /// The most blobs of one message. Default 10.
     pub max_per_message: usize,
-    /// Bytes of the blobs that one message names. Default 20 MiB: with base64 it fits into the 32 MB that a request may have
-    /// at the strictest provider.
+    /// The most bytes of one message's blobs. Default 20 MiB: in base64, the blobs fit into a request of 32 MB, the
+    /// limit of the strictest provider.
     pub max_message_bytes: u64,
-    /// Bytes of a tenant that no message names. Default 200 MiB: ten messages that are being written.
+    /// A tenant's most bytes without a message. Default 200 MiB: the attachments of ten unsent messages.
     pub max_unattached_bytes: u64,
-    /// The media types that are taken. Default: PNG, JPEG, GIF, WebP, PDF, plain text, Markdown, CSV and JSON.
+    /// The allowed media types. Default: PNG, JPEG, GIF, WebP, PDF, plain text, Markdown, CSV and JSON.
     pub types: BTreeSet<String>,
 }
 
@@ -70,30 +72,30 @@ impl Default for BlobRules {
 /// A file to store.
 #[derive(Debug, Clone)]
 pub struct Upload {
-    /// What its sender says that it is. Parameters are left out.
+    /// The media type that the client declared. Parameters are removed.
     pub media_type: String,
-    /// Its name; may be empty. What no file name has is left out.
+    /// The file name; may be empty. Characters that no file name has are removed.
     pub file_name: String,
-    /// Its bytes.
+    /// The file's bytes.
     pub bytes: Vec<u8>,
 }
 
 /// A stored file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobFile {
-    /// What is known of it.
+    /// The blob's metadata.
     pub blob: Blob,
-    /// Its bytes.
+    /// The file's bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Why a file is not stored.
+/// Why a file was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// The rules refuse it.
+    /// The rules refuse the file.
     #[error(transparent)]
     Refused(#[from] RefusedBlob),
-    /// The store cannot, or may not.
+    /// The store failed or refused the file.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -107,7 +109,8 @@ pub struct BlobFiles {
 }
 
 impl BlobFiles {
-    /// Files whose new bytes go to `objects`; without it to the database. What is in the database is read either way.
+    /// Makes a service that writes new bytes to `objects`, or to the database without `objects`. The service always
+    /// reads the bytes in the database.
     pub fn new(
         rows: Arc<dyn Blobs>,
         objects: Option<Arc<dyn ObjectStore>>,
@@ -120,13 +123,13 @@ impl BlobFiles {
         }
     }
 
-    /// What may be stored.
+    /// The rules for stored files.
     pub fn rules(&self) -> &BlobRules {
         &self.rules
     }
 
-    /// Stores a file for a caller. It belongs to no conversation until a message names it. The same `key` again is the
-    /// same file.
+    /// Stores a file for a caller. The file belongs to no conversation until a message names it. A repeated call with
+    /// an equal `key` returns the stored file.
     pub async fn upload(
         &self,
         access: &Access,
@@ -152,7 +155,8 @@ impl BlobFiles {
         Ok(self.rows.add_blob(access, new, key, most).await?)
     }
 
-    /// Stores a file that a tool gave, for its conversation. The same file of the same `origin` is stored once.
+    /// Stores a file from a tool for the tool's conversation. A repeated call with an equal file and an equal `origin`
+    /// stores the file once.
     pub async fn keep(
         &self,
         conversation_id: &str,
@@ -182,19 +186,19 @@ impl BlobFiles {
         Ok(blob)
     }
 
-    /// Returns a file that the caller may see; `None` when there is none.
+    /// Returns a file that is visible to the caller; `None` for a missing file.
     pub async fn file(&self, access: &Access, id: &str) -> Result<Option<BlobFile>> {
         let stored = self.rows.blob(access, id).await?;
         self.with_bytes(stored).await
     }
 
-    /// Returns a file of a conversation; `None` when there is none.
+    /// Returns a conversation's file; `None` for a missing file.
     pub async fn file_of(&self, conversation_id: &str, id: &str) -> Result<Option<BlobFile>> {
         let stored = self.rows.blob_of(conversation_id, id).await?;
         self.with_bytes(stored).await
     }
 
-    /// Removes what was uploaded a day ago and that no message names. Returns how many.
+    /// Removes uploads that are older than a day and have no message. Returns their number.
     pub async fn remove_unattached(&self) -> Result<u64> {
         let (before, mut removed) = (Utc::now() - KEPT_UNATTACHED, 0);
         loop {
@@ -209,7 +213,8 @@ impl BlobFiles {
         }
     }
 
-    /// Removes the objects whose blobs are gone. Returns how many. Without an object store they are left noted.
+    /// Removes the objects of removed blobs. Returns their number. Without an object store, the notes stay in the
+    /// database.
     pub async fn remove_objects(&self) -> Result<u64> {
         let mut removed = 0;
         let Some(objects) = &self.objects else {
@@ -231,7 +236,7 @@ impl BlobFiles {
         }
     }
 
-    /// Checks a file by the rules, and says what is known of it.
+    /// Checks a file against the rules, and returns its metadata and bytes.
     fn checked(&self, id: String, upload: Upload) -> Result<(Blob, Vec<u8>), RefusedBlob> {
         let media_type = media::essence(&upload.media_type);
         media::check(&media_type, &upload.bytes, &self.rules)?;
@@ -287,7 +292,8 @@ impl BlobFiles {
 }
 
 impl Blob {
-    /// Returns what is stored, when it is this file; else an error, because the client's key was used for another one.
+    /// Returns the stored blob, if `self` has equal content. Returns an error for different content, because the client
+    /// reused its key.
     pub(crate) fn same_upload(&self, stored: Self, key: &str) -> Result<Self> {
         let is_same = stored.sha256 == self.sha256
             && stored.media_type == self.media_type
@@ -301,7 +307,7 @@ impl Blob {
     }
 }
 
-/// A name as it is kept: without a path, without control characters, and not too long.
+/// Returns a file name without path and control characters, cut to [`MAX_FILE_NAME`].
 fn file_name(given: &str) -> String {
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut name: String = last.chars().filter(|c| !c.is_control()).collect();

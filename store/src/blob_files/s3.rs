@@ -1,4 +1,4 @@
-//! Any store that speaks S3. The library signs addresses, and the requests are ours.
+//! Any store that speaks S3. The library signs URLs, and our code sends the requests.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use crate::{api::Result, error::StoreError};
 
 /// The time to connect, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A signature is good for so long. Clocks may differ by a part of it.
+/// The lifetime of a signature. Clocks may differ by a part of this time.
 const SIGNED_FOR: Duration = Duration::from_secs(300);
 
-/// Where the bucket is, and who writes to it.
+/// The address of the bucket, and the credentials.
 #[derive(Clone)]
 pub struct S3Config {
     /// The address of the service, like `https://s3.eu-central-1.amazonaws.com`.
     pub endpoint: Url,
     /// The region that signatures name.
     pub region: String,
-    /// The bucket, which must be there.
+    /// The bucket, which must exist.
     pub bucket: String,
-    /// The beginning of all keys.
+    /// The prefix of every key.
     pub prefix: String,
-    /// True: the bucket is part of the path; false: of the host.
+    /// True: the bucket's name is part of the path; false: part of the host name.
     pub is_path_style: bool,
-    /// The id of the key.
+    /// The id of the access key.
     pub key_id: String,
-    /// Its secret.
+    /// The secret of the access key.
     pub secret: String,
-    /// The token of keys that hold for a while.
+    /// The session token of a temporary access key.
     pub token: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct S3Store {
 }
 
 impl S3Store {
-    /// Makes the client. It connects to nothing yet.
+    /// Makes the client, without connecting.
     pub fn new(config: S3Config) -> Result<Self> {
         let style = if config.is_path_style {
             UrlStyle::Path
@@ -122,20 +122,21 @@ impl ObjectStore for S3Store {
     }
 }
 
-/// The answer, unless the service refuses the request. What it says is not told: it may repeat the key's id.
+/// Returns the response, or an error if the service refused the request. The error omits the response body, because the
+/// body may repeat the key's id.
 async fn done(answer: Response) -> Result<Response> {
     let status = answer.status();
     if status.is_success() {
         return Ok(answer);
     }
-    // The connection can be used again once the body is read.
+    // Reading the body frees the connection for reuse.
     let _body = answer.bytes().await;
     Err(StoreError::ObjectsUnavailable(format!(
         "it answered with status {status}"
     )))
 }
 
-/// An address has a signature in it, so it is told to nobody.
+/// Returns the error without its URL, because the URL has a signature.
 fn away(error: reqwest::Error) -> StoreError {
     let error = error.without_url();
     let cause = std::error::Error::source(&error).map(ToString::to_string);

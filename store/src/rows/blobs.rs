@@ -7,7 +7,7 @@ use crate::{
     error::StoreError,
 };
 
-/// A blob with its bytes, or with the key of its object.
+/// A blob with the bytes, or with the key of an object.
 #[derive(FromRow)]
 pub(crate) struct BlobRow {
     #[sqlx(flatten)]

@@ -1,4 +1,4 @@
-//! Rows of budgets, and what they decide.
+//! Rows of budgets, and the decision on a reservation.
 
 use sqlx::FromRow;
 
@@ -7,7 +7,7 @@ use crate::{
     columns::wide,
 };
 
-/// What is reserved for the call of an agent execution.
+/// The reservation for a model call of an agent execution.
 #[derive(FromRow)]
 pub(crate) struct ReservedRow {
     pub(crate) root_execution_id: String,
@@ -15,14 +15,14 @@ pub(crate) struct ReservedRow {
     pub(crate) tokens: i64,
     #[sqlx(rename = "reserved_nano")]
     pub(crate) nano: i64,
-    /// The model that was called, when it is not the agent's own.
+    /// The called model, if the model is not the agent's own.
     #[sqlx(rename = "reserved_model")]
     pub(crate) other_model: Option<String>,
     pub(crate) provider: String,
     pub(crate) model: String,
 }
 
-/// A budget, and the agent execution that asks for a part of it.
+/// A budget, with the agent execution that requests a part.
 #[derive(FromRow)]
 pub(crate) struct BudgetRow {
     max_steps: Option<i64>,
@@ -47,17 +47,17 @@ pub(crate) struct BudgetRow {
 }
 
 impl BudgetRow {
-    /// True when this call was let through before: the answer was lost on its way.
+    /// Returns true if the call has a reservation already. The earlier response was lost on its way.
     pub(crate) fn has_reserved(&self, step: u32, generation: u32) -> bool {
         self.own_tokens > 0 && self.reserved_step == i64::from(step) && self.is_of(generation)
     }
 
-    /// True when no newer call of the agent execution was claimed.
+    /// Returns true if the generation is the newest claim of the agent execution.
     pub(crate) fn is_of(&self, generation: u32) -> bool {
         self.generation == i64::from(generation)
     }
 
-    /// Returns the first limit that the call does not fit in, or that it fits.
+    /// Returns the first limit that the call exceeds, or [`Reservation::Made`].
     pub(crate) fn decide(&self, step: u32, call: Estimate) -> Reservation {
         use BudgetLimit as Limit;
         let new_steps = i64::from(self.reserved_step < i64::from(step));

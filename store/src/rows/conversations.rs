@@ -1,4 +1,4 @@
-//! Rows of events, and rows that tell where a conversation stands.
+//! Rows of events, and rows with the state of a conversation.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ pub(crate) struct EventRow {
     #[sqlx(try_from = "i64")]
     sequence_number: u32,
     created_at: DateTime<Utc>,
-    /// The newest generation of each agent execution that runs, if there is one. Only the first row of a page has it.
+    /// The newest generation of every running agent execution. Only the first row of a page has these generations.
     pub(crate) generations: Option<Column<BTreeMap<String, u32>>>,
 }
 
 impl EventRow {
-    /// Returns the event of this conversation.
+    /// Returns the row as an event of the conversation.
     pub(crate) fn into_event(self, conversation_id: &str) -> Event {
         Event {
             id: self.id,
@@ -39,7 +39,7 @@ impl EventRow {
     }
 }
 
-/// What is known of a sub-agent's start, or of a call that was approved.
+/// The parent call of a sub-agent, or the input of an approved call.
 #[derive(FromRow)]
 pub(crate) struct LinkRow {
     pub(crate) id: String,
@@ -69,7 +69,7 @@ impl From<StatusRow> for ConversationHead {
     }
 }
 
-/// A message that is stored already, and the turn that took it.
+/// A stored message, with the turn that took the message.
 #[derive(FromRow)]
 pub(crate) struct QueuedRow {
     pub(crate) id: String,
@@ -106,7 +106,7 @@ impl From<UnfinishedTurnRow> for UnfinishedTurn {
     }
 }
 
-/// A message that waits, and beside it the turn that has not ended. Each of them may be missing.
+/// A waiting message, beside the conversation's unfinished turn. Either may be missing.
 #[derive(FromRow)]
 pub(crate) struct ResumeRow {
     running_message_id: Option<String>,
@@ -116,7 +116,7 @@ pub(crate) struct ResumeRow {
     waiting_id: Option<String>,
 }
 
-/// Joins what the rows of one conversation say; `None` when there are none.
+/// Joins the rows of one conversation; `None` without rows.
 pub(crate) fn resume_point(rows: Vec<ResumeRow>) -> Option<ResumePoint> {
     let first = rows.first()?;
     let message_id = first.running_message_id.clone();

@@ -1,24 +1,24 @@
-//! Rows that are read up to a number of bytes.
+//! Pages of rows, limited by their number of bytes.
 
 use sqlx::FromRow;
 
 use crate::api::PageLimit;
 
-/// A row of a text that adds up, in the order of the rows, how long they are. The text returns one row more than fits,
-/// as a sign that there are more.
+/// A row of a statement that adds up the bytes of its rows, in order. The statement returns one row past the limit, as
+/// a sign of more rows.
 #[derive(FromRow)]
 pub(crate) struct MeasuredRow<T> {
     #[sqlx(flatten)]
     row: T,
-    /// A number that rises with each row.
+    /// The row's position. Positions rise from row to row.
     place: i64,
     bytes: i32,
 }
 
 impl PageLimit {
-    /// Removes the rows that do not fit. Returns those that do, in order, and whether there are more.
+    /// Removes the rows past the limit. Returns the remaining rows in order, and true if more rows exist.
     pub(crate) fn cut<T>(self, mut rows: Vec<MeasuredRow<T>>) -> (Vec<T>, bool) {
-        // They commonly are in order already, which makes this cheap.
+        // The rows usually arrive in order, which makes the sort cheap.
         rows.sort_by_key(|row| row.place);
         let found = rows.len();
         let most = usize::try_from(self.rows).unwrap_or(usize::MAX);

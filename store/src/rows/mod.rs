@@ -1,5 +1,5 @@
-//! Types of the rows that both back ends read. Where the columns are the fields of a type of [`crate::api`] or
-//! [`crate::batch`], that type is read directly and has no row type here.
+//! Row types of the two back ends. A type of [`crate::api`] or [`crate::batch`] with columns as its fields is read
+//! directly, and has no row type here.
 
 pub(crate) mod blobs;
 pub(crate) mod budgets;

@@ -1,4 +1,4 @@
-//! Rows of tool executions, and of the work plans that tools make.
+//! Rows of tool executions, and of work plans from tools.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
@@ -11,7 +11,7 @@ use sqlx::{FromRow, types::Json as Column};
 
 use crate::api::{ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
 
-/// The columns of `tool_execution_records` that make a [`ToolRecord`].
+/// The columns of `tool_execution_records` for a [`ToolRecord`].
 #[derive(FromRow)]
 pub(crate) struct ToolColumns {
     execution_id: String,
@@ -45,7 +45,7 @@ pub(crate) struct ToolColumns {
     full_result: Option<Column<Json>>,
 }
 
-/// A tool execution that a claim has started.
+/// A tool execution after a claim has started it.
 #[derive(FromRow)]
 pub(crate) struct StartedRow {
     #[sqlx(flatten)]
@@ -78,10 +78,10 @@ impl From<ToolColumns> for ToolRecord {
                 input_hash: columns.input_hash,
                 definition_hash: columns.definition_hash,
                 rule: Some(columns.approval_rule).filter(|rule| *rule != CallRule::default()),
-                // Only the plan says who runs it, and the plan is read from the checkpoint.
+                // Only the plan says which process runs the call, and the checkpoint has the plan.
                 inline: false,
                 remote: None,
-                // Only the context needs to know it, and the context is read from the messages.
+                // Only the context needs `signed_by`, and the messages have the context.
                 signed_by: String::new(),
                 hook: None,
             },
@@ -93,7 +93,7 @@ impl From<ToolColumns> for ToolRecord {
     }
 }
 
-/// A tool execution that may have asked someone outside.
+/// A tool execution that may wait for a person or a client.
 #[derive(FromRow)]
 pub(crate) struct AskedRow {
     pub(crate) execution_id: String,
@@ -107,17 +107,17 @@ pub(crate) struct AskedRow {
 }
 
 impl AskedRow {
-    /// True when its approval was asked for and answered.
+    /// Returns true after a person has answered the approval.
     pub(crate) fn is_answered(&self) -> bool {
         self.approval.is_answered()
     }
 
-    /// True when the client has given its result, or can no longer do so.
+    /// Returns true if the client has sent the result, or can no longer send a result.
     pub(crate) fn has_result(&self) -> bool {
         self.kind == ToolKind::Client && self.status.is_final()
     }
 
-    /// Returns until when somebody is waited for; `None` when nobody is.
+    /// Returns the end of the wait for a person or client; `None` without a wait.
     pub(crate) fn waits_until(&self) -> Option<DateTime<Utc>> {
         self.expires_at
             .filter(|_| self.status == ToolStatus::Pending)

@@ -1,4 +1,4 @@
-//! Rows of agent executions, as a transaction reads them.
+//! Rows of agent executions, for use in a transaction.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{LogId, turn::AgentDefinition, words::AgentExecutionStatus};
@@ -10,7 +10,7 @@ use crate::{
     columns::now,
 };
 
-/// An agent execution that was begun before.
+/// An agent execution that began earlier.
 #[derive(FromRow)]
 pub(crate) struct BegunRow {
     pub(crate) id: String,
@@ -26,7 +26,7 @@ pub(crate) struct BegunRow {
 }
 
 impl BegunRow {
-    /// Returns the step after those that were saved.
+    /// Returns the step after the saved steps.
     pub(crate) fn next_step(&self, conversation_id: &str) -> StepKey {
         StepKey {
             conversation_id: conversation_id.to_owned(),
@@ -37,7 +37,7 @@ impl BegunRow {
         }
     }
 
-    /// Returns the turn for a run of this epoch.
+    /// Returns the turn for a run with the epoch `epoch`.
     pub(crate) fn begun(self, log_id: LogId, last_sequence: u32, epoch: Option<u32>) -> BegunTurn {
         BegunTurn {
             epoch,
@@ -61,12 +61,13 @@ pub(crate) struct ParentRow {
     /// When the sub-agent began.
     pub(crate) started_at: DateTime<Utc>,
     pub(crate) parent_execution_id: String,
-    /// Steps that the parent has saved. It waits for its sub-agents, so the last of them asked for this one.
+    /// The parent's number of saved steps. A parent waits for its sub-agents, therefore the last saved step asked for
+    /// this sub-agent.
     #[sqlx(try_from = "i64")]
     pub(crate) steps: u32,
 }
 
-/// An agent execution that calls `delegate`.
+/// The agent execution of a `delegate` call.
 #[derive(FromRow)]
 pub(crate) struct DelegatorRow {
     #[sqlx(try_from = "i64")]
@@ -91,7 +92,7 @@ impl DelegatorRow {
     }
 }
 
-/// A user's message, and the status of the agent execution that took it.
+/// A user's message, with the status of the agent execution that took the message.
 #[derive(FromRow)]
 pub(crate) struct UserMessageRow {
     #[sqlx(flatten)]
@@ -100,13 +101,13 @@ pub(crate) struct UserMessageRow {
 }
 
 impl UserMessageRow {
-    /// Returns the status of the agent execution that took the message; `None` when none did.
+    /// Returns the status of the agent execution that took the message; `None` for a waiting message.
     pub(crate) fn taker_status(&self) -> Option<AgentExecutionStatus> {
         self.taker_status.as_deref().map(AgentExecutionStatus::from)
     }
 }
 
-/// The status of an agent execution, and whether a batch is stored.
+/// The status of an agent execution, with the stored batch.
 #[derive(FromRow)]
 pub(crate) struct SaveStateRow {
     #[sqlx(try_from = "String")]

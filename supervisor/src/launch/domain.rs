@@ -1,5 +1,4 @@
-//! The Landlock domain of a program: the files and ports that it may reach. A program in a domain reaches no process that
-//! it has not started.
+//! The Landlock domain of a program: its files and ports. In a domain, a program reaches only its own child processes.
 
 use std::path::Path;
 
@@ -14,11 +13,11 @@ use super::{
     policy::{Access, Policy},
 };
 
-/// The newest version of Landlock whose rights are used here. Older kernels enforce a part of them.
+/// The newest version of Landlock in use here. Older kernels enforce a part of its rights.
 const NEWEST: ABI = ABI::V6;
 
-/// What a program may always read where `read` is set: what libraries and interpreters need to start. Not all of /etc,
-/// because keys may be there.
+/// Files that a program may always read, where `read` is set: libraries and interpreters need these files to start.
+/// Most of /etc is missing, because /etc may have keys.
 const SYSTEM_FILES: [&str; 34] = [
     "/usr",
     "/bin",
@@ -56,7 +55,7 @@ const SYSTEM_FILES: [&str; 34] = [
     "/etc/ssl",
 ];
 
-/// What a program may always write to where `write` is set.
+/// Devices that a program may always write to, where `write` is set.
 const DEVICES: [&str; 6] = [
     "/dev/null",
     "/dev/zero",
@@ -66,18 +65,18 @@ const DEVICES: [&str; 6] = [
     "/dev/tty",
 ];
 
-/// How much of a policy's access the running kernel enforces.
+/// The share of a policy's access rules that the running kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
-    /// All of it.
+    /// The kernel enforces every rule.
     Full,
-    /// A part: the kernel has an older version of Landlock.
+    /// The kernel enforces a part, because its Landlock is older.
     Partial,
-    /// Nothing: the kernel has no Landlock, or it is switched off.
+    /// The kernel enforces no rule: Landlock is missing or switched off.
     Nothing,
 }
 
-/// A domain that this process can enter. The paths in it are open.
+/// A domain for this process to enter. The paths are open already.
 pub(super) struct Domain {
     ruleset: RulesetCreated,
     is_required: bool,
@@ -93,7 +92,8 @@ impl Domain {
             Err(_) if policy.requires_landlock => return Err(LaunchError::NoLandlock),
             Err(_) => {
                 if files.is_empty() {
-                    // Without a right to files an old kernel makes no domain. No child could make such a device anyway.
+                    // An old kernel refuses a domain without rights to files. The right to make block devices costs the
+                    // program no ability, because no child could make a block device anyway.
                     files = AccessFs::MakeBlock | AccessFs::Refer;
                 }
                 created(access, files, CompatLevel::BestEffort)?
@@ -105,7 +105,7 @@ impl Domain {
         })
     }
 
-    /// Enters the domain, for good.
+    /// Enters the domain, irrevocably.
     pub(super) fn enter(self) -> Result<(), LaunchError> {
         let status = self.ruleset.restrict_self()?;
         if self.is_required && status.ruleset != RulesetStatus::FullyEnforced {
@@ -115,7 +115,7 @@ impl Domain {
     }
 }
 
-/// How much of this the running kernel enforces.
+/// Returns the share of the access rules that the running kernel enforces.
 pub(super) fn enforcement(access: &Access) -> Enforcement {
     if created(access, handled(access), CompatLevel::HardRequirement).is_ok() {
         return Enforcement::Full;
@@ -131,7 +131,8 @@ pub(super) fn enforcement(access: &Access) -> Enforcement {
     }
 }
 
-/// The ruleset, which denies these rights to files, and everything else that it handles, until rules are added.
+/// Returns a ruleset without rules. The ruleset denies the rights in `files`, and every handled right to ports and
+/// processes.
 fn created(
     access: &Access,
     files: BitFlags<AccessFs>,
@@ -149,7 +150,7 @@ fn created(
     ruleset.create()
 }
 
-/// The rights to files that the domain denies where no rule grants them.
+/// Returns the rights to files that the domain denies unless a rule grants them.
 fn handled(access: &Access) -> BitFlags<AccessFs> {
     let mut files = BitFlags::empty();
     if access.read.is_some() {
@@ -166,7 +167,7 @@ fn with_rules(
     access: &Access,
     files: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, LaunchError> {
-    // A rule can grant only what the domain handles: reading is free where only `write` is set.
+    // A rule can grant only rights that the domain handles. Reading is free if only `write` is set.
     let all = AccessFs::from_all(NEWEST) & files;
     let reading = AccessFs::from_read(NEWEST) & files;
     if access.write.is_none() && !files.is_empty() {
@@ -192,7 +193,8 @@ fn with_rules(
     Ok(ruleset)
 }
 
-/// The rule for one path of the operator, which must exist. The crate takes off what has no meaning for a file.
+/// Returns the rule for a path of the operator's policy. The path must exist. A file gets only the rights with a
+/// meaning for files.
 fn beneath(path: &Path, access: BitFlags<AccessFs>) -> Result<PathBeneath<PathFd>, LaunchError> {
     let opened = PathFd::new(path).map_err(|error| LaunchError::Path {
         path: path.to_owned(),

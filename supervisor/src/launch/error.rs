@@ -5,32 +5,32 @@ use std::{io, path::PathBuf};
 /// Why the launcher did not become the program.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The arguments of the launcher are not those that [`Launch::command`](super::Launch::command) writes.
+    /// The launcher's arguments do not come from [`Launch::command`](super::Launch::command).
     #[error("the launcher was started without a policy and a program")]
     Arguments,
-    /// The policy is not one of this version.
+    /// The launcher cannot parse its policy, for example because another version wrote the policy.
     #[error("the launcher cannot read its policy: {0}")]
     Policy(#[from] serde_json::Error),
-    /// A limit was refused.
+    /// The kernel refused a resource limit.
     #[error("cannot limit {what}: {source}")]
     Limit {
-        /// What is limited.
+        /// The limited resource.
         what: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The user was refused.
+    /// The kernel refused the switch to the user.
     #[error(
         "cannot run as the user `{user}`: {source}. Only root, or a process with CAP_SETUID and CAP_SETGID, may start \
          programs as another user"
     )]
     User {
-        /// Its name.
+        /// The user's name.
         user: String,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Rights could not be given up.
+    /// The kernel refused to drop rights.
     #[error("cannot give up its rights: {0}")]
     Rights(io::Error),
     /// A path of the policy cannot be opened.
@@ -38,13 +38,13 @@ pub enum LaunchError {
     Path {
         /// The path.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The Landlock domain was refused.
+    /// The kernel refused the Landlock domain.
     #[error("Landlock refuses: {0}")]
     Landlock(#[from] landlock::RulesetError),
-    /// The policy demands what the kernel does not have.
+    /// The policy demands more of Landlock than the kernel has.
     #[error(
         "the kernel does not have all of Landlock that is needed, and `require_landlock` is set"
     )]
@@ -54,7 +54,7 @@ pub enum LaunchError {
     Exec {
         /// The program.
         program: String,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
 }

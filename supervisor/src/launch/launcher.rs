@@ -1,4 +1,4 @@
-//! The launcher: what a process does between its start and becoming the program.
+//! The launcher: the first part of a child process, which limits itself and then becomes the program.
 
 use std::{
     convert::Infallible,
@@ -13,17 +13,18 @@ use super::{domain::Domain, error::LaunchError, policy::Policy, privileges};
 
 /// The first argument of a launcher.
 pub(super) const WORD: &str = "--launch-as-child";
-/// How a line on standard error begins that says why a program was not started.
+/// The prefix of the launcher's line on standard error, which says why a program was not started.
 pub const FAILED_PREFIX: &str = "everturn-launcher: ";
-/// The exit codes of shells for a program that was not found, and one that cannot be run.
+/// The shells' exit codes for a program that was not found, and for a program that cannot run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
-/// How much more the kernel likes to end this process than others when memory is short: half of the scale, so that it is
-/// a program and not its worker.
+/// The kernel's preference for ending this process when memory is short. Half of the scale: the kernel ends a program
+/// before its worker.
 const OUT_OF_MEMORY_SCORE: &str = "500";
 
-/// Becomes the program, when this process was started to do so. Returns `None` when it was not, and an exit code when
-/// the program cannot be run; standard error then says why. Call it before anything else: the process has no secrets yet.
+/// Becomes the program, if this process was started as a launcher. Returns `None` in a process that is no launcher.
+/// Returns an exit code if the program cannot run, with the reason on standard error. Call this function first in
+/// `main`: the process has no secrets yet.
 pub fn launched() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
     if arguments.next()? != WORD {
@@ -35,7 +36,7 @@ pub fn launched() -> Option<ExitCode> {
     Some(ExitCode::from(if is_missing { NOT_FOUND } else { NOT_RUN }))
 }
 
-/// Why a program was not started, when its end says so: its exit code and what is on its standard error.
+/// Returns the reason why a program was not started, read from its exit code and its standard error.
 pub fn failure(code: Option<i32>, stderr: &[u8]) -> Option<io::Error> {
     let kind = match u8::try_from(code?) {
         Ok(NOT_FOUND) => io::ErrorKind::NotFound,
@@ -53,9 +54,10 @@ fn launch(mut arguments: impl Iterator<Item = OsString>) -> Result<Infallible, L
         .zip(arguments.next())
         .ok_or(LaunchError::Arguments)?;
     let policy: Policy = serde_json::from_str(policy.to_str().ok_or(LaunchError::Arguments)?)?;
-    // The paths are opened with the rights of the worker: the user may not be let into a folder above them.
+    // The launcher opens the paths with the worker's rights, because the program's user may lack access to a parent
+    // folder.
     let domain = Domain::of(&policy)?;
-    // Best effort: without /proc, the kernel chooses as it would.
+    // Best effort: without /proc, the kernel keeps its default preference.
     let _written = fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     policy.limits.apply()?;
     privileges::give_up(policy.user.as_ref())?;

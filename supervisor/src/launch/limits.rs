@@ -1,4 +1,4 @@
-//! What a program may take: resource limits of the kernel, which its children inherit.
+//! The resources of a program: limits of the kernel, which child processes inherit.
 
 use std::io;
 
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use super::{error::LaunchError, user::User};
 
-/// Resource limits of a program. Each holds for every process that it starts, one by one, except for the number of
+/// Resource limits of a program. A limit holds for every process of the program separately, except the number of
 /// processes. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes of memory that a process may write to and shares with nobody (`RLIMIT_DATA`). This is not the address space:
-    /// node and others reserve tens of GB of that and never use them.
+    /// Bytes of private writable memory of a process (`RLIMIT_DATA`). The address space is not limited: node reserves
+    /// tens of GB of addresses and never uses them.
     pub memory_bytes: Option<u64>,
-    /// Files and connections that a process has open.
+    /// Open files and connections of a process.
     pub open_files: Option<u64>,
-    /// Processes and threads of the program's user, those of others with the same user included. The kernel does not
-    /// limit root.
+    /// Processes and threads of the program's user, other programs of the user included. The kernel does not limit
+    /// root.
     pub processes: Option<u64>,
-    /// Bytes of a file that a process writes.
+    /// The size of a file that a process writes, in bytes.
     pub file_bytes: Option<u64>,
-    /// Seconds of processor time that a process may take in its life.
+    /// Seconds of processor time in the life of a process.
     pub cpu_seconds: Option<u64>,
 }
 
 impl Limits {
-    /// The limits where none are configured:
+    /// Returns the default limits:
     ///
-    /// - 4 GiB of memory: what a large server of MCP in node or Python takes is below one
+    /// - 4 GiB of memory: a large MCP server in node or Python takes less than one
     /// - 4096 open files: four times what most systems have as a default
-    /// - 512 processes for a user that is not ours, as a browser with its threads needs; 8192 where the program has our
-    ///   user, because the kernel counts our own threads and those of the desktop
-    /// - 1 GiB for a file: more than what installers of packages write
+    /// - 512 processes for a user of the program alone, enough for a browser with its threads; 8192 if the program has
+    ///   our user, because the kernel counts our own threads and the desktop's
+    /// - 1 GiB for a file: installers of packages write less
     /// - no limit of processor time, because a server lives as long as its worker
     pub fn default_for(user: Option<&User>) -> Self {
         let has_own_user = user.is_some_and(|user| !user.is_current());
@@ -45,7 +45,7 @@ impl Limits {
         }
     }
 
-    /// Limits this process and what it becomes. No dump of its memory is written, because that may hold its keys.
+    /// Limits this process, and the program after exec. The kernel writes no memory dump, because a dump may have keys.
     pub(super) fn apply(&self) -> Result<(), LaunchError> {
         let limits = [
             ("the memory", Resource::RLIMIT_DATA, self.memory_bytes),
@@ -71,7 +71,7 @@ impl Limits {
     }
 }
 
-/// Sets a limit, unless there is a lower one already, which only root might raise.
+/// Sets a limit, unless the present limit is lower. Only root may raise a limit.
 fn lower(resource: Resource, limit: u64) -> io::Result<()> {
     let (_, hard) = getrlimit(resource)?;
     let limit = limit.min(hard);

@@ -1,15 +1,15 @@
-//! How a program of an operator's configuration is started, so that it gets less than this process has.
+//! How a program of an operator's configuration starts with fewer rights than this process.
 //!
-//! - [`Policy`]: what a program may do: as which user it runs, its limits, files and ports
-//! - [`Launch`]: makes the command that starts a program under a policy
-//! - [`launched`]: what the new process does before it becomes the program
+//! - [`Policy`]: a program's user, limits, files and ports
+//! - [`Launch`]: makes the command for a program under a policy
+//! - [`launched`]: the code of the new process before it becomes the program
 //!
-//! The program of this process starts itself a second time, as a launcher (`launcher`). The launcher has the child's
+//! The binary of this process starts a second time, as a launcher (`launcher`). The launcher has the child's
 //! environment, limits itself (`limits`), gives up its rights (`privileges`), enters a Landlock domain (`domain`) and
-//! then becomes the program by exec. So nothing runs between fork and exec, where only few functions are safe, and
-//! whatever the launcher does is done in a process that has no secret yet.
+//! then becomes the program by exec. No code of ours runs between fork and exec, where only few functions are safe. The
+//! launcher has no secrets.
 //!
-//! Must not be here: which programs there are, and what they may do.
+//! Must not be here: the list of programs, and their rights.
 
 mod domain;
 mod error;
@@ -34,44 +34,44 @@ pub use self::{
     user::User,
 };
 
-/// Variables of this process that a program needs to run, and that hold no keys.
+/// Environment variables that programs need to run. These variables have no keys.
 pub const COMMON_VARIABLES: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 
-/// The PATH of programs when this process has none.
+/// The PATH of programs if this process has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The file of this process's program. It leads there also when the file was replaced meanwhile.
+/// The file of the running binary. The link stays valid after an update has replaced the file.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// How programs are started: under a policy, or only with an environment of their own.
+/// How programs start: under a policy, or only with their own environment.
 #[derive(Debug, Clone)]
 pub struct Launch {
     policy: Option<Box<Policy>>,
 }
 
 impl Launch {
-    /// Starts programs with all rights of this process. For a process whose program has no launcher: a test, or a
-    /// binary that does not call [`launched`] first.
+    /// Starts programs with the full rights of this process. For a process without a launcher: a test, or a binary that
+    /// does not call [`launched`] first.
     pub const fn unconfined() -> Self {
         Self { policy: None }
     }
 
-    /// Starts programs under a policy. The program of this process must call [`launched`] before anything else.
+    /// Starts programs under a policy. The binary of this process must call [`launched`] first.
     pub fn confined(policy: Policy) -> Self {
         Self {
             policy: Some(Box::new(policy)),
         }
     }
 
-    /// The policy, where there is one.
+    /// Returns the policy; `None` if programs are unconfined.
     pub fn policy(&self) -> Option<&Policy> {
         self.policy.as_deref()
     }
 
-    /// Makes the command that starts a program. Of this process's environment it has the variables that are named, and
-    /// PATH in any case. Arguments, more variables, pipes and the process group are the caller's.
+    /// Makes the command that starts a program. The command inherits the named environment variables, and always PATH.
+    /// The caller adds arguments, more variables, pipes and the process group.
     pub fn command(&self, program: impl AsRef<OsStr>, variables: &[&str]) -> io::Result<Command> {
         let mut command = match &self.policy {
             None => Command::new(program),
@@ -97,7 +97,7 @@ impl Launch {
     }
 }
 
-/// The variables of this process that are among these.
+/// Returns the named environment variables of this process with their values.
 pub fn inherited<'a>(variables: &'a [&'a str]) -> impl Iterator<Item = (&'a str, OsString)> {
     let value = |name: &&'a str| std::env::var_os(name).map(|value| (*name, value));
     variables.iter().filter_map(value)

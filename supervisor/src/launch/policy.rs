@@ -1,4 +1,4 @@
-//! What a program may do.
+//! The rights and limits of a program.
 
 use std::path::PathBuf;
 
@@ -10,34 +10,34 @@ use super::{
     user::User,
 };
 
-/// What a program may do. It also loses all capabilities, may not gain rights by setuid programs, and where the kernel
-/// has Landlock it cannot look into processes or signal them, except those that it started.
+/// A program's user, limits and access. The program also loses its capabilities and cannot gain rights from setuid
+/// programs. On a kernel with Landlock, the program can inspect and signal only the processes that it has started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The user as which it runs; `None`: that of this process.
+    /// The user of the program; `None`: the user of this process.
     pub user: Option<User>,
-    /// What it may take.
+    /// The program's resource limits.
     pub limits: Limits,
-    /// What it may reach.
+    /// The program's files and ports.
     pub access: Access,
-    /// Whether it is started only where the kernel can enforce all of `access`.
+    /// True: the program starts only if the kernel can enforce every rule of `access`.
     pub requires_landlock: bool,
 }
 
 /// Files and ports that a program may reach. Landlock enforces them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// Files and folders that it may read and run, besides those of the system and those of `write`; `None`: all that
-    /// its user may.
+    /// Files and folders to read and run, besides the system's files and the paths of `write`; `None`: no restriction
+    /// beyond the user's rights.
     pub read: Option<Vec<PathBuf>>,
-    /// Files and folders that it may change, and read; `None`: all that its user may.
+    /// Files and folders to change and read; `None`: no restriction beyond the user's rights.
     pub write: Option<Vec<PathBuf>>,
-    /// TCP ports that it may connect to; `None`: all.
+    /// TCP ports to connect to; `None`: any port.
     pub connect_ports: Option<Vec<u16>>,
 }
 
 impl Policy {
-    /// How much of this the running kernel enforces.
+    /// Returns the share of the policy's access rules that the running kernel enforces.
     pub fn enforcement(&self) -> Enforcement {
         domain::enforcement(&self.access)
     }

@@ -1,12 +1,12 @@
-//! The rights that a process gives up before it becomes the program.
+//! Gives up a process's rights before the process becomes the program.
 
 use nix::sys::prctl;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::{error::LaunchError, user::User};
 
-/// Becomes the user, where one is named, and gives up all capabilities, so that root is only the owner of its files.
-/// Neither comes back: a setuid program has no effect, and root's programs get no capabilities.
+/// Becomes the user, if the policy names a user, and gives up every capability. Root is then only the owner of root's
+/// files. The rights never come back: setuid programs have no effect, and root's programs get no capabilities.
 pub(super) fn give_up(user: Option<&User>) -> Result<(), LaunchError> {
     if let Some(user) = user {
         user.become_user().map_err(|source| LaunchError::User {

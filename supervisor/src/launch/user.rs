@@ -1,4 +1,4 @@
-//! The user as which a program runs.
+//! The user of a program.
 
 use std::{io, path::PathBuf, process::Command};
 
@@ -6,22 +6,22 @@ use nix::unistd::{self, Gid, Uid};
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::{Deserialize, Serialize};
 
-/// A user of this machine, with the one group that its programs have.
+/// A user of this machine. The user's programs have a single group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Its name, or its number where it has none.
+    /// The user's name, or the number of a user without a name.
     pub name: String,
-    /// Its number.
+    /// The user's number.
     pub uid: u32,
-    /// Its group. A program has no other groups.
+    /// The user's main group. A program has no further groups.
     pub gid: u32,
-    /// Its home directory, where it has one.
+    /// The user's home directory, if known.
     pub home: Option<PathBuf>,
 }
 
 impl User {
-    /// Finds a user by its name or number. A number that has no name is a user, too, whose group has the same number.
-    /// `None` when there is no such user.
+    /// Finds a user by name or number. A number without a name is a valid user, too, and the group then has the same
+    /// number. Returns `None` for an unknown name.
     pub fn find(name: &str) -> io::Result<Option<Self>> {
         let number = name.parse::<u32>().ok();
         let found = match number {
@@ -45,19 +45,19 @@ impl User {
         })
     }
 
-    /// True for the user of this process.
+    /// Returns true for the user of this process.
     pub fn is_current(&self) -> bool {
         unistd::geteuid().as_raw() == self.uid && unistd::getegid().as_raw() == self.gid
     }
 
-    /// True when this process may start programs as this user.
+    /// Returns true if this process may start programs as the user.
     pub fn can_be_switched_to(&self) -> bool {
         let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
         self.is_current()
             || capabilities(None).is_ok_and(|rights| rights.effective.contains(needed))
     }
 
-    /// Makes this process run as the user, for good.
+    /// Switches the process to the user, irrevocably.
     pub(super) fn become_user(&self) -> io::Result<()> {
         if self.is_current() {
             return Ok(());
@@ -67,7 +67,7 @@ impl User {
         Ok(unistd::setuid(Uid::from_raw(self.uid))?)
     }
 
-    /// Says in the environment of a command who it runs as.
+    /// Sets the command's environment variables that name its user.
     pub(super) fn set_variables(&self, command: &mut Command) {
         command.env("USER", &self.name).env("LOGNAME", &self.name);
         match &self.home {
