@@ -1,14 +1,14 @@
-//! The stream: texts while they are being written, the news that events were saved, and the news of cancels.
+//! The stream carries texts that a model is still writing, and announces saved events and cancels.
 //!
-//! - [`api`]: the traits, [`StreamWriter`] and [`StreamReader`], and what travels through them; [`CancelNews`], by which
-//!   workers hear at once of a cancel
-//! - [`in_process`]: the back end of a single process
-//! - [`redis`]: the back end of many processes
-//! - [`shared_counts`]: the trait [`SharedCounts`], by which gateways keep limits together
+//! - [`api`]: the traits [`StreamWriter`] and [`StreamReader`] with their messages, and [`CancelNews`], by which a
+//!   cancel reaches workers at once
+//! - [`in_process`]: the back end for a single process
+//! - [`redis`]: the back end for many processes
+//! - [`shared_counts`]: the trait [`SharedCounts`], by which gateways apply limits together
 //! - [`text_writer`]: joins a model's pieces into few publications
 //!
-//! What is here may be lost at any time without harm: the store has everything, and a reader that missed something asks
-//! it. Must not be here: anything persisted, anything about models.
+//! The stream may lose its contents at any time without harm: the store has every event and every text, and a reader
+//! that missed something asks the store. Must not be here: anything persisted, anything about models.
 
 pub mod api;
 pub mod in_process;

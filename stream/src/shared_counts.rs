@@ -1,6 +1,6 @@
-//! Counts that all gateways of an installation share, so that a limit holds at all of them together.
+//! Counts shared by the gateways of an installation, so that a limit applies to the sum over the gateways.
 //!
-//! What is here may be lost: then each gateway's own counts hold until the others have told theirs again.
+//! The counts may be lost. A gateway then applies limits to local counts until the rest of the gateways have reported again.
 
 use std::time::Duration;
 
@@ -8,63 +8,63 @@ use async_trait::async_trait;
 
 use crate::api::StreamError;
 
-/// Whose a count is.
+/// The tenant or owner of a count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Counted {
     /// The tenant.
     pub tenant_id: String,
-    /// This owner of the tenant alone; `None`: the whole tenant.
+    /// The owner within the tenant; `None` counts the whole tenant.
     pub owner_id: Option<String>,
 }
 
-/// Requests that a gateway has let through since it told last.
+/// Requests that a gateway has let through since the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spent {
-    /// Who has sent them.
+    /// The sender of the requests.
     pub of: Counted,
-    /// The time after which the limit gives back what they took of it. A limit of 10 in a second gives one back in 100 ms.
+    /// The time until the limit has recovered these requests. A limit of 10 a second recovers one request in 100 ms.
     pub refill: Duration,
 }
 
 /// Streams that a gateway has open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Who reads them.
+    /// The reader of the streams.
     pub of: Counted,
-    /// How many.
+    /// The number of open streams.
     pub open: u32,
-    /// The most that all gateways may have open together; `None`: it is only told how many there are.
+    /// The limit over all gateways together; `None` only reports the number, without a limit.
     pub most: Option<u32>,
 }
 
-/// Who tells how many streams are open, and since when it is so.
+/// The gateway that reports open streams, and the version of its report.
 #[derive(Debug, Clone, Copy)]
 pub struct Holder<'a> {
-    /// A name that no other process has.
+    /// A name unique among all processes.
     pub id: &'a str,
-    /// Grows with each change. What is older than what was told already changes nothing.
+    /// A number that grows with every change. A report older than the stored report is ignored.
     pub version: u64,
-    /// How long it counts when nothing more is told: a gateway that was killed closes no streams.
+    /// The lifetime of the report, because a killed gateway does not close its streams.
     pub lifetime: Duration,
 }
 
-/// A limit that would be exceeded.
+/// An exceeded limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeded {
-    /// The place in what was told.
+    /// The index of the exceeded entry in the reported list.
     pub place: usize,
-    /// Streams that would be open at all gateways.
+    /// The number of open streams at all gateways, had the report been accepted.
     pub open: u32,
 }
 
-/// Shares counts. Used by gateways. All that one call names belongs to one tenant.
+/// Shares counts between gateways. The entries of a call belong to a single tenant.
 #[async_trait]
 pub trait SharedCounts: Send + Sync {
-    /// Adds requests. Returns for each how long it takes until its limit has everything back that the requests of all
-    /// gateways have taken.
+    /// Adds requests. Returns for every entry the time until its limit has recovered the requests of all gateways.
     async fn spend(&self, spent: &[Spent]) -> Result<Vec<Duration>, StreamError>;
 
-    /// Notes how many streams this holder has open, unless a limit would be exceeded: then nothing is noted.
+    /// Stores the holder's numbers of open streams. If a limit would be exceeded, stores nothing and returns the
+    /// limit.
     async fn hold(
         &self,
         holder: Holder<'_>,

@@ -1,7 +1,7 @@
-//! Publishes what a model says. The model never waits for it.
+//! Publishes the text of a model. The model never waits for a publication.
 //!
-//! `push` only appends to a buffer; a task publishes what has gathered, at once for the first piece and then at
-//! most every 20 ms. Must not be here: models, events.
+//! `push` only appends to a buffer. A task publishes the buffer: at once for the first piece, then at most every 20
+//! ms. Must not be here: models, events.
 
 use std::{
     sync::{
@@ -20,23 +20,23 @@ use tokio::{
 
 use crate::api::{Part, Piece, Published, StreamError, StreamWriter, TextKey};
 
-/// Time between two publications: 50 a second read as fluent, and a thousand tokens cost some tens of them.
+/// The time between two publications. 50 publications a second read as fluent, and a thousand tokens cost some tens
+/// of publications.
 pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Longest pause after errors in a row. It is short, because it is added to the time that the stream was away: while
-/// that is known, [`StreamWriter::may_publish`] makes all writers of a process wait, and lets them go on together.
+/// The longest pause after repeated errors. The pause is short because it adds to the outage of the stream. In a
+/// known outage, [`StreamWriter::may_publish`] makes all writers of a process wait and releases them together.
 const MAX_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long `finish` waits for the last publication. The whole text is in the event that follows, so a stream
-/// that is down must not hold the turn up.
+/// The time limit for the last publication in `finish`. The next event has the whole text, so a stream that is down
+/// must not delay the turn.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 const PARTS: [Part; 2] = [Part::Reasoning, Part::Text];
 
-/// Publishes the texts of one LLM call. Dropping it stops publishing.
+/// Publishes the texts of one LLM call. Dropping the writer stops publishing.
 ///
-/// Errors of the stream are logged and otherwise ignored: the store has the whole text (invariant 8, a cursor never
-/// expires).
+/// Errors of the stream are only logged: the store has the whole text (invariant 8, a cursor never expires).
 #[derive(Debug)]
 pub struct TextWriter {
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ struct Shared {
     pushed: Notify,
     finishing: Notify,
     is_finishing: AtomicBool,
-    /// Whether the texts continue those of the older generation ([`Piece::continues`]).
+    /// Whether the texts continue the texts of the older generation ([`Piece::continues`]).
     continues: AtomicBool,
     is_superseded: watch::Sender<bool>,
 }
@@ -58,7 +58,7 @@ struct Shared {
 struct Buffers {
     /// The texts in the order of [`PARTS`].
     parts: [Buffer; 2],
-    /// The part published last; the other one goes first, so that neither starves.
+    /// The index of the last published part. The parts alternate, so neither part starves.
     last: usize,
 }
 
@@ -69,11 +69,11 @@ struct Buffer {
     sent: usize,
     is_end_sent: bool,
     is_full: bool,
-    /// The length at which the text was behind what readers have been shown; 0 when it was not.
+    /// The length of `text` at the last answer [`Published::Behind`]; 0 without such an answer.
     behind: usize,
 }
 
-/// Where the texts belong.
+/// The address of the texts in the stream.
 struct Address {
     log_id: LogId,
     message_id: String,
@@ -83,8 +83,8 @@ struct Address {
 }
 
 impl TextWriter {
-    /// Starts a writer for one try of one step; `generation` is what the store's claim gave. Must be called
-    /// within a tokio runtime.
+    /// Starts a writer for a try of a step. `generation` comes from the store's claim. Must be called within a
+    /// tokio runtime.
     pub fn new(
         stream: Arc<dyn StreamWriter>,
         log_id: LogId,
@@ -108,30 +108,30 @@ impl TextWriter {
         }
     }
 
-    /// Says whether the texts are those of the older generation, written again from their beginning and then continued, so
-    /// that readers see no restart. Without this they are not. It counts for what is published from now on.
+    /// Sets whether the texts repeat the texts of the older generation from the beginning and then continue them, so
+    /// that readers see no restart. The default is false. The value applies to later publications.
     pub fn set_continues(&self, continues: bool) {
         self.shared.continues.store(continues, Ordering::Release);
         self.shared.pushed.notify_one();
     }
 
-    /// Adds to a text. Never blocks. What is longer than `MAX_TEXT_BYTES` is not shown live.
+    /// Appends to a text. Never blocks. Text beyond `MAX_TEXT_BYTES` is not shown live.
     pub fn push(&self, part: Part, text: &str) {
         if self.shared.lock().parts[index(part)].push(text) {
             self.shared.pushed.notify_one();
         }
     }
 
-    /// What was pushed of a text so far.
+    /// Returns the text pushed so far.
     pub fn text_so_far(&self, part: Part) -> String {
         self.shared.lock().parts[index(part)].text.clone()
     }
 
-    /// Waits until the stream refuses a piece: a newer generation runs, or the step's event is saved. The LLM call that
-    /// this writer belongs to is then most likely useless; only the store knows for certain.
+    /// Waits until the stream refuses a piece: a newer generation runs, or the step's event is saved. The LLM call of
+    /// this writer is then most likely useless, but only the store knows for certain.
     pub async fn superseded(&self) {
         let mut is_superseded = self.shared.is_superseded.subscribe();
-        // The sender is in `self`, so this does not fail.
+        // The sender is in `self`, so the wait cannot fail.
         let _ = is_superseded.wait_for(|is_superseded| *is_superseded).await;
     }
 
@@ -140,7 +140,7 @@ impl TextWriter {
         self.shared.is_finishing.store(true, Ordering::Release);
         self.shared.finishing.notify_one();
         self.shared.pushed.notify_one();
-        // The task stays in `self` while this waits, so that dropping this future stops it too.
+        // The task stays in `self` during the wait, so that dropping the future also stops the task.
         if let Some(task) = self.task.as_mut()
             && timeout(FINISH_TIMEOUT, task).await.is_err()
         {
@@ -172,7 +172,7 @@ impl Shared {
 }
 
 impl Buffer {
-    /// Appends; false when there is nothing new to publish.
+    /// Appends to the text. Returns false when the buffer has no new text to publish.
     fn push(&mut self, text: &str) -> bool {
         if self.is_full || text.is_empty() {
             return false;
@@ -185,7 +185,7 @@ impl Buffer {
 
     fn is_pending(&self, is_finishing: bool, continues: bool) -> bool {
         let has_more = self.sent < self.text.len();
-        // Until there is more of it, or it is whole, the stream would give the same answer.
+        // The stream would repeat its answer until the text is longer or complete.
         let waits = continues && !is_finishing && self.behind == self.text.len();
         (has_more && !waits) || (is_finishing && !self.text.is_empty() && !self.is_end_sent)
     }
@@ -222,8 +222,8 @@ impl Buffers {
         Some((index, piece))
     }
 
-    /// Notes what became of a piece. After an error it may have arrived or not: if it has, the stream answers
-    /// the next try with a gap.
+    /// Records the answer to a piece. After an error the piece may have arrived. If it has, the stream answers the
+    /// next try with a gap.
     fn book(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
         let buffer = &mut self.parts[sent.index];
         match published {
@@ -245,7 +245,7 @@ fn index(part: Part) -> usize {
     }
 }
 
-/// Publishes until the texts are finished, or refused.
+/// Publishes until the texts are finished or refused.
 async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Address) {
     let mut failures = Failures::default();
     loop {
@@ -272,7 +272,7 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
             return;
         }
         if sent.is_end && matches!(published, Ok(Published::Behind)) {
-            // It is whole, and not what readers have been shown.
+            // The text is complete and still differs from the text shown to readers.
             shared.continues.store(false, Ordering::Release);
         }
         failures.count(&sent, &published);
@@ -298,7 +298,7 @@ struct Sent {
     is_end: bool,
 }
 
-/// Publications that failed, in a row.
+/// The count of failed publications in a row.
 #[derive(Default)]
 struct Failures {
     in_a_row: u32,
@@ -308,8 +308,8 @@ struct Failures {
 impl Failures {
     fn count(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
         match published {
-            // A gap at offset 0 counts as a failure: without a pause, this writer would publish the same piece over and
-            // over.
+            // A gap at offset 0 counts as a failure, because without a pause this writer would repeat the piece
+            // endlessly.
             Ok(Published::Gap) if sent.offset == 0 => {
                 self.in_a_row = self.in_a_row.saturating_add(1);
             }

@@ -1,11 +1,11 @@
-//! Which addresses are the public internet, from IANA's registries of special-purpose addresses (RFC 6890 and its
-//! updates), and networks as an operator writes them.
+//! Public internet addresses, by IANA's registries of special-purpose addresses (RFC 6890 and its updates), and
+//! networks in an operator's notation.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// IPv4 that is not a public unicast address.
+/// IPv4 networks that are not public unicast.
 const SPECIAL_V4: [Ipv4Net; 16] = [
     v4([0, 0, 0, 0], 8),        // "this network", the unspecified address among it
     v4([10, 0, 0, 0], 8),       // private
@@ -25,11 +25,11 @@ const SPECIAL_V4: [Ipv4Net; 16] = [
     v4([240, 0, 0, 0], 4),      // reserved, broadcast among it
 ];
 
-/// The only IPv6 that IANA gives out for unicast. Outside of it: loopback, unspecified, unique local (fd00:ec2::254
-/// among it), link-local, site-local, multicast, and every form that embeds IPv4 but 6to4, Teredo and NAT64.
+/// The only IPv6 network that IANA assigns for unicast. Outside are loopback, unspecified, unique local (with
+/// fd00:ec2::254), link-local, site-local, multicast, and every form that embeds IPv4 except 6to4, Teredo and NAT64.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0], 3);
 
-/// Networks within it that are not public.
+/// Networks within [`GLOBAL_V6`] that are not public.
 const SPECIAL_V6: [Ipv6Net; 4] = [
     v6([0x2001, 0], 23),     // IETF protocols: Teredo, ORCHID, benchmarks
     v6([0x2001, 0xdb8], 32), // documentation
@@ -37,7 +37,7 @@ const SPECIAL_V6: [Ipv6Net; 4] = [
     v6([0x3fff, 0], 20),     // documentation
 ];
 
-/// The well-known prefix of NAT64 (RFC 6052): where there is no IPv4, public names resolve to this.
+/// The well-known prefix of NAT64 (RFC 6052). On hosts without IPv4, public names resolve to the prefix.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b], 96);
 
 const fn v4([a, b, c, d]: [u8; 4], prefix_len: u8) -> Ipv4Net {
@@ -48,7 +48,7 @@ const fn v6([a, b]: [u16; 2], prefix_len: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0), prefix_len)
 }
 
-/// True for a public unicast address.
+/// Returns true for a public unicast address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !SPECIAL_V4.iter().any(|network| network.contains(&v4)),
@@ -58,7 +58,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The address that packets in the end go to: IPv4 out of its mapped form and out of NAT64.
+/// Returns the final destination of packets: the IPv4 address inside a mapped or NAT64 address.
 pub(super) fn destination(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
@@ -73,14 +73,14 @@ pub(super) fn destination(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Reads a network as an operator writes it. The address is read by the standard library, which takes no leading zeros:
-/// some programs read those as octal.
+/// Parses a network in an operator's notation. The standard library parses the address and refuses leading zeros,
+/// because some programs read them as octal.
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let parsed = text.split_once('/').and_then(|(address, prefix_len)| {
         IpNet::new(address.parse().ok()?, prefix_len.parse().ok()?).ok()
     });
     let network = parsed.ok_or("a network is written like 10.1.0.0/16 or fd00::/8")?;
-    // Whoever writes 10.1.2.3/16 may have meant one address.
+    // An operator who writes 10.1.2.3/16 may have meant a single address.
     if network.addr() == network.network() {
         Ok(network)
     } else {

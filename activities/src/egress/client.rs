@@ -1,4 +1,4 @@
-//! The HTTP client that obeys the policy: no proxy, no retry, redirects followed by hand, everything bounded.
+//! The HTTP client that obeys the policy: no proxy, no retry, redirects followed by hand, limits on everything.
 
 use std::{
     error::Error as StdError,
@@ -15,67 +15,68 @@ use reqwest::{
 
 use super::{EgressPolicy, Refused, Route, signature::Signer};
 
-/// Redirects of one request: a service that needs more is misconfigured.
+/// The most redirects of a request. A service with more redirects is misconfigured.
 const MAX_REDIRECTS: usize = 3;
-/// The time to connect, TLS included; the rest of a request's time is for the answer.
+/// The time limit for connecting, TLS included. The rest of a request's time is for the response.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Headers of an answer. The HTTP library bounds their bytes (about 400 KB).
+/// The most headers of a response. The HTTP library limits their bytes (about 400 KB).
 const MAX_HEADERS: usize = 100;
-/// Connections kept open to one host.
+/// The most connections kept open to a host.
 const MAX_IDLE_PER_HOST: usize = 8;
 
-/// Sends requests where the policy lets them go. One for all tools of a worker: it pools connections.
+/// Sends requests to destinations that the policy allows. All tools of a worker share a client, because the client
+/// pools connections.
 #[derive(Clone)]
 pub struct Egress {
     policy: Arc<EgressPolicy>,
     /// The client for hosts that are allowed by name.
     allowed: Client,
-    /// Connects to nothing that the policy refuses.
+    /// The client that connects only to addresses that the policy allows.
     checked: Client,
 }
 
 /// A request.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Where it goes.
+    /// The destination.
     pub url: Url,
-    /// Headers, secrets among them. A redirect to another origin leaves all of them behind.
+    /// The headers, secrets included. A redirect to a different origin drops all headers.
     pub headers: HeaderMap,
-    /// Says for whom the request is, and proves it. A redirect to another origin leaves it behind, too.
+    /// Adds signed headers about the caller. A redirect to a different origin drops the signer, too.
     pub signer: Option<Signer>,
-    /// JSON, unless the headers say what it is.
+    /// The body: JSON, unless the headers declare a different type.
     pub body: Option<String>,
-    /// The time for everything, redirects and the body of the answer included.
+    /// The time limit for the request, with redirects and the response body.
     pub timeout: Duration,
-    /// What is read of the answer's body.
+    /// The most bytes read of the response body.
     pub max_response_bytes: usize,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body, up to the limit.
+    /// The body, up to the limit.
     pub body: Vec<u8>,
-    /// True when there was more of the body.
+    /// True when the body was longer than the limit.
     pub is_cut: bool,
 }
 
-/// Why there is no answer. Sentences for the model.
+/// The reason for a missing response, as a sentence for the model.
 #[derive(Debug, thiserror::Error)]
 pub enum EgressError {
-    /// The policy refuses it, or a redirect cannot be followed.
+    /// The policy refuses the destination.
     #[error("{0}")]
     Refused(#[from] Refused),
     /// A redirect that is not followed.
     #[error("{0}")]
     Redirect(String),
-    /// There was no connection: nothing was sent.
+    /// The connection failed, and no data was sent.
     #[error("`{host}` cannot be reached: {reason}.")]
     Unreachable {
         /// The host.
@@ -83,7 +84,7 @@ pub enum EgressError {
         /// The innermost reason.
         reason: String,
     },
-    /// The connection broke, or time ran out. The request may have been carried out.
+    /// The connection broke or the time ran out. The service may have carried out the request.
     #[error("`{host}` did not answer: {reason}.")]
     NoAnswer {
         /// The host.
@@ -94,12 +95,12 @@ pub enum EgressError {
 }
 
 impl Egress {
-    /// A client of this policy, on the system's resolver.
+    /// Creates a client for this policy, with the system's resolver.
     pub fn new(policy: EgressPolicy) -> Result<Self, reqwest::Error> {
         Self::with_resolver(policy, Arc::new(System))
     }
 
-    /// A client of this policy on another resolver.
+    /// Creates a client for this policy, with a custom resolver.
     pub fn with_resolver(
         policy: EgressPolicy,
         resolver: Arc<dyn Resolve>,
@@ -116,7 +117,7 @@ impl Egress {
         })
     }
 
-    /// Sends a request and follows its redirects, within its time.
+    /// Sends a request and follows redirects within the time limit.
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, EgressError> {
         let deadline = Instant::now() + request.timeout;
         let mut request = request;
@@ -132,8 +133,8 @@ impl Egress {
         )))
     }
 
-    /// Sends a request and follows no redirect: what it holds is for one receiver. An address at the origin of `configured`,
-    /// which the operator has written, need not be allowed.
+    /// Sends a request without following redirects, because its secrets are for a single receiver. A URL with the
+    /// origin of `configured` needs no permission, because the operator has configured the origin.
     pub async fn send_directly(
         &self,
         request: &Outgoing,
@@ -196,7 +197,7 @@ impl Egress {
 fn client(resolver: Arc<dyn Resolve>) -> Result<Client, reqwest::Error> {
     Client::builder()
         .dns_resolver(resolver)
-        // A proxy would resolve names again, and those addresses would not be checked.
+        // A proxy would resolve names again, to unchecked addresses.
         .no_proxy()
         .redirect(redirect::Policy::none())
         // The engine retries.
@@ -208,7 +209,7 @@ fn client(resolver: Arc<dyn Resolve>) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Where the answer sends us, when it does.
+/// Returns the target of a redirect, if the response is a redirect.
 fn redirect_target(from: &Url, response: &Response) -> Result<Option<Url>, EgressError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -225,14 +226,15 @@ fn redirect_target(from: &Url, response: &Response) -> Result<Option<Url>, Egres
     })
 }
 
-/// The next request of a redirect. To another origin only a GET goes, and takes no headers with it: they hold secrets.
+/// Returns the next request of a redirect. Only a GET may go to a different origin, and without headers, because they
+/// hold secrets.
 fn redirected(request: Outgoing, status: StatusCode, target: Url) -> Result<Outgoing, EgressError> {
     let is_elsewhere = target.origin() != request.url.origin();
     let mut next = Outgoing {
         url: target,
         ..request
     };
-    // As browsers do: a POST becomes a GET, unless the status says to repeat it.
+    // Like browsers: a POST becomes a GET, unless the status requires a repeated POST.
     if status == StatusCode::SEE_OTHER
         || (next.method == Method::POST && matches!(status.as_u16(), 301 | 302))
     {
@@ -253,7 +255,7 @@ fn redirected(request: Outgoing, status: StatusCode, target: Url) -> Result<Outg
     Ok(next)
 }
 
-/// Reads the body as it comes, to the limit.
+/// Reads the body piece by piece, up to the limit.
 async fn read(mut response: Response, max_bytes: usize) -> Result<Incoming, EgressError> {
     let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
     let mut body = Vec::new();
@@ -314,7 +316,7 @@ impl Resolve for System {
     }
 }
 
-/// A resolver that refuses a name when one of its addresses is refused: which of them is connected to is chance.
+/// A resolver that refuses a name if any address is refused, because the choice between the addresses is random.
 struct Checking {
     policy: Arc<EgressPolicy>,
     resolver: Arc<dyn Resolve>,

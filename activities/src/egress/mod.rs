@@ -1,13 +1,13 @@
-//! Where tools may connect to: the one place that decides, for every HTTP request a tool makes.
+//! The policy for destinations of tools. Only this module decides where the HTTP requests of tools may go.
 //!
-//! A request goes to the public internet and to what the operator allows, nowhere else. What a URL looks like does not
-//! matter: the parsed or resolved address decides, so that odd spellings (0x7f.1, 2130706433, a trailing dot) are what
-//! they stand for. The connection goes to the address that was checked, because the check is in the resolver that the
-//! connection uses: there is no second look-up, and so no DNS rebinding. Every redirect passes the same check.
+//! A request may go to the public internet and to destinations that the operator allows. The parsed or resolved
+//! address decides, not the spelling of the URL: odd spellings (0x7f.1, 2130706433, a trailing dot) are normalised
+//! first. The connection goes to the checked address, because the connection's own resolver makes the check. A second
+//! look-up never happens, so DNS rebinding is impossible. Every redirect passes the same check.
 //!
-//! - `addresses`: which addresses are public, and networks as an operator writes them
-//! - `client`: the HTTP client that obeys
-//! - `signature`: for whom a request is made, and the proof of it
+//! - `addresses`: public addresses, and networks in an operator's notation
+//! - `client`: the HTTP client that obeys the policy
+//! - `signature`: the caller of a request, and the proof
 
 mod addresses;
 mod client;
@@ -24,23 +24,23 @@ use url::Host;
 pub use client::{Egress, EgressError, Incoming, Outgoing};
 pub use signature::{Signer, SigningKey};
 
-/// Where requests may go besides the public internet.
+/// The destinations that are allowed besides the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressPolicy {
     networks: Vec<IpNet>,
     hosts: Vec<AllowedHost>,
 }
 
-/// A host that is allowed by its name, wherever the name leads.
+/// A host that is allowed by name, whatever address the name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AllowedHost {
     host: String,
-    /// `None` allows all ports.
+    /// The allowed port; `None` allows all ports.
     port: Option<u16>,
 }
 
-/// A request that may not be sent to its destination. Its text names no address: the model reads it, and need not learn
-/// what is in an internal network.
+/// A refused destination. The text contains no address, because the model reads the text and must not learn about an
+/// internal network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is refused: {why}")]
 pub struct Refused {
@@ -48,18 +48,18 @@ pub struct Refused {
     why: &'static str,
 }
 
-/// What else has to be checked about a URL.
+/// The check that remains for a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// Allowed by its name.
+    /// None: the host is allowed by name.
     Allowed,
-    /// Every address of its name must pass [`EgressPolicy::check_address`].
+    /// [`EgressPolicy::check_address`] for every address of the host name.
     Checked,
 }
 
 impl EgressPolicy {
-    /// Allows one more destination: a network (10.1.0.0/16), an address (10.1.2.3), or a host by its name or address,
-    /// with one port (localhost:8080) or all of them.
+    /// Allows a further destination: a network (10.1.0.0/16), an address (10.1.2.3), or a host by name or address,
+    /// with a port (localhost:8080) or with all ports.
     pub fn allow(&mut self, entry: &str) -> Result<(), String> {
         if entry.contains('/') {
             self.networks.push(addresses::network(entry)?);
@@ -71,9 +71,9 @@ impl EgressPolicy {
         Ok(())
     }
 
-    /// Checks what can be seen of a URL before its name is resolved.
+    /// Checks a URL before its name is resolved.
     fn check_url(&self, url: &Url) -> Result<Route, Refused> {
-        // The path and the query may hold secrets.
+        // The path and the query may hold secrets, so the message leaves them out.
         let refused = |why| Refused {
             what: format!("`{}`", url.origin().ascii_serialization()),
             why,
@@ -104,7 +104,7 @@ impl EgressPolicy {
         Ok(Route::Checked)
     }
 
-    /// Checks an address that `host` stands for.
+    /// Checks an address of `host`.
     fn check_address(&self, address: IpAddr, host: &str) -> Result<(), Refused> {
         let destination = addresses::destination(address);
         let is_allowed = self
@@ -146,7 +146,7 @@ impl AllowedHost {
     }
 }
 
-/// A host as text, without the dot at the end that means the same name.
+/// Returns a host as text, without the optional dot at the end.
 fn plain<S: AsRef<str>>(host: &Host<S>) -> String {
     match host {
         Host::Domain(name) => name.as_ref().trim_end_matches('.').to_ascii_lowercase(),

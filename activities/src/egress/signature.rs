@@ -1,4 +1,4 @@
-//! The signature of a request: an HMAC by which a service knows that it is told the truth about who calls
+//! The signature of a request: an HMAC, by which a service can trust the headers about the caller
 //! (docs/tools/http.md).
 
 use std::{fmt, fmt::Write as _, time::SystemTime};
@@ -10,14 +10,14 @@ use reqwest::{
 };
 use sha2::{Digest, Sha256};
 
-/// The first line of what is signed. Another form gets another one, so that no signature fits both.
+/// The first line of the signed text. A new format gets a new line, so that no signature is valid in two formats.
 const FORM: &str = "everturn-v1";
 const SIGNATURE: HeaderName = HeaderName::from_static("everturn-signature");
 
-/// The key of a service, which the service knows, too.
+/// The signing key, shared with a service.
 #[derive(Clone)]
 pub struct SigningKey {
-    /// Names the key to the service, so that the service can know two of them while one replaces the other.
+    /// The id of the key, so that a service can hold two keys during a replacement.
     pub id: String,
     /// The secret.
     pub secret: String,
@@ -31,7 +31,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Signs the requests of one call. Each request of a redirect has a signature of its own.
+/// Signs the requests of a call. Every request of a redirect gets a new signature.
 #[derive(Clone, Debug)]
 pub struct Signer {
     key: SigningKey,
@@ -39,13 +39,13 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// A signer of requests for this caller: names of headers, which are always the same ones in the same order, and their
-    /// encoded values. A header without a value is not sent.
+    /// Creates a signer for a caller: a fixed list of header names in a fixed order, with their encoded values. A
+    /// header without a value is not sent.
     pub fn new(key: SigningKey, caller: Vec<(String, Option<String>)>) -> Self {
         Self { key, caller }
     }
 
-    /// Puts the headers about the caller and their signature into `headers`, in place of what has these names there.
+    /// Adds the headers about the caller and the signature to `headers`, replacing headers with these names.
     pub(super) fn sign(
         &self,
         headers: &mut HeaderMap,
@@ -90,7 +90,7 @@ impl Signer {
         for (_, value) in &self.caller {
             signed.extend(["\n", value.as_deref().unwrap_or_default()]);
         }
-        // A key of any length is taken, so there is no error here.
+        // HMAC accepts a key of any length, so this call cannot fail.
         Hmac::<Sha256>::new_from_slice(self.key.secret.as_bytes()).map_or_else(
             |_| String::new(),
             |mut mac| {

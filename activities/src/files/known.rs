@@ -1,4 +1,4 @@
-//! The files that models were sent last, so that they are not read again for each step.
+//! A cache of recently sent files, so that a step does not read a file again.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,11 +6,11 @@ use lru::LruCache;
 
 use crate::model::SentFile;
 
-/// The most bytes of all files together: three turns at once with as much as a request may have. The one that was not used
-/// for longest goes first.
+/// The most bytes of the cache: the files of three parallel turns with the largest allowed request. The least
+/// recently used file is removed first.
 const MAX_BYTES: usize = 96 * 1024 * 1024;
 
-/// The files that were sent last.
+/// The cache of recently sent files.
 #[derive(Debug)]
 pub struct KnownFiles {
     known: Mutex<Known>,
@@ -41,14 +41,14 @@ impl KnownFiles {
         }
     }
 
-    /// Returns a file of a conversation, when it is known.
+    /// Returns a file of a conversation from the cache.
     pub(crate) fn get(&self, conversation_id: &str, blob_id: &str) -> Option<SentFile> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (conversation_id.to_owned(), blob_id.to_owned());
         known.files.get(&key).cloned()
     }
 
-    /// Notes a file that was read.
+    /// Adds a file to the cache.
     pub(crate) fn put(&self, conversation_id: &str, blob_id: &str, file: SentFile) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.bytes += bytes(&file);

@@ -1,7 +1,8 @@
-//! Images and files in messages and in results of tools. What stands there is a reference; the bytes are in the store.
+//! Images and files in messages and in results of tools. Messages and results contain references; the bytes are in
+//! the store.
 //!
-//! - `known`: the files that models were sent last
-//! - `results`: files in results of tools become blobs
+//! - `known`: a cache of recently sent files
+//! - `results`: turns files in results of tools into blobs
 
 mod known;
 mod results;
@@ -14,24 +15,24 @@ use serde_json::Value;
 pub use known::KnownFiles;
 pub(crate) use results::keep;
 
-/// The most files of one result that are kept or sent: as many as a message has by default.
+/// The most files of a result that are kept or sent: the default limit of a message.
 const MAX_OF_RESULT: usize = 10;
-/// The field by which a reference in a result is found.
+/// The field that marks a reference in a result.
 const BLOB_ID: &str = "blob_id";
-/// An image has at most about 1,600 tokens at Anthropic (1.15 megapixels, to which larger ones are made smaller), and
-/// fewer at most others. In bytes, at 3 a token.
+/// The estimate for an image, in bytes at 3 per token. An image has at most about 1,600 tokens at Anthropic (1.15
+/// megapixels, after scaling down), and fewer at most other providers.
 const IMAGE_BYTES: usize = 1_600 * 3;
-/// A PDF has one page in about 50 KB, which takes some 2,000 tokens as text and image: a token for 25 bytes.
+/// The divisor for a PDF. A page has about 50 KB and some 2,000 tokens as text and image: one token per 25 bytes.
 const PDF_BYTES_A_BYTE: usize = 8;
 
-/// What models do with a file.
+/// The use of a file by models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Image,
     Pdf,
     /// Put into the message as text.
     Text,
-    /// Nothing.
+    /// Not sent.
     Other,
 }
 
@@ -47,7 +48,7 @@ impl Kind {
     }
 }
 
-/// What a file takes of a context window, as the bytes of a text that has about as many tokens.
+/// Returns the share of a context window that a file takes, as the bytes of a text with about as many tokens.
 pub(crate) fn estimated_bytes(file: &Attachment) -> usize {
     let bytes = file.bytes as usize;
     match Kind::of(&file.media_type) {
@@ -58,7 +59,7 @@ pub(crate) fn estimated_bytes(file: &Attachment) -> usize {
     }
 }
 
-/// A reference to a blob, as it stands in a result.
+/// A reference to a blob in a result.
 #[derive(Debug, Deserialize)]
 struct Reference {
     blob_id: String,
@@ -67,10 +68,11 @@ struct Reference {
     bytes: u32,
 }
 
-/// The files that a result names. A tool may name any file of its conversation, and no other one is found.
+/// Returns the files named in a result. A tool may name any file of its conversation; files of other conversations
+/// are not found.
 pub(crate) fn named_by(result: &ToolResult) -> Vec<Attachment> {
     let mut found = Vec::new();
-    // Most results name none, and need not be read.
+    // Most results name no file, and need not be parsed.
     if result.result.as_str().contains(BLOB_ID) {
         collect(&result.result.to_value(), &mut found);
     }

@@ -1,5 +1,5 @@
-//! Files in results of tools. A tool gives bytes as base64 with their type, as every kind of tool does
-//! (`tools/content.rs`). Images and PDF files among them become blobs, and a reference stands in the result.
+//! Files in results of tools. Every kind of tool returns bytes as base64 with a type (`tools/content.rs`). This
+//! module stores images and PDF files as blobs, and puts references into the result.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use temporalio_common::ActivityError;
 use super::{BLOB_ID, Kind, MAX_OF_RESULT};
 use crate::{AgentActivities, attempt::Attempt};
 
-/// How often an object store is tried that does not answer. The tool has run, and its result must not wait for long.
+/// The most tries at an object store without an answer. The tool has run, and the result must not wait for long.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
-/// What stands in the result for a file that could not be stored.
+/// The text in the result for a file that could not be stored.
 const NOT_STORED: &str = "The file could not be stored, because the store of files did not answer.";
 
-/// Stores the files of a result, and returns it with references in their places. What the rules for files refuse stays as
-/// it is.
+/// Stores the files of a result, and returns the result with references instead. Files that the rules refuse stay in
+/// the result.
 pub(crate) async fn keep(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
     key: &ToolKey,
     result: Json,
 ) -> Result<Json, ActivityError> {
-    // Most results have none, and need not be read.
+    // Most results have no file, and need not be parsed.
     if !result.as_str().contains("base64") {
         return Ok(result);
     }
@@ -85,7 +85,8 @@ async fn stored(
     Ok(Stored::Away)
 }
 
-/// The id of the blob, or why there is none: the rules refuse it, or the object store is away.
+/// Stores a file once. Returns the id of the blob, or the reason for a refusal; `None` means that the object store is
+/// away.
 async fn once(
     activities: &AgentActivities,
     key: &ToolKey,
@@ -105,7 +106,7 @@ async fn once(
     }
 }
 
-/// The parts of a result that may be files.
+/// Collects the parts of a result that may be files.
 fn find<'a>(value: &'a mut Value, places: &mut Vec<&'a mut Value>) {
     if places.len() >= MAX_OF_RESULT {
         return;

@@ -1,29 +1,29 @@
-//! What a hook is told of its turn. Pure.
+//! The input of a hook. Pure.
 
 use everturn_proto::{Json, words::Hook};
 use everturn_store::ConversationOwner;
 use serde_json::{Map, Value};
 
-/// The most bytes of a text that a hook is told: as much as most people ever write, and a search needs no more. A tool that
-/// wants the whole of a longer one asks the gateway for it, by the ids that it is told.
+/// The longest text in a hook's input, in bytes: more than most people ever write, and enough for a search. A tool
+/// that needs a longer text asks the gateway, with the ids in the input.
 const MAX_TEXT_BYTES: usize = 32 * 1024;
 
-/// A turn, as its hooks are told of it.
+/// A turn, as described to its hooks.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
     pub(crate) owner: &'a ConversationOwner,
     pub(crate) message_id: &'a str,
     pub(crate) agent_execution_id: &'a str,
     pub(crate) agent: &'a str,
-    /// The task: the user's message, or what a sub-agent was asked for.
+    /// The task: the user's message, or the task of a sub-agent.
     pub(crate) message: &'a str,
-    /// What the agent has answered; `None` before the turn.
+    /// The agent's answer; `None` before the turn.
     pub(crate) answer: Option<&'a str>,
 }
 
 impl Around<'_> {
-    /// The input of a hook: what the configuration gives, with its places filled. Without that, what the tool's schema names
-    /// of what there is, or all of it when the schema names nothing.
+    /// Returns the input of a hook: the configured input with its placeholders filled. Without a configured input,
+    /// returns the values that the tool's schema names, or all values if the schema names none.
     pub(crate) fn input(&self, hook: &Hook, given: Option<&Json>, schema: Option<&Value>) -> Json {
         let values = self.values(hook);
         if let Some(given) = given {
@@ -76,7 +76,7 @@ fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
 }
 
-/// The value with all places in its texts filled.
+/// Fills the placeholders in all texts of a value.
 fn filled(value: Value, values: &Map<String, Value>) -> Value {
     match value {
         Value::String(text) => Value::String(filled_text(&text, values)),
@@ -93,7 +93,8 @@ fn filled(value: Value, values: &Map<String, Value>) -> Value {
     }
 }
 
-/// The text with its places (`{message}`) filled, once: what fills a place may have braces of its own.
+/// Fills the placeholders (`{message}`) in a text. A filled value is not searched again, because it may contain
+/// braces.
 fn filled_text(text: &str, values: &Map<String, Value>) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('{') {

@@ -1,9 +1,9 @@
-//! Hooks: tools that an agent names to run around its turns, without being asked for by the model (docs/hooks.md).
+//! Hooks: tools that an agent runs around its turns without a request by the model (docs/hooks.md).
 //!
-//! - [`input`]: what a hook is told of its turn
-//! - [`block`]: what the hooks before a turn gave, in the context of the turn
+//! - [`input`]: the input of a hook
+//! - [`block`]: the results of the hooks before a turn, in the context of the turn
 //!
-//! Must not be here: how a hook runs. It is a tool execution like any other (`run_tool`).
+//! Must not be here: running a hook. A hook is a tool execution like any other (`run_tool`).
 
 mod block;
 mod input;
@@ -31,11 +31,11 @@ use crate::{
     tools::{Asker, ToolSpec},
 };
 
-/// How long the source of a tool may take to say what the tool is: an MCP server may have to start. It is less than the time in
-/// which a worker must show that it lives.
+/// The time limit for a source to return the definition of a tool. An MCP server may have to start. The limit is
+/// below the time in which a worker must send a sign of life.
 const FIND_LIMIT: Duration = Duration::from_secs(20);
 
-/// Plans the calls of these hooks. `execution_id` names the tool execution of each, by its place.
+/// Plans the calls of these hooks. `execution_id` returns the id of a tool execution by the hook's position.
 pub(crate) async fn plan(
     activities: &AgentActivities,
     hooks: &[AgentHook],
@@ -70,7 +70,8 @@ pub(crate) async fn plan(
         .collect()
 }
 
-/// What the tool of a hook is. `None` when it is not there: then it fails when it runs, and says so.
+/// Returns the definition of a hook's tool. Returns `None` for a missing tool: the hook then fails with an error when
+/// it runs.
 async fn spec(
     activities: &AgentActivities,
     hook: &AgentHook,

@@ -1,18 +1,18 @@
-//! Tells a tool for whom it runs, in the words of each kind of tool: `_meta` of MCP, headers of HTTP, variables of a
-//! process.
+//! Describes the caller to a tool, in the format of each kind of tool: `_meta` of MCP, headers of HTTP, variables of
+//! a process.
 //!
-//! All values are the store's. Nothing here is read from a model's arguments.
+//! All values come from the store. Must not be here: values from a model's arguments.
 
 use std::io;
 
 use super::ToolContext;
 
-/// Number of the things that a tool is told of its caller.
+/// The number of values about the caller.
 const COUNT: usize = 6;
 
 impl ToolContext {
-    /// Returns what a tool is told of its caller: names, variables and values, in the order in which a signature has them.
-    /// `None` is what the conversation does not have.
+    /// Returns names, variables and values about the caller, in the order of a signature. `None` marks a value that
+    /// the conversation lacks.
     fn told(&self) -> [(&'static str, &'static str, Option<&str>); COUNT] {
         let execution = &self.agent_execution_id;
         let conversation = &self.conversation_id;
@@ -38,15 +38,15 @@ impl ToolContext {
         ]
     }
 
-    /// Returns the keys of `_meta` in MCP, with the prefix that the protocol asks for.
+    /// Returns the keys of `_meta` in MCP, with the prefix that the protocol requires.
     pub(super) fn meta(&self) -> impl Iterator<Item = (String, String)> + '_ {
         self.told()
             .into_iter()
             .filter_map(|(name, _, value)| Some((format!("everturn/{name}"), value?.to_owned())))
     }
 
-    /// Returns the headers of a request in lower case, percent-encoded, in the order in which a signature has them. A value
-    /// can therefore neither end its header nor hold a character that no header has.
+    /// Returns the headers of a request, in lower case and in the order of a signature. Values are percent-encoded,
+    /// therefore a value cannot end its header or contain a character that headers forbid.
     pub(super) fn headers(&self) -> Vec<(String, Option<String>)> {
         let told = self.told().into_iter();
         told.map(|(name, _, value)| {
@@ -56,8 +56,8 @@ impl ToolContext {
         .collect()
     }
 
-    /// Returns the variables of a process. No variable can hold a NUL, and a cut value would name somebody else, so such a
-    /// value is an error.
+    /// Returns the variables of a process. A value with a NUL is an error: a variable cannot hold a NUL, and a cut
+    /// value could name a different caller.
     pub(super) fn variables(&self) -> io::Result<Vec<(String, String)>> {
         let told = self.told().into_iter();
         told.filter_map(|(_, name, value)| Some((name, value?)))

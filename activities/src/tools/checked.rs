@@ -1,4 +1,4 @@
-//! A tool whose name and schema were checked when it was registered, so that no turn fails because of them.
+//! A tool with a name and schema checked at registration, so that a bad definition fails no turn.
 
 use std::{fmt::Write, sync::Arc};
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::{Tool, ToolSpec, names};
 
-/// How many problems one message names: enough for a model to correct its call.
+/// The most problems in a message: enough for a model to correct its call.
 const MAX_PROBLEMS: usize = 5;
-/// Length of one problem; the validator quotes the offending value, which may be large.
+/// The length of a problem, because the validator quotes the offending value, which may be large.
 const MAX_PROBLEM_CHARS: usize = 240;
 
 /// A tool that can be offered and run.
@@ -20,30 +20,30 @@ pub struct CheckedTool {
     validator: Arc<Validator>,
 }
 
-/// Why a tool cannot be offered.
+/// The reason why a tool cannot be offered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
-    /// Providers would refuse it.
+    /// Providers would refuse the name.
     #[error("a tool cannot be called `{0}`: use letters, digits, `_` and `-`, at most 64 of them")]
     InvalidName(String),
-    /// The model client would take the name for a tool that the provider runs itself.
+    /// The model client would mistake the tool for a tool of the provider.
     #[error("a tool cannot be called `{0}`: providers have a tool of their own of that name")]
     ReservedName(String),
     /// The name is taken, or belongs to a source.
     #[error("there already is a tool `{0}`")]
     Duplicate(String),
-    /// Its schema is not a JSON schema, or not one of an object.
+    /// The schema is not a JSON schema, or not the schema of an object.
     #[error("the schema of tool `{name}` cannot be used: {reason}")]
     InvalidSchema {
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// What is wrong with the schema.
+        /// The fault of the schema.
         reason: String,
     },
 }
 
 impl CheckedTool {
-    /// Checks the tool's name and compiles its schema, without fetching anything from anywhere.
+    /// Checks the tool's name and compiles its schema. Fetches no schema from the network.
     pub fn new(tool: Arc<dyn Tool>) -> Result<Self, RegisterError> {
         let ToolSpec {
             name, parameters, ..
@@ -66,12 +66,12 @@ impl CheckedTool {
         Ok(Self { tool, validator })
     }
 
-    /// The tool itself.
+    /// Returns the tool.
     pub fn tool(&self) -> &Arc<dyn Tool> {
         &self.tool
     }
 
-    /// Puts the tool into another one, which has its spec.
+    /// Wraps the tool into another tool with an identical definition.
     pub(super) fn with(&self, wrap: impl FnOnce(Arc<dyn Tool>) -> Arc<dyn Tool>) -> Self {
         Self {
             tool: wrap(Arc::clone(&self.tool)),
@@ -79,12 +79,12 @@ impl CheckedTool {
         }
     }
 
-    /// What the model is told about it.
+    /// Returns the definition of the tool.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }
 
-    /// Checks the arguments of a call against the schema. The error is for the model, which may mend its call.
+    /// Checks the arguments of a call against the schema. The error is for the model, which may correct its call.
     pub fn validate(&self, input: &Json) -> Result<(), String> {
         let value = input.to_value();
         if !value.is_object() {
@@ -100,7 +100,7 @@ impl CheckedTool {
     }
 }
 
-/// What is wrong with a value, for a model; `None` when it fits.
+/// Returns the problems of a value, for a model; `None` when the value fits.
 pub(crate) fn problems(validator: &Validator, value: &Value) -> Option<String> {
     let mut problems = validator.iter_errors(value);
     let named: Vec<String> = problems
@@ -120,7 +120,7 @@ pub(crate) fn problems(validator: &Validator, value: &Value) -> Option<String> {
     Some(sentence)
 }
 
-/// Compiles a schema without fetching anything from anywhere.
+/// Compiles a schema. Fetches no schema from the network.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("it must have `\"type\": \"object\"` at the top".to_owned());
@@ -131,10 +131,10 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| describe(&error))
 }
 
-/// What is wrong with arguments that are no object.
+/// Returns the error for arguments that are not an object.
 fn not_an_object(value: &Value) -> String {
     let what = match value {
-        // genai hands arguments on as a string when they are not JSON, for example cut off.
+        // genai passes arguments that are not JSON as a string, for example after a cut.
         Value::String(text) if text.trim_start().starts_with('{') => {
             "are not complete JSON: they were cut off before their end, or are malformed. Make the call again with \
              complete, and if needed shorter, arguments"
@@ -160,7 +160,7 @@ fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     cut(&format!("{place}{error}"), MAX_PROBLEM_CHARS)
 }
 
-/// The text, or its beginning when it is longer than `max_chars`.
+/// Returns the text, cut after `max_chars`.
 pub(super) fn cut(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,12 +1,13 @@
-//! Bytes as JSON: text as a string, anything else as base64 with its type.
+//! Bytes as JSON: text as a string, other bytes as base64 with a media type.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-/// The media type of bytes whose type is not known.
+/// The media type of bytes with an unknown type.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Text when it is UTF-8 that every database can hold (no NUL), else base64 with its media type.
+/// Returns a string for UTF-8 without NUL, because every database can store such a text. Returns base64 with the
+/// media type for any other bytes.
 pub fn from_bytes(bytes: Vec<u8>, media_type: Option<&str>) -> Value {
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => text.into(),
@@ -15,7 +16,7 @@ pub fn from_bytes(bytes: Vec<u8>, media_type: Option<&str>) -> Value {
     }
 }
 
-/// Base64 with its media type, whatever the bytes are.
+/// Returns base64 with the media type, even for bytes that are text.
 pub fn base64(bytes: &[u8], media_type: Option<&str>) -> Value {
     json!({ "encoding": "base64", "type": media_type.unwrap_or(UNKNOWN_TYPE), "data": STANDARD.encode(bytes) })
 }

@@ -1,4 +1,5 @@
-//! Tool `delegate`: what a model is told about it. It starts a sub-agent as a child workflow, so it never runs here.
+//! The definition of the tool `delegate` for the model. The workflow runs `delegate` as a child workflow, never this
+//! worker.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -10,8 +11,8 @@ use serde_json::json;
 
 use super::{Effect, ToolSpec};
 
-/// The tool of an agent that may delegate. Agents that are not configured any more, or not for this tenant, are not
-/// offered; `None` when no agent is left.
+/// Returns the tool for an agent that may delegate. Leaves out agents that are no longer configured, or not for this
+/// tenant. Returns `None` when no agent is left.
 pub fn spec(
     tool: &AgentTool,
     agents: &BTreeMap<String, AgentDefinition>,
@@ -51,7 +52,7 @@ pub fn spec(
             },
             "required": ["agent", "task"],
         }),
-        // Asked again it goes on with the sub-agent that it started.
+        // A retry continues with the sub-agent of the first attempt.
         effect: Effect::Idempotent,
         is_inline: false,
     })

@@ -1,27 +1,27 @@
-//! Tools that run somewhere else: at the client (a file on the user's laptop, a dialog in their browser), or at a worker
-//! of the operator's own, in any Temporal SDK's language. A worker of ours only describes them to the model, and checks
-//! arguments.
+//! Tools that run outside this worker: at the client (a file on the user's laptop, a dialog in the browser), or at a
+//! worker of the operator, written with any Temporal SDK. This worker only describes the tools to the model and
+//! checks arguments.
 
 use async_trait::async_trait;
 use everturn_proto::Json;
 
 use super::{Tool, ToolContext, ToolError, ToolSpec};
 
-/// A tool as the operator describes it. The workflow has it run where it belongs, and never calls it here.
+/// A tool from the operator's description. The workflow starts the tool at the right worker or client, never here.
 #[derive(Debug, Clone)]
 pub struct DescribedTool {
-    /// What the model is told about it.
+    /// The definition of the tool.
     pub spec: ToolSpec,
-    /// Who runs it.
+    /// The party that runs the tool.
     pub run_by: RunBy,
 }
 
-/// Who runs a tool that is only described here.
+/// The party that runs a described tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunBy {
     /// The client, which posts the result.
     Client,
-    /// A worker of the operator's own.
+    /// A worker of the operator.
     OtherWorker,
 }
 

@@ -1,4 +1,4 @@
-//! The events that a tool adds to its turn: a plan it made, a pattern it recognised.
+//! Events that a tool adds to its turn, like a plan or a recognised pattern.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use super::ToolError;
 
-/// The most events of one call: they are shown to people.
+/// The most events of one call, because people read the events.
 const MAX_EVENTS: usize = 100;
-/// The most bytes of one call's events together: as much as of its result.
+/// The most bytes of one call's events together: the limit of a result.
 const MAX_BYTES: usize = TOOL_RESULT_MAX_BYTES;
 
-/// The events of one call, in order. They are saved before its `observe`, and only when the tool succeeds. Clones share
-/// them.
+/// The events of one call, in order. The events are saved before the `observe`, and only if the tool succeeds. Clones
+/// share the events.
 #[derive(Debug, Clone, Default)]
 pub struct ToolEvents(Arc<Mutex<Vec<(EventType, Json)>>>);
 
 impl ToolEvents {
-    /// Adds an event. The types that a tool may emit are those of [`EventType::may_be_emitted_by_tools`]: the others
-    /// are the runtime's own account of the turn, and a tool that wrote one could forge, for example, the turn's end.
+    /// Adds an event. A tool may emit only the types of [`EventType::may_be_emitted_by_tools`]. The runtime writes
+    /// the other types, and a tool could use them to forge, for example, the turn's end.
     ///
     /// # Errors
     ///
-    /// A [`ToolError::Failed`] when the type is not a tool's, and past 100 events or 1 MiB of them.
+    /// A [`ToolError::Failed`] for a type that tools may not emit, and beyond 100 events or 1 MiB.
     pub fn emit(&self, event_type: EventType, data: &impl Serialize) -> Result<(), ToolError> {
         if !event_type.may_be_emitted_by_tools() {
             return Err(ToolError::Failed(format!(
@@ -42,7 +42,7 @@ impl ToolEvents {
         Ok(())
     }
 
-    /// The events so far, taken out.
+    /// Removes and returns the events so far.
     pub fn take(&self) -> Vec<(EventType, Json)> {
         std::mem::take(&mut *self.lock())
     }

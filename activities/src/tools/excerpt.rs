@@ -1,8 +1,9 @@
-//! Pieces of a long text: each is short enough to be shown to a model whole, and says where the next one begins.
+//! Pieces of a long text. Every piece is short enough for a model to read whole, and names the offset of the next
+//! piece.
 
 use everturn_proto::limits::TOOL_RESULT_INLINE_BYTES;
 
-/// Bytes of a piece as JSON. With a list of files beside it, a result stays below what is cut for the model.
+/// The most bytes of a piece as JSON. Together with a list of files, a result stays below the limit for the model.
 const MAX_PIECE_BYTES: usize = TOOL_RESULT_INLINE_BYTES / 4 * 3;
 
 /// A part of a text.
@@ -13,7 +14,7 @@ pub(super) struct Piece<'a> {
     pub(super) next_offset: Option<usize>,
 }
 
-/// The piece that begins at byte `offset`, or at the next character when that is inside of one.
+/// Returns the piece at byte `offset`. An offset inside a character moves to the next character.
 pub(super) fn piece(text: &str, offset: usize) -> Piece<'_> {
     let start = (offset.min(text.len())..=text.len())
         .find(|&at| text.is_char_boundary(at))
@@ -35,7 +36,7 @@ pub(super) fn piece(text: &str, offset: usize) -> Piece<'_> {
     }
 }
 
-/// Bytes that a character takes in a JSON string.
+/// Returns the bytes of a character in a JSON string.
 fn json_bytes(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -1,18 +1,18 @@
-//! The port to tools, the registry that finds them and checks their arguments, and the kinds of tools.
+//! The port to tools, the registry that finds tools and checks arguments, and the kinds of tools.
 //!
-//! - [`names`]: what tools may be called
-//! - `checked`: a tool whose name and schema were checked, which checks arguments
-//! - `registry`: the worker's own tools, and sources of tools that may change
-//! - `caller`: for whom a tool runs, in the words of each kind
-//! - `progress`: how far a call is; `events`: what it adds to the turn
-//! - [`builtin`]: the tools every worker has
-//! - `described`: tools that the client or other workers run
+//! - [`names`]: valid names of tools
+//! - `checked`: a tool with a checked name and schema, which checks arguments
+//! - `registry`: the worker's own tools, and sources of changing tools
+//! - `caller`: the caller of a tool, in the format of each kind of tool
+//! - `progress`: the progress of a call; `events`: events that a call adds to the turn
+//! - [`builtin`]: the tools of every worker
+//! - `described`: tools that run at the client or at other workers
 //! - `delegate`: the tool that starts sub-agents
 //! - [`http`]: endpoints described in the configuration
 //! - [`mcp`]: tools of MCP servers
 //! - [`skills`]: folders of instructions
 //! - [`TypedTool`]: tools in Rust, with a typed input
-//! - [`content`], [`process`]: for tools that give bytes or run programs; `excerpt`: for long texts
+//! - [`content`], [`process`]: for tools that return bytes or run programs; `excerpt`: for long texts
 
 pub mod builtin;
 mod caller;
@@ -47,51 +47,51 @@ pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use typed::{TypedTool, typed};
 
-/// A tool an agent can use.
+/// A tool that an agent can use.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// What the model is told about it.
+    /// Returns the definition of the tool, with its description for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// Where the tool comes from. Shown to people.
+    /// Returns the origin of the tool, for people.
     fn origin(&self) -> ToolOrigin {
         ToolOrigin::BuiltIn
     }
 
-    /// Runs it and returns its result. `input` fits the schema. Dropping the future ends it; a tool with work outside
-    /// the future watches `context.cancellation`.
+    /// Runs the tool and returns its result. `input` fits the schema. Dropping the future ends the run. A tool with
+    /// work outside the future watches `context.cancellation`.
     async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError>;
 }
 
-/// A tool as the model sees it, and what the runtime must know about it.
+/// The definition of a tool for the model, and its settings for the runtime.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Its name: letters, digits, `_` and `-`, at most 64 of them (what providers take).
+    /// The tool's name: at most 64 letters, digits, `_` and `-`, as providers require.
     pub name: String,
-    /// What it does, for the model.
+    /// The purpose of the tool, for the model.
     pub description: String,
-    /// JSON schema of its input.
+    /// The JSON schema of the input.
     pub parameters: serde_json::Value,
-    /// What a retry may do.
+    /// The effect, which decides whether a retry may run the tool again.
     pub effect: Effect,
-    /// Whether it is over at once, at the latest after [`INLINE_LIMIT_MS`](everturn_proto::limits::INLINE_LIMIT_MS). Such a
-    /// tool costs no round trip to the engine. One that takes longer is stopped, and its result is an error.
+    /// True for a tool that ends quickly, at most after [`INLINE_LIMIT_MS`](everturn_proto::limits::INLINE_LIMIT_MS).
+    /// An inline tool costs no round trip to the engine. A slower run is stopped and recorded as an error.
     pub is_inline: bool,
 }
 
 impl ToolSpec {
-    /// Returns the hash of the definition: of all that the model and a person who approves a call go by, and of what a
-    /// retry may do.
+    /// Returns the hash of the definition: of everything that the model and an approving person rely on, and of the
+    /// effect.
     pub fn definition_hash(&self) -> String {
         let (name, description) = (&self.name, &self.description);
         ids::tool_definition_hash(name, description, &Json::of(&self.parameters), &self.effect)
     }
 }
 
-/// Where a tool comes from. Who runs it is another question, which `everturn_proto::words::ToolKind` answers.
+/// The origin of a tool. `everturn_proto::words::ToolKind` answers a different question: who runs the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolOrigin {
-    /// Part of the worker's binary: one that every worker has, or a user's own.
+    /// A tool in the worker's binary: built in, or added by the operator.
     BuiltIn,
     /// An endpoint described in the configuration.
     Http,
@@ -113,53 +113,52 @@ impl ToolOrigin {
     }
 }
 
-/// Who asks for tools. What a source has for one may not be what it has for another.
+/// The tenant and agent that ask for tools. A source may return different tools for every asker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asker<'a> {
-    /// The tenant of the conversation, as the store knows it.
+    /// The tenant of the conversation, as stored.
     pub tenant_id: &'a str,
-    /// The name of the agent that is offered the tools, or calls one.
+    /// The name of the agent that is offered the tools or calls a tool.
     pub agent: &'a str,
 }
 
-/// What a tool is told about its call. For whom it runs (tenant, owner, agent) is what the store says, whatever a model or a
-/// message claims.
+/// The context of a tool call. Tenant, owner and agent come from the store, whatever a model or a message claims.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// The tenant of the conversation.
     pub tenant_id: String,
-    /// The owner of the conversation, when it has one.
+    /// The owner of the conversation, if any.
     pub owner_id: Option<String>,
-    /// The name of the agent that calls.
+    /// The name of the calling agent.
     pub agent: String,
-    /// The conversation, as its tenant names it: the id that the API has.
+    /// The tenant's name of the conversation: its id in the API.
     pub conversation_id: String,
-    /// The id by which the store has the conversation. No conversation of another tenant has the same.
+    /// The id of the conversation in the store, unique among all tenants.
     pub stored_conversation_id: String,
-    /// The message whose turn it is.
+    /// The user message of the turn.
     pub message_id: String,
-    /// The agent execution that calls: the turn, or a sub-agent's part of it.
+    /// The calling agent execution: the turn's own, or a sub-agent's.
     pub agent_execution_id: String,
-    /// How deep it is: 0 for the turn's own agent, 1 for a sub-agent of it, and so on.
+    /// The depth of the agent execution: 0 for the turn's own agent, 1 for its sub-agent, and so on.
     pub depth: u32,
-    /// The id of this tool execution, the same on every attempt.
+    /// The id of this tool execution, identical on every attempt.
     pub execution_id: String,
     /// The model's id of the call (`tool_call_id`).
     pub call_id: String,
-    /// A key to pass on to systems that know idempotency keys.
+    /// The key for systems that support idempotency keys.
     pub idempotency_key: String,
-    /// 1 for the first attempt.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Cancelled with the turn.
+    /// The token that is cancelled with the turn.
     pub cancellation: CancellationToken,
-    /// Where a tool that takes long may say how far it is.
+    /// Receives progress reports of long-running tools.
     pub progress: Progress,
-    /// Where a tool may add events to its turn.
+    /// Receives events from the tool for the turn.
     pub events: ToolEvents,
 }
 
 impl ToolContext {
-    /// Who calls.
+    /// Returns the tenant and agent of the call.
     pub fn asker(&self) -> Asker<'_> {
         Asker {
             tenant_id: &self.tenant_id,
@@ -167,7 +166,7 @@ impl ToolContext {
         }
     }
 
-    /// The context of a call that belongs to no turn: for tests of tools, and for tools that a person calls by hand.
+    /// Returns the context of a call outside any turn: for tests of tools, and for calls by hand.
     pub fn by_hand() -> Self {
         const NO_TURN: &str = "by-hand";
         let unique = uuid::Uuid::new_v4().simple().to_string();
@@ -191,23 +190,23 @@ impl ToolContext {
     }
 }
 
-/// Why a tool failed, in a sentence the model can read.
+/// A failure of a tool, as a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// A known failure: it is recorded and never retried.
+    /// A known failure, which is recorded and never retried.
     #[error("{0}")]
     Failed(String),
-    /// The tool had no effect and may work later. A `read` or `idempotent` tool is tried again; for a `once` tool it is
-    /// a known failure.
+    /// The tool had no effect and may work later. A `read` or `idempotent` tool is tried again. For a `once` tool the
+    /// error counts as a known failure.
     #[error("{message}")]
     Unavailable {
-        /// What happened.
+        /// The description of the failure.
         message: String,
-        /// How long the other side asks to wait. Without it, the engine's own pause holds.
+        /// The wait requested by the called system. `None` means the engine's own pause.
         retry_after: Option<Duration>,
     },
-    /// The tool was called, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent`
-    /// tool is tried again; the outcome of a `once` tool is reported as unknown (invariant 6, done once).
+    /// The tool was called, but its answer was lost; the effect may have happened. A `read` or `idempotent` tool is
+    /// tried again. The outcome of a `once` tool is reported as unknown (invariant 6, done once).
     #[error("{0}")]
     Interrupted(String),
 }

@@ -1,23 +1,25 @@
-//! What tools may be called, and how an agent names those of a source (an MCP server).
+//! Valid names of tools, and the names of a source's tools in an agent's list (a source is an MCP server).
 //!
-//! The model sees `source__tool`. An agent's list names one of them the same way, or all of them as `source__*`.
+//! The model sees `source__tool`. An agent's list names one tool as `source__tool`, or all tools of a source as
+//! `source__*`.
 
 use everturn_proto::turn::AgentTool;
 use sha2::{Digest, Sha256};
 
-/// What providers take as the name of a tool.
+/// The longest tool name that providers accept.
 pub(super) const MAX_NAME_BYTES: usize = 64;
-/// The longest name of a source. It leaves half of a tool's name to the tool.
+/// The longest name of a source. Half of a tool's name remains for the tool.
 const MAX_SOURCE_BYTES: usize = 30;
-/// The text between the name of a source and the name of its tool. No source and no local tool has it in its name.
+/// The separator between the name of a source and the name of a tool. No source and no local tool has the separator
+/// in its name.
 const SEPARATOR: &str = "__";
-/// What stands in place of a tool's name for all tools of the source.
+/// The wildcard for all tools of a source.
 const ALL: &str = "*";
-/// Characters of the hash in a shortened name: 32 bits, for the few tools of one server.
+/// Characters of the hash in a shortened name: 32 bits, enough for the few tools of a server.
 const HASH_CHARS: usize = 8;
 
-/// Names that the model client turns into tools that the provider runs itself (genai 0.7: the adapters of Anthropic,
-/// OpenAI and Gemini): a tool of ours under such a name would never be called.
+/// Names that the model client turns into tools of the provider (genai 0.7: the adapters of Anthropic, OpenAI and
+/// Gemini). A tool of ours with such a name would never be called.
 const PROVIDERS_OWN: [&str; 13] = [
     "web_search",
     "googleSearch",
@@ -34,46 +36,47 @@ const PROVIDERS_OWN: [&str; 13] = [
     "retrieval",
 ];
 
-/// True for a name that every provider takes.
+/// Returns true for a name that every provider accepts.
 pub fn is_valid(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
 }
 
-/// True for a name that means a tool of the provider itself.
+/// Returns true for the name of a provider's own tool.
 pub fn is_providers_own(name: &str) -> bool {
     PROVIDERS_OWN.contains(&name)
 }
 
-/// True for the name of a source: at most 30 letters, digits, `-` and single `_`, none of them at an end.
+/// Returns true for a valid source name: at most 30 letters, digits, `-` and single `_`, with a letter or digit at
+/// either end.
 pub fn is_valid_source(name: &str) -> bool {
     let is_closed = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let is_framed = is_closed(name.chars().next()) && is_closed(name.chars().next_back());
     is_valid(name) && is_framed && name.len() <= MAX_SOURCE_BYTES && !name.contains(SEPARATOR)
 }
 
-/// The source in the name of a tool, or of all its tools; `None` for a local tool.
+/// Returns the source in the name of a tool or in a wildcard; `None` for a local tool.
 pub fn source_of(name: &str) -> Option<&str> {
     name.split_once(SEPARATOR).map(|(source, _)| source)
 }
 
-/// The source, when `listed` stands for all tools of one.
+/// Returns the source if `listed` is a wildcard for all tools of a source.
 pub fn all_of(listed: &str) -> Option<&str> {
     listed.strip_suffix(ALL)?.strip_suffix(SEPARATOR)
 }
 
-/// True when an agent that lists `listed` may use the tool `name`.
+/// Returns true when an agent that lists `listed` may use the tool `name`.
 pub fn covers(listed: &str, name: &str) -> bool {
     listed == name || all_of(listed).is_some_and(|source| source_of(name) == Some(source))
 }
 
-/// The settings of a tool in an agent's list. An entry with its own name comes before one for all tools of its source.
+/// Returns the settings of a tool in an agent's list. An entry with the tool's name takes precedence over a wildcard.
 pub fn listed<'a>(tools: &'a [AgentTool], name: &str) -> Option<&'a AgentTool> {
     let by_name = tools.iter().find(|tool| tool.name == name);
     by_name.or_else(|| tools.iter().find(|tool| covers(&tool.name, name)))
 }
 
-/// True for what an agent may list of a source: one tool or all.
+/// Returns true for a valid entry of an agent's list: a tool or a wildcard.
 pub fn is_listable(listed: &str) -> bool {
     all_of(listed).map_or_else(
         || is_valid(listed) && !listed.ends_with(SEPARATOR),
@@ -81,8 +84,9 @@ pub fn is_listable(listed: &str) -> bool {
     )
 }
 
-/// What the model calls a tool of a source. A name that providers would refuse is changed and cut, and ends in a hash
-/// of the whole name. So it is always the same, and two tools rarely share one; the caller refuses those that do.
+/// Returns the model's name for a tool of a source. A name that providers would refuse is changed and cut, and ends
+/// in a hash of the whole name. The result is therefore stable, and two tools rarely collide; the caller refuses
+/// collisions.
 pub fn qualified(source: &str, tool: &str) -> String {
     let plain = format!("{source}{SEPARATOR}{tool}");
     if is_valid(&plain) {

@@ -1,6 +1,6 @@
-//! Runs programs for tools. Each program has a process group of its own, which is killed when the program has ended,
-//! when the tool's future is dropped, and when the worker dies, also of kill -9. Only a process that leaves the group
-//! (with setsid) goes on. What a program may do says `[processes]` of everturn.toml (docs/operate/isolation.md).
+//! Runs programs for tools. Every program has its own process group. The group is killed when the program has ended,
+//! when the tool's future is dropped, and when the worker dies, even by kill -9. Only a process that leaves the group
+//! (with setsid) goes on. `[processes]` of everturn.toml restricts programs (docs/operate/isolation.md).
 
 use std::{
     ffi::OsStr,
@@ -21,33 +21,34 @@ use tokio::{
 
 use super::ToolContext;
 
-/// How the programs of all tools are started. It holds for the process, so that no tool can leave it out.
+/// The launch settings for the programs of all tools. The settings are global, so that no tool can omit the settings.
 static LAUNCH: OnceLock<Launch> = OnceLock::new();
-/// How long the output is read after the program has ended. A process that left the group may hold it open for ever.
+/// The time for reading the rest of the output after the program has ended. A process outside the group may hold the
+/// pipe open for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a program ended.
+/// The outcome of a program.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its exit status.
+    /// The exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard output, up to the limit.
+    /// The standard output, up to the limit.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error, up to the limit.
+    /// The standard error, up to the limit.
     pub stderr: Vec<u8>,
-    /// True when it wrote more than the limit; the rest was read and thrown away.
+    /// True when the program wrote more than the limit. The rest was read and discarded.
     pub is_cut: bool,
 }
 
-/// Says how the programs of all tools are started from now on. The first time counts. In a process where nobody says so,
-/// programs have the rights of the process.
+/// Sets the launch settings for the programs of all tools. Only the first call has an effect. Without a call,
+/// programs have the rights of this process.
 pub fn start_with(launch: Launch) {
     let _first_counts = LAUNCH.set(launch);
 }
 
-/// Runs a program to its end, with no standard input, and with PATH as its only variable, because the worker's
-/// environment holds secrets. At most `max_bytes` of each output are kept. When the future is dropped, the program and
-/// what it started are killed.
+/// Runs a program to its end. The program has no standard input and no variable but PATH, because the worker's
+/// environment holds secrets. At most `max_bytes` of each output are kept. Dropping the future kills the program and
+/// its descendants.
 pub async fn run<S: AsRef<OsStr>>(
     program: &str,
     arguments: impl IntoIterator<Item = S>,
@@ -56,9 +57,9 @@ pub async fn run<S: AsRef<OsStr>>(
     run_with(program, arguments, max_bytes, Vec::new()).await
 }
 
-/// Runs a program as [`run`] does, and tells it for whom: `EVERTURN_TENANT_ID`, `EVERTURN_OWNER_ID`,
-/// `EVERTURN_CONVERSATION_ID`, `EVERTURN_AGENT`, `EVERTURN_AGENT_EXECUTION_ID` and `EVERTURN_EXECUTION_ID`. A conversation
-/// without an owner has no variable for it. A value with a NUL in it is an error.
+/// Runs a program like [`run`], with variables about the caller: `EVERTURN_TENANT_ID`, `EVERTURN_OWNER_ID`,
+/// `EVERTURN_CONVERSATION_ID`, `EVERTURN_AGENT`, `EVERTURN_AGENT_EXECUTION_ID` and `EVERTURN_EXECUTION_ID`. A
+/// conversation without an owner has no owner variable. A value with a NUL is an error.
 pub async fn run_for<S: AsRef<OsStr>>(
     context: &ToolContext,
     program: &str,
@@ -101,10 +102,10 @@ async fn run_with<S: AsRef<OsStr>>(
                 _ = &mut reading, if !is_read => is_read = true,
             }
         };
-        // This kills what the program left running, and so closes the pipes.
+        // Dropping the group kills remaining processes, and so closes the pipes.
         drop(group);
         if !is_read {
-            // Reads what is still in the pipes. A process that left the group may hold them open for ever.
+            // Reads the rest in the pipes. A process outside the group may hold the pipes open for ever.
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, reading).await;
         }
         status
@@ -128,11 +129,11 @@ struct Kept {
 }
 
 impl Kept {
-    /// Reads to the end and keeps what fits. A program whose output nobody reads would wait for ever.
+    /// Reads to the end and keeps at most `max_bytes`. Without a reader, the program would wait for ever.
     async fn read(&mut self, pipe: Option<impl AsyncRead + Unpin>, max_bytes: usize) {
         let Some(mut pipe) = pipe else { return };
         let mut piece = vec![0; 64 * 1024];
-        // A pipe that cannot be read is taken as ended.
+        // A pipe with a read error counts as ended.
         while let Ok(count @ 1..) = pipe.read(&mut piece).await {
             let room = max_bytes - self.bytes.len();
             self.is_cut |= count > room;

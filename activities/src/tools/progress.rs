@@ -1,23 +1,23 @@
-//! How far a call is. The attempt's heartbeats send it to the engine, where `temporal workflow describe` shows it.
+//! The progress of a call. The attempt's heartbeats send it to the engine, and `temporal workflow describe` shows it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checked::cut;
 
-/// The longest progress, in characters. The engine stores each heartbeat.
+/// The longest progress text, in characters, because the engine stores every heartbeat.
 const MAX_CHARS: usize = 200;
 
-/// What a tool said last of its progress. Clones share it.
+/// The latest progress of a tool. Clones share the progress.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Mutex<Option<String>>>);
 
 impl Progress {
-    /// Says how far the call is, in a few words: `3/10 copying`. Longer ones are cut.
+    /// Reports the progress of the call in a few words, like `3/10 copying`. Longer texts are cut.
     pub fn report(&self, words: &str) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cut(words, MAX_CHARS));
     }
 
-    /// What was said last.
+    /// Returns the latest report.
     pub fn latest(&self) -> Option<String> {
         self.0
             .lock()

@@ -1,8 +1,8 @@
-//! The registry: the tools of a worker by name, its own ones and those of its sources.
+//! The registry: the tools of a worker by name, both its own tools and the tools of its sources.
 //!
-//! A turn is pinned to the names that its agent lists, not to what they mean. A source's tools are looked up when they
-//! are offered and again when they are called, so that a server may gain, change and lose tools while turns run. A call
-//! of a tool that has gone ends as an error that the model can read.
+//! A turn is pinned to the names in its agent's list, not to definitions. A source's tools are looked up for the
+//! offer and again for the call, so a server may add, change and remove tools while turns run. A call of a removed
+//! tool ends as an error that the model can read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,25 +19,25 @@ use super::{
     names::{self, MAX_NAME_BYTES},
 };
 
-/// How many tools are named in a message about an unknown one.
+/// The most tools named in a message about an unknown tool.
 const MAX_NAMES: usize = 30;
 
-/// Tools by the name the model sees.
+/// Tools by the name that the model sees.
 pub type ToolSet = BTreeMap<String, CheckedTool>;
 
-/// Tools that may change while the worker runs, like those of one MCP server. Their names are `<source>__<tool>`
+/// Tools that may change while the worker runs, like the tools of an MCP server. Their names are `<source>__<tool>`
 /// (`names::qualified`).
 #[async_trait]
 pub trait ToolSource: Send + Sync {
-    /// The tools that are known now and that these may use. May wait some seconds for a first answer of the source; empty while
-    /// there is none.
+    /// Returns the known tools that the asker may use. May wait some seconds for the source's first answer; returns
+    /// an empty set without an answer.
     async fn tools(&self, asker: Asker<'_>) -> Arc<ToolSet>;
 
-    /// Returns one of its tools. A tool that is not known is asked for at the source. The error says, for the model,
-    /// why there is none.
+    /// Returns a tool by name. Asks the source for an unknown tool. The error tells the model why the tool is
+    /// missing.
     async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError>;
 
-    /// Closes what it keeps open. It is not used afterwards.
+    /// Closes open connections. The source is not used afterwards.
     async fn close(&self) {}
 }
 
@@ -48,23 +48,23 @@ pub struct ToolRegistry {
     sources: BTreeMap<String, Arc<dyn ToolSource>>,
 }
 
-/// An agent names a tool that is not registered.
+/// The error of an agent that names an unregistered tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no tool `{name}`; the tools are: {known}")]
 pub struct UnknownTool {
-    /// The name asked for.
+    /// The unknown name.
     pub name: String,
-    /// The names there are, separated by commas.
+    /// The registered names, separated by commas.
     pub known: String,
 }
 
 impl ToolRegistry {
-    /// An empty registry.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A registry of these tools.
+    /// Creates a registry of these tools.
     pub fn of(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, RegisterError> {
         let mut registry = Self::new();
         for tool in tools {
@@ -73,12 +73,12 @@ impl ToolRegistry {
         Ok(registry)
     }
 
-    /// Adds a tool of the worker's own. Its name and schema are checked here.
+    /// Adds a tool of the worker's own, and checks the tool's name and schema.
     pub fn register(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
         let checked = CheckedTool::new(tool)?;
         let name = checked.spec().name.clone();
-        // `a__b` is tool `b` of source `a`, now or when one is added.
-        // `delegate` belongs to the runtime: the workflow runs it.
+        // `a__b` is tool `b` of source `a`, even if the source is added later. `delegate` belongs to the runtime: the
+        // workflow runs it.
         if names::source_of(&name).is_some() || name == DELEGATE_TOOL {
             return Err(RegisterError::InvalidName(name));
         }
@@ -89,7 +89,7 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Closes what the sources keep open.
+    /// Closes the sources' open connections.
     pub async fn close(&self) {
         join_all(self.sources.values().map(|source| source.close())).await;
     }
@@ -110,7 +110,7 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// The tool of this name; the error is for the model. May take as long as its source needs to start.
+    /// Returns the tool with this name; the error is for the model. May wait for the start of a source.
     pub async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError> {
         if let Some(tool) = self.tools.get(name) {
             return Ok(tool.clone());
@@ -121,22 +121,22 @@ impl ToolRegistry {
         }
     }
 
-    /// What a model is told about a tool of the worker's own; `None` when there is none of this name.
+    /// Returns the definition of one of the worker's own tools, or `None` for an unknown name.
     pub fn spec(&self, name: &str) -> Option<ToolSpec> {
         self.tools.get(name).map(|tool| tool.spec().clone())
     }
 
-    /// True when there is a tool of this name, or a source that may have it.
+    /// Returns true when the tool is registered, or when a source may have the tool.
     pub fn may_have(&self, name: &str) -> bool {
         self.tools.contains_key(name) || self.source(name).is_some()
     }
 
-    /// The names of the worker's own tools, sorted. Those of sources are known to the sources only.
+    /// Returns the names of the worker's own tools, sorted. Only the sources know the names of their tools.
     pub fn names(&self) -> Vec<String> {
         self.tools.keys().cloned().collect()
     }
 
-    /// What a model is told about the tools an agent lists. See [`Self::offered`].
+    /// Returns the definitions of the tools in an agent's list. See [`Self::offered`].
     pub async fn specs<I>(&self, listed: I, asker: Asker<'_>) -> Result<Vec<ToolSpec>, UnknownTool>
     where
         I: IntoIterator,
@@ -151,8 +151,8 @@ impl ToolRegistry {
             .collect())
     }
 
-    /// The tools an agent lists, in that order and each once. Sources that do not answer, and tools they do not have
-    /// (any more), are left out; an unknown tool of the worker's own is an error.
+    /// Returns the tools in an agent's list, in order and without duplicates. Leaves out silent sources and tools
+    /// that a source does not have (any more). An unknown tool of the worker's own is an error.
     pub async fn offered<I>(
         &self,
         listed: I,
@@ -183,7 +183,7 @@ impl ToolRegistry {
                         .collect()
                 }
             };
-            // Providers refuse a request that offers a tool twice.
+            // Providers refuse a request with a duplicate tool.
             tools.extend(
                 found
                     .into_iter()
@@ -194,7 +194,7 @@ impl ToolRegistry {
         Ok(tools)
     }
 
-    /// The tools of all sources that are listed, asked at once.
+    /// Returns the tools of all listed sources, which are asked concurrently.
     async fn known_of_sources(
         &self,
         listed: &[String],

@@ -1,4 +1,4 @@
-//! Tools in Rust: a name, what it does, and a function from a typed input to a typed output.
+//! Tools in Rust: a name, a description, and a function from a typed input to a typed output.
 
 use std::{future::Future, io, sync::Arc};
 
@@ -9,28 +9,28 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Effect, Tool, ToolContext, ToolError, ToolSpec};
 
-/// A tool with a typed input, whose schema is derived from the type. Doc comments of its fields are what the model is
-/// told about them; `#[serde(deny_unknown_fields)]` refuses arguments that the model made up.
+/// A tool with a typed input and a schema derived from the type. The model reads the doc comments of the fields.
+/// `#[serde(deny_unknown_fields)]` refuses arguments that the model made up.
 ///
-/// It runs on a thread of its own, so it may compute or block. When the turn is cancelled or its time is up its future
-/// is dropped at the next await.
+/// A typed tool runs on a separate thread, so the tool may compute or block. When the turn is cancelled or the time
+/// is up, the future is dropped at the next await.
 pub trait TypedTool: Send + Sync + 'static {
-    /// What it is called with: a struct.
+    /// The type of the arguments: a struct.
     type Input: DeserializeOwned + JsonSchema + Send;
-    /// What it gives back: anything that has a JSON form, at most 1 MiB of it.
+    /// The type of the result: any type with a JSON form of at most 1 MiB.
     type Output: Serialize;
 
-    /// Its name: letters, digits, `_` and `-`, at most 64 of them.
+    /// The tool's name: at most 64 letters, digits, `_` and `-`.
     const NAME: &'static str;
-    /// What it does, for the model.
+    /// The purpose of the tool, for the model.
     const DESCRIPTION: &'static str;
-    /// What a retry may do. A tool that does not say must not run twice.
+    /// The effect, which decides whether a retry may run the tool again. By default a tool must not run twice.
     const EFFECT: Effect = Effect::Once;
-    /// Whether it is over at once, at the latest after two seconds: arithmetic, a look into memory. Such a tool costs
-    /// the engine almost nothing. One that takes longer is stopped, and its result is an error.
+    /// True for a tool that ends quickly, at most after two seconds, like arithmetic or a look into memory. An inline
+    /// tool costs the engine almost nothing. A slower run is stopped and recorded as an error.
     const INLINE: bool = false;
 
-    /// Runs it.
+    /// Runs the tool.
     fn run(
         &self,
         context: ToolContext,
@@ -38,7 +38,7 @@ pub trait TypedTool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 }
 
-/// A typed tool as the registry takes it.
+/// Wraps a typed tool for the registry.
 pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
     let spec = ToolSpec {
         name: T::NAME.to_owned(),
@@ -67,15 +67,16 @@ impl<T: TypedTool> Tool for Typed<T> {
     }
 }
 
-/// Reads the input of a tool. It fits the schema already, so an error here means that the type demands more than the
-/// schema says.
+/// Decodes the input of a tool. The input already fits the schema, so an error means that the type is stricter than
+/// the schema.
 pub(super) fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
     input
         .decode()
         .map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))
 }
 
-/// The schema without `$schema`, title and description: a model does not need them, and providers count them as input.
+/// Returns the schema without `$schema`, title and description, because providers count them as input and a model
+/// does not need them.
 fn schema_of<T: JsonSchema>() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -87,7 +88,7 @@ fn schema_of<T: JsonSchema>() -> serde_json::Value {
     schema.to_value()
 }
 
-/// The JSON of a value, of which no more than the limit is ever held in memory.
+/// Encodes a value as JSON. The memory for the JSON stays within the limit.
 fn bounded_json(value: &impl Serialize) -> Result<Json, ToolError> {
     let mut writer = Bounded::default();
     match serde_json::to_writer(&mut writer, value) {
@@ -108,7 +109,7 @@ fn bounded_json(value: &impl Serialize) -> Result<Json, ToolError> {
     json.ok_or_else(|| ToolError::Failed("The tool's output is not JSON.".to_owned()))
 }
 
-/// A writer that takes this many bytes, and refuses more.
+/// A writer that accepts bytes up to the limit and refuses more.
 #[derive(Default)]
 struct Bounded {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The open texts of one conversation, who follows them, and the fence (invariant 7, fenced deltas).
+//! The open texts of one conversation, its followers, and the fence (invariant 7, fenced deltas).
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,12 +11,12 @@ use tokio::{sync::mpsc, time::Instant};
 use super::StreamOptions;
 use crate::api::{Announcement, Following, Item, OpenText, Piece, Published, TextKey};
 
-/// What the stream holds of one conversation.
+/// The stream's state of one conversation.
 #[derive(Debug)]
 pub(super) struct Conversation {
     open: BTreeMap<TextKey, Held>,
-    /// The newest generation of each agent execution; the last changed at the back. The store gives generations
-    /// that rise over an agent execution, so an older one is late whatever its step.
+    /// The newest generation of each agent execution; the most recently changed is at the back. Generations from the
+    /// store rise over an agent execution, so a piece of an older generation is late, whatever its step.
     fences: VecDeque<(String, u32)>,
     /// Steps whose text was replaced by a saved event.
     sealed: VecDeque<SealedStep>,
@@ -49,14 +49,14 @@ impl Conversation {
         self.followers.iter().any(|follower| !follower.is_closed())
     }
 
-    /// Marks it as used, and forgets the texts nobody has written to for `ttl`.
+    /// Marks the conversation as used, and forgets texts without a write for `ttl`.
     pub(super) fn touch(&mut self, ttl: Duration, now: Instant) {
         self.touched = now;
         self.open
             .retain(|_, held| now.duration_since(held.touched) < ttl);
     }
 
-    /// Forgets what was not used for `ttl`. False when nothing is left.
+    /// Forgets texts and followers that expired. Returns false when the whole conversation has expired.
     pub(super) fn expire(&mut self, ttl: Duration, now: Instant) -> bool {
         self.open
             .retain(|_, held| now.duration_since(held.touched) < ttl);
@@ -134,7 +134,7 @@ impl Conversation {
         self.send(&Item::Announced(announcement));
     }
 
-    /// `None` when there are too many followers.
+    /// Adds a follower. Returns `None` when the conversation has too many followers.
     pub(super) fn follow(&mut self, options: &StreamOptions) -> Option<Following> {
         self.followers.retain(|follower| !follower.is_closed());
         if self.followers.len() >= options.max_followers {
@@ -150,7 +150,8 @@ impl Conversation {
         self.sealed.iter().any(|sealed| is_of_step(key, sealed))
     }
 
-    /// The newest generation seen of an agent execution, from its fence or, when that was forgotten, its open texts.
+    /// Returns the newest known generation of an agent execution: from its fence, or from its open texts if the fence
+    /// was forgotten.
     fn newest_generation(&self, agent_execution: &str) -> u32 {
         let fence = self
             .fences
@@ -182,7 +183,7 @@ impl Conversation {
         );
     }
 
-    /// True when this piece begins a text that continues an older generation's, and that one is longer.
+    /// Returns true when the piece begins a continuation and is shorter than the text of the older generation.
     fn has_shown_more_than(&self, piece: &Piece) -> bool {
         let shown = self.open.get(&piece.key).map(|held| &held.text);
         piece.continues
@@ -192,8 +193,8 @@ impl Conversation {
             })
     }
 
-    /// Empties every text that the step has from an older generation, also the part that the piece is not for: when a
-    /// retry begins with reasoning, the answer of the first try must not stay on the readers' screens.
+    /// Empties every text of the step with an older generation. This includes the other part: when a retry begins
+    /// with reasoning, the answer of the first try must not stay on the readers' screens.
     fn begin_anew(&mut self, piece: &Piece, now: Instant) {
         if piece.continues {
             return;
@@ -208,7 +209,7 @@ impl Conversation {
                 held.text.text.clear();
                 held.text.is_ended = false;
                 held.touched = now;
-                // The piece itself starts its text when it begins at 0.
+                // A piece at offset 0 starts its text itself.
                 if *key != piece.key || piece.offset > 0 {
                     emptied.push(Item::Start(held.text.clone()));
                 }
@@ -232,19 +233,20 @@ impl Conversation {
         }
     }
 
-    /// Gives the item to every follower. A follower whose buffer is full is cut, and never waited for.
+    /// Gives the item to every follower. A follower with a full buffer is cut, because the stream never waits.
     fn send(&mut self, item: &Item) {
         self.followers
             .retain(|follower| follower.try_send(item.clone()).is_ok());
     }
 }
 
-/// True when the text is one of this step.
+/// Returns true when the text belongs to the step.
 fn is_of_step(key: &TextKey, step: &SealedStep) -> bool {
     key.agent_execution_id == step.agent_execution_id && key.step == step.step
 }
 
-/// Puts `value` at the back in place of the one that `is_same`, and drops from the front what is over `limit`.
+/// Puts `value` at the back in exchange for its older version, found by `is_same`, and drops values over `limit` from
+/// the front.
 fn remember<T>(list: &mut VecDeque<T>, value: T, limit: usize, is_same: impl Fn(&T) -> bool) {
     list.retain(|held| !is_same(held));
     list.push_back(value);

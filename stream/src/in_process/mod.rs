@@ -1,7 +1,7 @@
 //! The stream of a single process: a map under a lock.
 //!
-//! Nothing runs in the background: what has expired is swept out while something else is published or followed.
-//! Must not be here: the rules of one conversation, which are in [`conversation`].
+//! The stream has no background task: expired entries are swept out by later publications and follows. Must not be
+//! here: the rules of one conversation, which are in [`conversation`].
 
 mod conversation;
 
@@ -21,25 +21,24 @@ use crate::api::{
     UNREAD_CANCELS,
 };
 
-/// Limits of a stream (invariant 10, nothing grows without a bound). Bytes of one text are limited by
-/// `limits::MAX_TEXT_BYTES`, on which the writer and the stream must agree.
+/// Limits of a stream (invariant 10, nothing grows without a bound). `limits::MAX_TEXT_BYTES` limits the bytes of one
+/// text, because the writer and the stream must agree on that limit.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
-    /// Open texts of one conversation. When there are more, the one that was not written to for longest is forgotten,
-    /// and its writer publishes it again. Default 64: more sub-agents than a person can watch.
+    /// The most open texts of one conversation. Beyond the limit the text with the oldest write is forgotten, and its
+    /// writer publishes it again. Default 64: more sub-agents than a person can watch.
     pub max_open_texts: usize,
-    /// Steps and agent executions remembered per conversation, to refuse late pieces. Default 64: a piece comes
-    /// late by one step or two, never by 64.
+    /// The most steps and agent executions remembered per conversation, to refuse late pieces. Default 64: a piece
+    /// comes late by one step or two, never by 64.
     pub max_remembered: usize,
-    /// Items that a follower has not taken yet; with more, it is cut. Default 1024: 20 s of one text at a piece every
-    /// 20 ms.
+    /// The most unread items of a follower before it is cut. Default 1024: 20 s of one text at a piece every 20 ms.
     pub follower_buffer: usize,
-    /// Followers of one conversation. Default 1024: a guard against a client that opens streams in a loop.
+    /// The most followers of one conversation. Default 1024: a guard against a client that opens streams in a loop.
     pub max_followers: usize,
-    /// Conversations held. Default 10 000. When there are more, those that were not used for longest are forgotten.
+    /// The most conversations. Default 10 000. Beyond the limit the least recently used conversations are forgotten.
     pub max_conversations: usize,
-    /// A text, or a conversation nobody follows, is forgotten when untouched for this long. Default 10 min: more
-    /// than a model is given for one call and its save.
+    /// The lifetime of an untouched text, or of a conversation without followers. Default 10 min: more than the time
+    /// limit of one LLM call and its save.
     pub ttl: Duration,
 }
 
@@ -66,7 +65,7 @@ pub struct InProcessStream {
 struct Inner {
     options: StreamOptions,
     conversations: Mutex<Conversations>,
-    /// Who follows cancels.
+    /// The followers of cancels.
     cancels: Mutex<Vec<mpsc::Sender<String>>>,
 }
 
@@ -76,7 +75,7 @@ struct Conversations {
     swept: Instant,
 }
 
-/// Why the stream takes no more.
+/// A reached limit of the stream.
 #[derive(Debug, thiserror::Error)]
 enum Full {
     #[error("it already holds {0} conversations that are followed")]
@@ -92,7 +91,7 @@ impl Default for InProcessStream {
 }
 
 impl InProcessStream {
-    /// An empty stream.
+    /// Creates an empty stream.
     pub fn new(options: StreamOptions) -> Self {
         let conversations = Conversations {
             by_log: HashMap::new(),
@@ -107,7 +106,7 @@ impl InProcessStream {
         }
     }
 
-    /// Conversations held now, for metrics and tests.
+    /// Returns the current number of conversations, for metrics and tests.
     pub fn conversations(&self) -> usize {
         self.lock(Instant::now()).by_log.len()
     }
@@ -117,7 +116,8 @@ impl InProcessStream {
         followers.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The map, swept when that is due. A panic elsewhere leaves it usable: every change to it is whole.
+    /// Returns the map, swept when a sweep is due. A panic elsewhere leaves the map usable, because every change is
+    /// complete.
     fn lock(&self, now: Instant) -> MutexGuard<'_, Conversations> {
         let options = &self.inner.options;
         let mut conversations = self
@@ -125,7 +125,7 @@ impl InProcessStream {
             .conversations
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // This is often enough that nothing stays much longer than the TTL, and rare enough to cost nothing.
+        // This interval keeps expired entries little longer than the TTL, and costs almost nothing.
         if now.duration_since(conversations.swept) >= options.ttl / 4 {
             conversations.swept = now;
             conversations
@@ -137,7 +137,7 @@ impl InProcessStream {
 }
 
 impl Conversations {
-    /// The conversation, made when it is not held.
+    /// Returns the conversation, and creates a missing one.
     fn entry(
         &mut self,
         log: &LogId,
@@ -160,7 +160,8 @@ impl Conversations {
         Ok(conversation)
     }
 
-    /// Forgets the older half of what nobody follows: half, so that a full map is not searched at each publication.
+    /// Forgets the older half of the conversations without followers. Forgetting only the oldest conversation would
+    /// search a full map at every publication.
     fn make_room(&mut self) {
         let mut touched: Vec<Instant> = self
             .by_log
@@ -219,7 +220,7 @@ impl StreamReader for InProcessStream {
 impl CancelNews for InProcessStream {
     async fn announce_cancel(&self, agent_execution_id: &str) -> Result<(), StreamError> {
         for follower in self.cancel_followers().iter() {
-            // One whose buffer is full hears of the cancel from the engine.
+            // A follower with a full buffer hears of the cancel from the engine.
             let _ = follower.try_send(agent_execution_id.to_owned());
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Where Redis is, and the certificates of its TLS. Files of certificates are read anew for each connection, so that they
-//! can be replaced while the process runs.
+//! The address of Redis, and the certificates for TLS. Certificate files are read anew for every connection, so
+//! an operator can replace the files while the process runs.
 
 use std::{
     fs::File,
@@ -13,33 +13,33 @@ use redis::{
 
 use super::error::Error;
 
-/// The largest file of certificates that is read: some hundred of them.
+/// The largest certificate file that is read: some hundred certificates.
 const MAX_CERTIFICATES_BYTES: u64 = 1024 * 1024;
 
-/// Parameters of a URL that name files, as in URLs of PostgreSQL.
+/// URL parameters that name files, as in URLs of PostgreSQL.
 const AUTHORITY: &str = "sslrootcert";
 const CERTIFICATE: &str = "sslcert";
 const KEY: &str = "sslkey";
 
-/// What is at the other end of a connection to Redis.
+/// The server that a Redis URL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisPeer {
-    /// Nothing leaves this machine: it is a socket in the file system.
+    /// A socket in the file system: no data leaves this machine.
     Local,
-    /// A server.
+    /// A server on the network.
     Server {
-        /// Its name or address.
+        /// The server's name or IP address.
         host: String,
-        /// Whether it is spoken to with TLS, its certificate and its name being checked.
+        /// Whether the connection uses TLS with checks of the server's certificate and name.
         is_tls: bool,
     },
 }
 
-/// Where Redis is, as its URL says.
+/// The address of Redis, parsed from its URL.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     info: ConnectionInfo,
-    /// The authority of the server's certificate; without one, the public authorities that the system knows.
+    /// The authority of the server's certificate; `None` means the system's public authorities.
     authority: Option<PathBuf>,
     /// The client's certificate and its key.
     identity: Option<(PathBuf, PathBuf)>,
@@ -76,7 +76,7 @@ impl Address {
                 "`sslrootcert`, `sslcert` and `sslkey` are for TLS; it begins with rediss:// then",
             ));
         }
-        // Calls that share a connection are small, and must not wait for one another's acknowledgement.
+        // Calls that share a connection are small, and must not wait for the TCP acknowledgement of earlier calls.
         let tcp = info.tcp_settings().clone().set_nodelay(true);
         Ok(Self {
             info: info.set_tcp_settings(tcp),
@@ -97,7 +97,7 @@ impl Address {
         }
     }
 
-    /// A client for one connection, with the certificates as they are now.
+    /// Returns a client for one connection, with the certificate files as they are now.
     pub(super) fn client(&self) -> Result<Client, Error> {
         let info = self.info.clone();
         if self.authority.is_none() && self.identity.is_none() {

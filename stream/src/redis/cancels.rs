@@ -1,5 +1,5 @@
-//! A worker's subscriber connection, over which it hears of cancels. It is made again by itself. What is announced
-//! meanwhile is lost, and the engine tells of it.
+//! A worker's subscriber connection for cancels. A lost connection is made again automatically. Announcements in the
+//! meantime are lost, and the engine reports those cancels.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::api::UNREAD_CANCELS;
 
-/// Follows the announcements from now on, on a task that ends when the receiver is dropped.
+/// Follows announcements from now on, in a task that ends when the receiver is dropped.
 pub(super) fn follow(
     address: Address,
     names: &Names,
@@ -32,9 +32,9 @@ pub(super) fn follow(
 async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, check: Duration) {
     let mut checks = interval(check);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // A new link is idle, and connecting it does not fail.
+    // A new link is idle, so connecting does not fail.
     let _ = link.connect();
-    // Once for each outage: a server whose certificate is not taken is away for this process, too.
+    // One warning per outage. A server with a rejected certificate counts as away for this process, too.
     let mut is_told = false;
     loop {
         tokio::select! {
@@ -46,7 +46,7 @@ async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, che
                 }
                 News::Message(message) => {
                     if let Ok(id) = message.get_payload() {
-                        // A receiver that is full hears of the cancel from the engine.
+                        // If the receiver is full, the worker hears of the cancel from the engine.
                         let _ = cancels.try_send(id);
                     }
                 }

@@ -1,8 +1,8 @@
-//! Runs scripts, each in limited time, whatever Redis does.
+//! Runs scripts on Redis, each within a time limit.
 //!
-//! There is one multiplexed connection, made when it is first needed and given up after any failure. While Redis is
-//! away, calls fail at once, except for one in each pause ([`Outage`]). So only that one waits for a time-out, and not
-//! every delta.
+//! The scripts share a multiplexed connection. The connection is made at first use and dropped after any failure. While Redis
+//! is away, calls fail at once, except for one call after each pause ([`Outage`]). Therefore only one call waits for
+//! a time-out, not every delta.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,21 +14,21 @@ use tokio::time::timeout;
 
 use super::{address::Address, error::Error, outage::Outage};
 
-/// The connection for everything but subscriptions.
+/// The connection for scripts; subscriptions have their own.
 #[derive(Debug)]
 pub(super) struct Commands {
     address: Address,
     timeout: Duration,
     outage: Arc<Outage>,
     state: Mutex<State>,
-    /// Held while connecting: one connection is enough.
+    /// Held while connecting, because one connection is enough.
     connecting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     connection: Option<MultiplexedConnection>,
-    /// Counts connections made and given up, so that a late failure of an old one does not take the new one away.
+    /// Counts connections made and dropped, so that a late failure of an old connection does not drop the new one.
     epoch: u64,
 }
 
@@ -52,7 +52,7 @@ impl Commands {
         }
     }
 
-    /// Runs a script: EVALSHA, and once after Redis was restarted SCRIPT LOAD before it.
+    /// Runs a script with EVALSHA. After a restart of Redis, SCRIPT LOAD runs once before.
     pub(super) async fn run<T: FromRedisValue>(
         &self,
         script: &ScriptInvocation<'_>,
@@ -75,11 +75,12 @@ impl Commands {
         tried
     }
 
-    /// Gives the connection up after any failure. After a time-out it is not known what is wrong with it, and a server
-    /// that refuses to write may have become a replica.
+    /// Drops the connection after any failure. After a time-out its state is unknown, and a server that refuses to
+    /// write may have become a replica.
     fn give_up(&self, epoch: u64, error: &Error) {
         let mut state = self.lock();
-        // If it was given up already: one failure counts once, however many calls were in flight.
+        // Otherwise an earlier call has dropped the connection: one failure counts once, however many calls were in
+        // flight.
         if epoch == state.epoch {
             state.connection = None;
             state.epoch += 1;
@@ -87,8 +88,8 @@ impl Commands {
         }
     }
 
-    /// The connection, made if there is none. It is not made by a call that was admitted in an earlier epoch, because
-    /// another one has failed since: thousands of calls that wait here make one try.
+    /// Returns the connection, and makes a missing one. A call admitted in an earlier epoch does not connect, because
+    /// another call has failed since: thousands of waiting calls make one try.
     async fn connection(&self, admitted: u64) -> Result<(u64, MultiplexedConnection), Error> {
         if let Some(connection) = self.lock().current() {
             return Ok(connection);
@@ -103,7 +104,7 @@ impl Commands {
                 return Err(Error::Lost);
             }
         }
-        // The whole call has a time-out; redis-rs's own would be a second one inside it.
+        // A time-out covers the whole call, so redis-rs's own time-outs are off.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
@@ -113,7 +114,7 @@ impl Commands {
             connecting.await.map_err(Error::from)
         };
         let connection = connecting.await.inspect_err(|error| {
-            // Before the next call, which waits for the lock, looks at the epoch.
+            // The next call waits for the lock and reads the epoch afterwards.
             self.give_up(admitted, error);
         })?;
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! Counts that gateways share, in Redis. The rules are in `scripts/spend.lua` and `scripts/hold.lua`.
+//! Counts in Redis that gateways share. The rules are in `scripts/spend.lua` and `scripts/hold.lua`.
 
 use std::{sync::LazyLock, time::Duration};
 

@@ -1,10 +1,11 @@
-//! Why the Redis stream could not do what it was asked.
+//! Errors of the Redis stream.
 
 use std::{io, path::PathBuf, time::Duration};
 
 use crate::api::StreamError;
 
-/// All of these mean to a caller that it goes on without live texts. They differ in when it tries again.
+/// An error of the Redis stream. The caller always goes on without live texts. The variants differ in the time of the
+/// next try.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("Redis is away; the next try is in {} ms", .0.as_millis())]
@@ -21,7 +22,7 @@ pub(super) enum Error {
     Followers(usize),
     #[error("Redis answered with something else than this stream writes")]
     Odd,
-    /// Says what is wrong, and not with which URL: it has a password.
+    /// The message names the fault but not the URL, because the URL has a password.
     #[error("this is no URL of a Redis: {0}")]
     Url(&'static str),
     #[error("cannot read {}", path.display())]

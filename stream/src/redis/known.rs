@@ -1,22 +1,22 @@
-//! What this process has seen of agent executions. It is still known here when Redis has lost everything.
+//! Generations and seals of agent executions, as seen by this process. Both survive a loss of the data in Redis.
 //!
 //! # What the fence holds (invariant 7, fenced deltas), and what not, after Redis has lost everything
 //!
-//! Redis keeps the newest generation and the last sealed step of each agent execution (its mark) for longer than
-//! any text of it. When the mark is lost with everything else:
+//! Redis keeps a mark for each agent execution: its newest generation and its last sealed step. The mark lives longer
+//! than any text of the agent execution. After a loss of the mark:
 //!
-//! - A piece that does not begin at 0 is never taken: its text is unknown, whatever its generation. It raises the
-//!   mark all the same, so one piece of generation 2, even one that cannot be placed, refuses generation 1 again.
-//! - A process restores with each piece what it knows itself: generation 1 is refused where generation 2 was
-//!   published, announced or followed.
-//! - A follower never gets a text of an older generation than its gateway has seen of the step, neither live nor
-//!   in a snapshot, whatever Redis has taken.
-//! - Not held here: generation 1, from a process that has seen no newer one, published again from offset 0 before
-//!   the first piece of generation 2 since the loss. Redis takes it, and gives it to followers whose gateways have
-//!   not seen generation 2. A Redis that came back with an older state does the same. A reader that has seen
-//!   generation 2 is not shown it: its gateway has asked the store since the reader came, which knows the newest
-//!   generation. Other readers are shown it until the next piece of generation 2. No event is made of it: the store
-//!   fences what is saved by itself (invariant 5, paid once).
+//! - A piece at an offset above 0 is never accepted, because its text is unknown. It raises the mark nevertheless, so
+//!   a piece of generation 2 makes Redis refuse generation 1 again even if the piece itself fails with a gap.
+//! - A process sends its own knowledge with each piece: generation 1 is refused in a process that has published,
+//!   announced or followed generation 2.
+//! - A follower never gets a text of an older generation of a step than its gateway has seen, neither live nor in a
+//!   snapshot, whatever Redis has accepted.
+//! - Not held here: a process that knows only generation 1 publishes again from offset 0 before the first piece of
+//!   generation 2 since the loss. Redis accepts the piece and delivers it to followers whose gateways have not seen
+//!   generation 2. A Redis restored to an older state behaves likewise. A reader that has seen generation 2 does not
+//!   get the old piece: its gateway has asked the store since the reader came, and the store knows the newest
+//!   generation. Other readers see the old text until the next piece of generation 2. The old text never becomes an
+//!   event, because the store has a fence of its own for saves (invariant 5, paid once).
 
 use std::{
     num::NonZeroUsize,
@@ -28,21 +28,21 @@ use lru::LruCache;
 
 use crate::api::{Item, TextKey};
 
-/// What is known of one agent execution.
+/// The known state of one agent execution.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
-    /// Its newest generation; 0 when none was seen.
+    /// The newest generation; 0 when this process has seen no generation.
     pub generation: u32,
-    /// The step that generation was for.
+    /// The step of the newest generation.
     step: u32,
-    /// Its last sealed step.
+    /// The last sealed step.
     pub sealed: Option<u32>,
 }
 
-/// A log, and an agent execution of it.
+/// A log and an agent execution of the log.
 type OfLog = (LogId, String);
 
-/// Marks by log and agent execution. Those that were changed last stay.
+/// Marks by log and agent execution. The most recently changed marks are kept.
 #[derive(Debug)]
 pub(super) struct Known(Mutex<LruCache<OfLog, Mark>>);
 
@@ -57,7 +57,7 @@ impl Known {
         self.lock().peek(&key).copied().unwrap_or_default()
     }
 
-    /// Notes a text's generation, which the store gave.
+    /// Records the generation of a text, as given by the store.
     pub(super) fn note_text(&self, log: &LogId, key: &TextKey, generation: u32) {
         self.change(log, &key.agent_execution_id, |mark| {
             if generation > mark.generation {
@@ -66,14 +66,14 @@ impl Known {
         });
     }
 
-    /// Notes that a step's text is sealed.
+    /// Records the seal of a step's text.
     pub(super) fn note_seal(&self, log: &LogId, sealed: &SealedStep) {
         self.change(log, &sealed.agent_execution_id, |mark| {
             mark.sealed = mark.sealed.max(Some(sealed.step));
         });
     }
 
-    /// Notes what an item says; false when its text is of an older generation than was seen of its step.
+    /// Records the content of an item. Returns false when a newer generation of the item's step is known.
     pub(super) fn admit(&self, log: &LogId, item: &Item) -> bool {
         match item {
             Item::Start(text) => self.admit_text(log, &text.key, text.generation),
@@ -87,7 +87,7 @@ impl Known {
         }
     }
 
-    /// Notes what is said of a text; false when a newer generation was seen of its step.
+    /// Records the generation of a text. Returns false when a newer generation of its step is known.
     pub(super) fn admit_text(&self, log: &LogId, key: &TextKey, generation: u32) -> bool {
         self.note_text(log, key, generation);
         let mark = self.mark(log, &key.agent_execution_id);

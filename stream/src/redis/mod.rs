@@ -1,20 +1,21 @@
-//! The stream on Redis 7: for workers and gateways in processes of their own.
+//! The stream on Redis 7, for workers and gateways in separate processes.
 //!
 //! - [`scripts`]: fence, append and publish in one round trip; the rules are in `scripts/*.lua`
-//! - [`commands`]: runs them in bounded time, whatever Redis does
-//! - [`address`]: where Redis is, and the certificates of its TLS
-//! - [`outage`]: whether Redis is away, and who finds out whether it is back
+//! - [`commands`]: runs the scripts within a time limit
+//! - [`address`]: the address of Redis, and the certificates for TLS
+//! - [`outage`]: tracks whether Redis is away, and which caller probes it
 //! - [`hub`]: one subscriber connection, which serves all followers of this process
-//! - [`cancels`]: a worker's subscriber connection, over which it hears of cancels
-//! - [`counts`]: requests and streams of each tenant, which gateways count together
-//! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
+//! - [`cancels`]: a worker's subscriber connection for cancels
+//! - [`counts`]: requests and streams of each tenant, summed over all gateways
+//! - [`known`]: generations and seals seen by this process, and **what the fence holds after Redis has lost
+//!   everything**
 //! - [`wire`] and [`names`]: messages, keys and channels
 //!
-//! A seal covers the earlier steps of its agent execution as well: the steps of one follow one another.
+//! A seal also covers the earlier steps of its agent execution, because steps run one after the other.
 //!
-//! Redis pub/sub is used, and not Redis Streams: a follower needs the texts as they are now and then what comes, never
-//! what was. A stream would keep each piece a second time beside the text, and one blocked read is needed for each
-//! conversation. What pub/sub may lose is found by counting (`wire::Place`).
+//! The back end uses Redis pub/sub instead of Redis Streams. A follower needs the current texts and later pieces, but
+//! no history. A Redis Stream would store each piece a second time beside the text, and would need one blocked read
+//! per conversation. A position number in each message reveals messages that pub/sub has lost (`wire::Place`).
 
 mod address;
 mod cancels;
@@ -53,15 +54,15 @@ use crate::api::{
     Announcement, CancelNews, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
 };
 
-/// The most snapshots that are taken at once. It limits the memory and the requests when thousands of readers come back
+/// The most snapshots taken at once. The limit bounds memory and requests when thousands of readers come back
 /// together.
 const MAX_SNAPSHOTS: usize = 32;
 
-/// Tries to join a conversation whose messages were lost in between.
+/// The most tries to join a conversation when messages are lost in between.
 const JOINS: usize = 3;
 
-/// The back end on Redis. Clones share its two connections and its followers; the followers end with the last one.
-/// Whoever follows cancels has a connection besides.
+/// The back end on Redis. Clones share two connections and the followers. The followers end with the last clone.
+/// Following cancels takes one more connection.
 #[derive(Debug, Clone)]
 pub struct RedisStream {
     inner: Arc<Inner>,
@@ -80,14 +81,14 @@ struct Inner {
 }
 
 impl RedisStream {
-    /// A stream on the Redis at `url` (`redis://[user:password@]host:port[/db]`, `rediss://` with TLS, for which
-    /// the process installs rustls' provider). `?sslrootcert=` of a `rediss://` names a file with the authority of the
-    /// server's certificate, `sslcert` and `sslkey` the client's own. An error means that the URL is no such URL, or that
-    /// a file cannot be used. Connects when there is something to do, so that a process can start while Redis is away.
-    /// Must be called within a tokio runtime.
+    /// Creates a stream on the Redis at `url` (`redis://[user:password@]host:port[/db]`, or `rediss://` for TLS, for
+    /// which the process installs rustls' provider). With `rediss://`, `?sslrootcert=` names a file with the
+    /// authority of the server's certificate; `sslcert` and `sslkey` name the client's certificate and key. Returns
+    /// an error for an invalid URL or an unusable file. The connection is made at first use, so a process can start
+    /// while Redis is away. Must be called within a tokio runtime.
     pub fn connect(url: &str, options: RedisStreamOptions) -> Result<Self, StreamError> {
         let address = Address::parse(url)?;
-        // What is wrong with a certificate is told now, and not when somebody first waits for a text.
+        // An unusable certificate is reported at the start, not when a reader first waits for a text.
         address.client()?;
         let names = Names::new(&options.prefix, &options.installation);
         let known = Arc::new(Known::new(options.max_known_agent_executions));
@@ -120,7 +121,7 @@ impl RedisStream {
     }
 }
 
-/// Says what a URL would connect to, without connecting to it.
+/// Returns the server that a URL names, without connecting.
 pub fn redis_peer(url: &str) -> Result<RedisPeer, StreamError> {
     Ok(Address::parse(url)?.peer())
 }
@@ -133,9 +134,9 @@ impl Inner {
             Ok(answer) => scripts::published(&answer),
             Err(error) => Err(error),
         };
-        // A piece that is behind changes nothing: the older generation may still be shown.
+        // A piece that is behind changes no mark: the older generation may still be shown.
         if !matches!(published, Ok(Published::Refused | Published::Behind)) {
-            // Also when Redis did not answer: the generation is the store's.
+            // A failed call also updates the mark, because the generation comes from the store.
             self.known.note_text(log, &piece.key, piece.generation);
         }
         published
@@ -164,7 +165,7 @@ impl Inner {
     }
 
     async fn snapshot(&self, log: &LogId) -> Result<Snapshot, Error> {
-        // Never closed.
+        // The semaphore is never closed.
         let _permit = self.snapshots.acquire().await.map_err(|_| Error::Lost)?;
         let script = scripts::snapshot(&self.names.of(log));
         let mut snapshot = Snapshot::try_from(self.commands.run::<RawSnapshot>(&script).await?)?;
@@ -196,7 +197,8 @@ impl StreamReader for RedisStream {
         let limit = self.inner.options.follow_timeout;
         match timeout(limit, self.inner.follow(log)).await {
             Ok(followed) => Ok(followed?),
-            // Redis is not known to be away: it may be slow because thousands follow it at once.
+            // A time-out does not mean that Redis is away: thousands of readers may follow at once and slow Redis
+            // down.
             Err(_) => Err(StreamError::Failed(Box::new(Error::Timeout(limit)))),
         }
     }
@@ -207,7 +209,7 @@ impl StreamReader for RedisStream {
     }
 
     async fn may_follow(&self) {
-        // The subscriber's connection comes back by itself, and then has one caller try a snapshot.
+        // The subscriber's connection recovers by itself. Afterwards a single caller tries a snapshot.
         self.inner.hub.is_reachable().await;
         self.inner.outage.may_try().await;
     }

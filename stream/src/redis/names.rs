@@ -1,6 +1,6 @@
-//! Names of keys and channels. They have the conversation's log in them and not its id: nobody who knows of a
-//! conversation that was removed can read the texts of the next one with its id. The log is in braces, so that all keys
-//! of a conversation are in one hash slot of a cluster.
+//! Names of keys and channels. The names contain the conversation's log instead of the id. Therefore a reader of a
+//! removed conversation cannot read the texts of a new conversation with the old id. The log is in braces, because a
+//! cluster must keep the keys of a conversation in one hash slot.
 
 use std::fmt::Write;
 
@@ -11,24 +11,24 @@ use crate::{
     shared_counts::Counted,
 };
 
-/// Version of what is stored and sent. A release that changes either of them raises it. During an upgrade, old and new
-/// processes then do not see each other's texts, but they see every event.
+/// The version of the stored and sent formats. A release that changes a format raises the version. During an upgrade,
+/// old and new processes do not exchange texts, but still see every event.
 const FORMAT: u32 = 2;
 
-/// The names of all conversations of one installation.
+/// The names for the conversations of an installation.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     before: String,
-    /// The beginning of counts.
+    /// The prefix of counts.
     counts: String,
-    /// The channel on which cancels are announced, of all conversations.
+    /// The channel for cancels of all conversations.
     pub cancels: String,
 }
 
 /// The names of one conversation.
 #[derive(Debug)]
 pub(super) struct ConversationNames {
-    /// Its channel.
+    /// The conversation's channel.
     pub channel: String,
 }
 
@@ -47,18 +47,18 @@ impl Names {
         }
     }
 
-    /// String: when a limit of requests has everything back.
+    /// Returns the key of a string: the time at which a request limit has fully recovered.
     pub(super) fn requests(&self, of: &Counted) -> String {
         self.count("requests", of)
     }
 
-    /// Hash: the streams that each gateway has open.
+    /// Returns the key of a hash: the number of open streams per gateway.
     pub(super) fn streams(&self, of: &Counted) -> String {
         self.count("streams", of)
     }
 
-    /// The key of a count. Those of a tenant are in one hash slot. Ids are written in hexadecimal, so that no id ends the
-    /// braces or looks like a log.
+    /// Returns the key of a count. The counts of a tenant are in one hash slot. Ids are in hexadecimal, so that no id
+    /// can close the braces or look like a log.
     fn count(&self, what: &str, of: &Counted) -> String {
         let tenant = hexadecimal(&of.tenant_id);
         let owner = of.owner_id.as_deref().map(hexadecimal);
@@ -66,7 +66,7 @@ impl Names {
         format!("{}{tenant}}}:{what}{owner}", self.counts)
     }
 
-    /// The log of a channel.
+    /// Returns the log of a channel.
     pub(super) fn log(&self, channel: &str) -> Option<LogId> {
         let log = channel.strip_prefix(self.before.as_str())?;
         log.strip_suffix('}').map(LogId::from)
@@ -74,22 +74,22 @@ impl Names {
 }
 
 impl ConversationNames {
-    /// Hash: for each open text its entry; `#epoch` and `#number`, the place.
+    /// Returns the key of a hash: an entry per open text, and the position in `#epoch` and `#number`.
     pub(super) fn open(&self) -> String {
         format!("{}:open", self.channel)
     }
 
-    /// Hash: the newest generation of an agent execution and its last sealed step.
+    /// Returns the key of a hash: the newest generation of an agent execution and its last sealed step.
     pub(super) fn mark(&self, agent_execution_id: &str) -> String {
         format!("{}:run:{agent_execution_id}", self.channel)
     }
 
-    /// The beginning of the keys of texts.
+    /// Returns the prefix of the keys of texts.
     pub(super) fn text_prefix(&self) -> String {
         format!("{}:text:", self.channel)
     }
 
-    /// String: a text so far.
+    /// Returns the key of a string: a text so far.
     pub(super) fn text(&self, field: &str) -> String {
         format!("{}:text:{field}", self.channel)
     }
@@ -103,7 +103,7 @@ fn hexadecimal(id: &str) -> String {
     })
 }
 
-/// The name of a text in the hash of open texts.
+/// Returns the name of a text in the hash of open texts.
 pub(super) fn field(agent_execution_id: &str, step: u32, part: Part) -> String {
     let part = match part {
         Part::Text => 't',
@@ -112,7 +112,7 @@ pub(super) fn field(agent_execution_id: &str, step: u32, part: Part) -> String {
     format!("{step}/{part}/{agent_execution_id}")
 }
 
-/// The text of a name.
+/// Parses the name of a text in the hash of open texts.
 pub(super) fn parse_field(field: &str) -> Option<TextKey> {
     let mut words = field.splitn(3, '/');
     let step = words.next()?.parse().ok()?;
@@ -128,7 +128,7 @@ pub(super) fn parse_field(field: &str) -> Option<TextKey> {
     })
 }
 
-/// The part of a step that a piece is not for.
+/// Returns the other part of a step.
 pub(super) fn other(part: Part) -> Part {
     match part {
         Part::Text => Part::Reasoning,

@@ -2,48 +2,52 @@
 
 use std::time::Duration;
 
-/// What can be set. Bytes of one text are limited by `limits::MAX_TEXT_BYTES`, on which the writer and the stream
-/// must agree.
+/// The settings of the Redis stream. `limits::MAX_TEXT_BYTES` limits the bytes of one text, because the writer and
+/// the stream must agree on that limit.
 #[derive(Debug, Clone)]
 pub struct RedisStreamOptions {
-    /// What every key and channel begins with, so that installations can share a Redis. Default `everturn`.
+    /// The prefix of every key and channel. Installations with different prefixes can share a Redis. Default
+    /// `everturn`.
     pub prefix: String,
-    /// Whose counts are added up ([`SharedCounts`](crate::SharedCounts)): those of the gateways of one installation, which
-    /// have the same text here. Texts and announcements need none, because no two logs have the same id. Default empty.
+    /// The name of the installation. Gateways with an identical name add up their counts
+    /// ([`SharedCounts`](crate::SharedCounts)). Texts and announcements need no installation, because log ids are
+    /// unique. Default empty.
     pub installation: String,
-    /// Open texts of one conversation; past it the one untouched longest is forgotten, and its writer publishes
-    /// it again. Default 64: more sub-agents than a person can watch.
+    /// The most open texts of one conversation. Beyond the limit the text with the oldest change is forgotten, and
+    /// its writer publishes it again. Default 64: more sub-agents than a person can watch.
     pub max_open_texts: usize,
-    /// Items a follower may lag behind before it is cut. Default 1024: 20 s of one text at a piece every 20 ms.
+    /// The most items by which a follower may lag before it is cut. Default 1024: 20 s of one text at a piece every
+    /// 20 ms.
     pub follower_buffer: usize,
-    /// Followers of one conversation in this process. Default 1024: a guard against a client that opens streams
-    /// in a loop.
+    /// The most followers of one conversation in a process. Default 1024: a guard against a client that opens
+    /// streams in a loop.
     pub max_followers: usize,
-    /// Conversations followed by this process. Default 10 000: as many as a gateway has streams.
+    /// The most conversations followed by this process. Default 10 000: as many as a gateway has streams.
     pub max_conversations: usize,
-    /// Agent executions whose newest generation this process remembers. Default 10 000, some 2 MB.
+    /// The most agent executions whose newest generation the process remembers. Default 10 000, some 2 MB.
     pub max_known_agent_executions: usize,
-    /// A text is forgotten when it has not grown for this long. Default 10 min: more than a model is given for
-    /// one call and its save.
+    /// The lifetime of a text that does not grow. Default 10 min: more than the time limit of one LLM call and its
+    /// save.
     pub text_ttl: Duration,
-    /// What is left of a step or a conversation once its text is sealed: the mark that refuses late pieces, and
-    /// the place. Default 2 min: a piece is late by a worker's heartbeat time-out of some seconds.
+    /// The lifetime of the rest of a step or conversation after the seal: the mark, which refuses late pieces, and
+    /// the position. Default 2 min: a piece is late by a worker's heartbeat time-out of some seconds.
     pub sealed_ttl: Duration,
-    /// The fence of an agent execution with an open text; never less than `text_ttl`. Default 1 h: a step may
-    /// wait 10 min for its provider's Retry-After, and its first try may still be alive somewhere.
+    /// The lifetime of the fence of an agent execution with an open text; never less than `text_ttl`. Default 1 h: a
+    /// step may wait 10 min for its provider's Retry-After, and its first try may still be alive somewhere.
     pub fence_ttl: Duration,
-    /// How long a publication or an announcement may take, connecting included. Default 500 ms: a save waits for
+    /// The time limit of a publication or announcement, connecting included. Default 500 ms, because a save waits for
     /// its announcement.
     pub command_timeout: Duration,
-    /// How long `follow` may take. Default 1 s: many readers come back at once after Redis was away; but a reader
+    /// The time limit of `follow`. Default 1 s: many readers come back at once after an outage of Redis, but a reader
     /// waits for its first event meanwhile.
     pub follow_timeout: Duration,
-    /// Longest pause between two tries to reach a Redis that is away; until then calls fail at once. Default 250 ms:
-    /// live texts are back within a second, also when a try still waits for its time-out as Redis comes back. Each of
-    /// a process's connections is tried some five times a second, however many texts are written and read there.
+    /// The longest pause between two tries to reach a Redis that is away; calls in the pause fail at once. Default
+    /// 250 ms: live texts return within a second, even if Redis comes back during a try that waits for its time-out.
+    /// Every connection of a process is tried some five times a second, however many texts the process writes and
+    /// reads.
     pub max_backoff: Duration,
-    /// How often conversations nobody follows any more are unsubscribed, and the subscriber's connection is
-    /// checked. Default 5 s.
+    /// The interval for unsubscribing from conversations without followers, and for checking the subscriber's
+    /// connection. Default 5 s.
     pub sweep_interval: Duration,
 }
 
@@ -68,13 +72,13 @@ impl Default for RedisStreamOptions {
     }
 }
 
-/// Pause after `failures` tries in a row: 50 ms, doubled each time, up to `longest`; of that at least a half, so that
-/// the processes which have lost the same Redis do not come back all at once.
+/// Returns the pause after `failures` failed tries in a row: 50 ms, doubled each time, up to `longest`. A random
+/// share of at most half is taken off, so that the processes of a lost Redis return at different times.
 pub(super) fn backoff(failures: u32, longest: Duration) -> Duration {
     let pause = Duration::from_millis(50)
         .saturating_mul(1 << failures.clamp(1, 10).saturating_sub(1))
         .min(longest);
-    // Where the system has no random number, the pause is the shortest.
+    // If the system has no random number, the pause is the shortest possible.
     let random = getrandom::u32().unwrap_or(0);
     pause.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX))
 }

@@ -1,9 +1,9 @@
-//! Whether Redis is away, and who finds out whether it is back.
+//! Tracks whether Redis is away, and decides which caller probes Redis.
 //!
-//! After a failure, calls fail at once until a pause is over. Then one call tries, while the others still fail at once.
-//! Whoever has something to do meanwhile waits for its turn ([`Outage::may_try`]): one caller is let through after each
-//! pause, and all of them when a call has succeeded. So a Redis that is away, or has just come back, gets one call from
-//! each process in each pause, however many texts are written and read there.
+//! After a failure, calls fail at once until a pause is over. The next call tries, while concurrent calls still fail
+//! at once. A caller with work to do waits in [`Outage::may_try`]: one caller goes on after each pause, and all
+//! callers go on after a successful call. Therefore a Redis that is away, or has just come back, gets one call per
+//! process and pause, however many texts are written and read.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -20,16 +20,16 @@ use super::{
     options::{RedisStreamOptions, backoff},
 };
 
-/// What this process knows of an outage.
+/// The state of an outage, as known by this process.
 #[derive(Debug)]
 pub(super) struct Outage {
-    /// How long one try may take.
+    /// The time limit of one try.
     timeout: Duration,
     max_backoff: Duration,
     state: Mutex<State>,
     /// True from the first failure until a call succeeds.
     is_away: watch::Sender<bool>,
-    /// Held by the caller whose turn is next.
+    /// Held by the caller that tries next.
     turns: tokio::sync::Mutex<()>,
     /// Notified when the time of the next try has changed.
     moved: Notify,
@@ -38,9 +38,9 @@ pub(super) struct Outage {
 #[derive(Debug, Default)]
 struct State {
     failures: u32,
-    /// Calls fail until then.
+    /// The time until which calls fail.
     retry_at: Option<Instant>,
-    /// True when a caller was let through that has not called yet.
+    /// True when a released caller has not made its call yet.
     is_reserved: bool,
 }
 
@@ -56,7 +56,7 @@ impl Outage {
         }
     }
 
-    /// Lets a call through, or fails while Redis is known to be away.
+    /// Admits a call, or fails while Redis is known to be away.
     pub(super) fn admit(&self) -> Result<(), Error> {
         let mut state = self.lock();
         let Some(retry_at) = state.retry_at else {
@@ -66,18 +66,18 @@ impl Outage {
         if now < retry_at && !state.is_reserved {
             return Err(Error::Away(retry_at - now));
         }
-        // This call tries. Until it has an outcome, the others fail.
+        // This call tries. Until the outcome, concurrent calls fail.
         state.is_reserved = false;
         state.retry_at = Some(now + self.timeout);
         Ok(())
     }
 
-    /// Waits while Redis is known to be away, at the longest until it is this caller's turn to try. Cancel safe.
+    /// Waits while Redis is known to be away, or until this caller may try. Cancel safe.
     pub(super) async fn may_try(&self) {
         let mut is_away = self.is_away.subscribe();
         tokio::select! {
             biased;
-            // The sender is in `self`, so this does not fail.
+            // The sender is in `self`, so the wait cannot fail.
             _ = is_away.wait_for(|is_away| !is_away) => {}
             () = self.turn() => {}
         }
@@ -93,8 +93,8 @@ impl Outage {
         }
     }
 
-    /// Reserves the next try for the caller, or says when it is time for it. When the caller does not call within the
-    /// longest pause, the next one in turn may.
+    /// Reserves the next try for the caller, or returns the time of the next try. If the caller makes no call within
+    /// the longest pause, the next caller may try.
     fn reserve(&self) -> Result<(), Instant> {
         let mut state = self.lock();
         let now = Instant::now();
@@ -109,7 +109,7 @@ impl Outage {
         Ok(())
     }
 
-    /// Makes it time for the next try: there is reason to believe that Redis is back.
+    /// Makes the next try due now, because Redis is probably back.
     pub(super) fn try_now(&self) {
         let mut state = self.lock();
         if state.retry_at.is_some() {
@@ -118,7 +118,7 @@ impl Outage {
         }
     }
 
-    /// Notes that a call has succeeded.
+    /// Records a successful call.
     pub(super) fn succeeded(&self) {
         let mut state = self.lock();
         if state.failures == 0 {
@@ -129,7 +129,7 @@ impl Outage {
         self.is_away.send_replace(false);
     }
 
-    /// Notes that a call has failed.
+    /// Records a failed call.
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.lock();
         if state.failures == 0 {

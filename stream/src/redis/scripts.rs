@@ -1,4 +1,4 @@
-//! The scripts: their arguments and their answers. The rules are in the `.lua` files.
+//! The Lua scripts: their arguments and answers. The rules are in the `.lua` files.
 
 use std::sync::LazyLock;
 
@@ -34,7 +34,7 @@ static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scr
 static ANNOUNCE_CANCEL: LazyLock<Script> =
     LazyLock::new(|| Script::new("return redis.call('PUBLISH', ARGV[1], ARGV[2])"));
 
-/// Fences, appends and publishes a piece. `known`: what this process has seen of its agent execution.
+/// Fences, appends and publishes a piece. `known` is this process's mark of the agent execution.
 pub(super) fn publish(
     names: &ConversationNames,
     piece: &Piece,
@@ -77,7 +77,7 @@ pub(super) fn publish(
     script
 }
 
-/// Seals texts and tells readers that events were saved.
+/// Seals texts and announces saved events to readers.
 pub(super) fn announce(
     names: &ConversationNames,
     news: &Announcement,
@@ -117,7 +117,7 @@ pub(super) fn forget(names: &ConversationNames) -> ScriptInvocation<'static> {
     script
 }
 
-/// Tells workers that an agent execution is cancelled.
+/// Announces a cancelled agent execution to workers.
 pub(super) fn announce_cancel(
     names: &Names,
     agent_execution_id: &str,
@@ -127,14 +127,14 @@ pub(super) fn announce_cancel(
     script
 }
 
-/// The open texts of a conversation, and the place of the last message that they contain.
+/// The open texts of a conversation, and the position of the last message that they contain.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub place: Place,
     pub open: Vec<OpenText>,
 }
 
-/// What the snapshot script answers: epoch, number, and name, entry and text of each.
+/// The answer of the snapshot script: epoch, number, and the name, entry and content of every text.
 pub(super) type RawSnapshot = (u64, u64, Vec<(String, String, String)>);
 
 impl TryFrom<RawSnapshot> for Snapshot {
@@ -153,7 +153,7 @@ impl TryFrom<RawSnapshot> for Snapshot {
     }
 }
 
-/// An entry is `<generation>/<1 once ended>/<number>/<message id>`.
+/// Parses an entry of the form `<generation>/<1 once ended>/<number>/<message id>`.
 fn open_text(name: &str, entry: &str, text: String) -> Option<OpenText> {
     let mut words = entry.splitn(4, '/');
     let generation = words.next()?.parse().ok()?;
@@ -168,7 +168,7 @@ fn open_text(name: &str, entry: &str, text: String) -> Option<OpenText> {
     })
 }
 
-/// What the other scripts answer.
+/// Parses the answer of the publish script.
 pub(super) fn published(answer: &str) -> Result<Published, Error> {
     match answer {
         "accepted" => Ok(Published::Accepted),
@@ -180,7 +180,7 @@ pub(super) fn published(answer: &str) -> Result<Published, Error> {
 }
 
 fn millis(duration: std::time::Duration) -> u64 {
-    // PEXPIRE 0 would delete.
+    // PEXPIRE 0 would delete the key.
     u64::try_from(duration.as_millis())
         .unwrap_or(u64::MAX)
         .clamp(1, 1 << 50)

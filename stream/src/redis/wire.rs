@@ -1,35 +1,35 @@
 //! The messages on a conversation's channel: `<epoch> <number> <header, JSON>\n<text>`.
 //!
-//! The text is not in the JSON, so that a script can send what it stores without encoding it again.
+//! The text is outside the JSON, so a script can send stored text without a second encoding.
 
 use everturn_proto::SealedStep;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Announcement, Item, OpenText, Part, Piece, TextKey};
 
-/// A message's place among all messages of its conversation.
+/// The position of a message among the messages of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// When counting began, in microseconds; 0 when nothing was ever sent.
+    /// The time at which counting began, in microseconds; 0 before the first message.
     pub epoch: u64,
-    /// Counted from 1 without holes.
+    /// The number of the message, from 1 without gaps.
     pub number: u64,
 }
 
-/// How the place of a message compares with another one.
+/// The order of two positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// The message is the next one.
     Next,
     /// The message is known already.
     Known,
-    /// Messages between the two are missing.
+    /// Messages in between are missing.
     Gap,
 }
 
 impl Place {
-    /// Compares the place `next` with this one. On one connection nothing is lost, so the first message of a later
-    /// epoch is always the next one: the place had expired, or Redis was flushed.
+    /// Compares the position `next` with this position. A connection loses no message, so the first message of a
+    /// later epoch is always the next one: the position had expired, or Redis was flushed.
     pub(super) fn order(self, next: Self) -> Order {
         if next.epoch == self.epoch {
             match next.number {
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// A message that was received.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     pub place: Place,
@@ -65,7 +65,7 @@ enum Header {
     },
     News {
         last_sequence: u32,
-        /// Each is an agent execution and a step.
+        /// Pairs of an agent execution and a step.
         sealed: Vec<(String, u32)>,
     },
 }
@@ -95,7 +95,7 @@ pub(super) fn piece_header(piece: &Piece) -> String {
     .encode()
 }
 
-/// Header of the message that empties a part of the piece's step.
+/// Encodes the header of the message that empties a part of the piece's step.
 pub(super) fn emptied_header(piece: &Piece, part: Part) -> String {
     let key = TextKey {
         part,
@@ -112,7 +112,7 @@ pub(super) fn emptied_header(piece: &Piece, part: Part) -> String {
     .encode()
 }
 
-/// Header of an announcement.
+/// Encodes the header of an announcement.
 pub(super) fn news_header(news: &Announcement) -> String {
     Header::News {
         last_sequence: news.last_sequence,
@@ -132,7 +132,7 @@ fn from_wire((agent_execution_id, step): (String, u32)) -> SealedStep {
     }
 }
 
-/// Reads a message; `None` for one that this stream has not sent.
+/// Parses a message. Returns `None` for a message with a foreign format.
 pub(super) fn parse(message: &[u8]) -> Option<Message> {
     let message = std::str::from_utf8(message).ok()?;
     let (head, text) = message.split_once('\n')?;

@@ -1,8 +1,8 @@
-//! `calculate`: exact arithmetic on fend.
+//! `calculate`: exact arithmetic with fend.
 //!
-//! fend is a whole language. Only arithmetic reaches it, because the rest can loop without checking its interrupt
-//! (lambdas, bit shifts), needs randomness (dice) or parses in exponential time (deep nesting). It runs on a thread of
-//! its own: it is not async, it may use much stack, and a bug in it must not end the worker.
+//! fend is a whole language. Only arithmetic is passed to fend, because other features can loop without checking the
+//! interrupt (lambdas, bit shifts), need randomness (dice) or parse in exponential time (deep nesting). fend runs on
+//! a separate thread, because it is not async, may use much stack, and must not end the worker by a bug.
 
 use std::{
     sync::{
@@ -19,21 +19,21 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::tools::{Effect, ToolContext, ToolError, TypedTool};
 
-/// How long an expression may take.
+/// The time limit of an expression.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
-/// What fend may need to notice its interrupt: it finishes one multiplication first.
+/// The time that fend may need to notice its interrupt, because it first finishes a multiplication.
 const GRACE: Duration = Duration::from_millis(500);
 const MAX_EXPRESSION_BYTES: usize = 500;
-/// fend's parser reads `1(1(1(…` twice for each level.
+/// The limit on nesting, because fend's parser reads `1(1(1(…` twice per level.
 const MAX_NESTING: usize = 12;
-/// Digits of a dice roll's or a factorial's result that a model can use.
+/// The most digits of a result, for example of a factorial, that a model can use.
 const MAX_RESULT_CHARS: usize = 4000;
-/// Calculations at once. One that does not notice its interrupt keeps its slot until it ends.
+/// The most parallel calculations. A calculation that ignores the interrupt keeps a slot until the end.
 const MAX_PARALLEL: usize = 16;
-/// fend recurses; 500 bytes of expression need well under this, also without optimisation.
+/// The stack size. fend recurses, and 500 bytes of expression need well under 32 MiB, even without optimisation.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
-/// Everything arithmetic needs beside letters, digits and white space. Not in it, on purpose: `:` `=` `\`
-/// (lambdas, variables), `<` `>` `&` `|` (bits), `"` `'` (strings), `;` `@` `#` (statements, dates, bases).
+/// The characters of arithmetic beside letters, digits and white space. Left out on purpose: `:` `=` `\` (lambdas,
+/// variables), `<` `>` `&` `|` (bits), `"` `'` (strings), `;` `@` `#` (statements, dates, bases).
 const PUNCTUATION: &str = "+-*/^!%().,_×÷−·√πτ°²³";
 
 /// The tool `calculate`.
@@ -41,7 +41,7 @@ pub struct Calculate {
     slots: Arc<Semaphore>,
 }
 
-/// What it is called with.
+/// The arguments of the tool.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -50,7 +50,7 @@ pub struct Input {
     expression: String,
 }
 
-/// The expression as it came, and its value.
+/// The original expression and its value.
 #[derive(Serialize)]
 pub struct Output {
     expression: String,
@@ -95,7 +95,7 @@ impl TypedTool for Calculate {
     }
 }
 
-/// The expression as fend may have it, or what is wrong with it.
+/// Returns the expression for fend, or the reason for a refusal.
 fn check(expression: &str) -> Result<String, String> {
     // Models like to end with a question: `21 * 2 = ?`.
     let trimmed = expression.trim().trim_end_matches(['=', '?', ' ']);
@@ -141,7 +141,8 @@ fn check(expression: &str) -> Result<String, String> {
     Ok(trimmed.replace('·', "*").replace('√', " sqrt "))
 }
 
-/// True for dice (`d6`, `2d20`) and what draws from them. Dice are also large: `d4000000000` lists every face.
+/// Returns true for dice (`d6`, `2d20`) and for functions that draw from dice. Dice are also large: `d4000000000`
+/// lists every face.
 fn is_chance(word: &str) -> bool {
     let dice = word
         .trim_start_matches(|c: char| c.is_ascii_digit())
@@ -152,10 +153,10 @@ fn is_chance(word: &str) -> bool {
     ) || dice.is_some_and(|faces| faces.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Runs fend on a thread and waits for it, but not for long.
+/// Runs fend on a thread, and waits for the result within the time limit.
 async fn evaluate(expression: String, slot: OwnedSemaphorePermit) -> Result<String, String> {
     let stop = Arc::new(AtomicBool::new(false));
-    // A dropped future, that is a cancelled tool, stops the thread as well.
+    // A dropped future, which means a cancelled tool, also stops the thread.
     let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
     let (sender, receiver) = oneshot::channel();
     let calculation = move || {
@@ -168,7 +169,7 @@ async fn evaluate(expression: String, slot: OwnedSemaphorePermit) -> Result<Stri
             &mut fend_core::Context::new(),
             &interrupt,
         );
-        // Nobody waits any more when this fails.
+        // An error means that no receiver waits any more.
         let _ = sender.send(result.map(|result| result.get_main_result().to_owned()));
         drop(slot);
     };
@@ -187,7 +188,7 @@ async fn evaluate(expression: String, slot: OwnedSemaphorePermit) -> Result<Stri
             "The expression cannot be calculated: {}.",
             cut(&reason)
         )),
-        // fend panicked, and its thread ended. That is a bug in fend.
+        // fend panicked and its thread ended, because of a bug in fend.
         Ok(Err(_)) => Err("The expression cannot be calculated.".into()),
         Err(_) => Err(too_long()),
     }
@@ -197,7 +198,7 @@ fn too_long() -> String {
     "The calculation takes too long; make it smaller.".into()
 }
 
-/// fend quotes values in its messages, and values can be long.
+/// Cuts an error message, because fend quotes values, which can be long.
 fn cut(reason: &str) -> String {
     reason.trim_end_matches('.').chars().take(300).collect()
 }

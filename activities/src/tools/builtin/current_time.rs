@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::{Effect, ToolContext, ToolError, TypedTool};
 
-/// Suggestions for a zone that does not exist.
+/// The most suggestions for an unknown zone.
 const MAX_SUGGESTIONS: usize = 5;
-/// The longest IANA name has 32 bytes.
+/// The longest accepted name of a zone. The longest IANA name has 32 bytes.
 const MAX_ZONE_BYTES: usize = 64;
 
 /// The tool `current_time`.
@@ -19,7 +19,7 @@ pub struct CurrentTime {
     now: Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>,
 }
 
-/// What it is called with.
+/// The arguments of the tool.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -28,7 +28,7 @@ pub struct Input {
     time_zone: Option<String>,
 }
 
-/// The time there.
+/// The time in the zone.
 #[derive(Serialize)]
 pub struct Output {
     time_zone: &'static str,
@@ -37,14 +37,14 @@ pub struct Output {
 }
 
 impl CurrentTime {
-    /// The tool, by a given clock.
+    /// Creates the tool with a given clock.
     pub fn with_clock(now: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
         Self { now: Arc::new(now) }
     }
 }
 
 impl Default for CurrentTime {
-    /// The tool, by the system's clock.
+    /// Creates the tool with the system's clock.
     fn default() -> Self {
         Self::with_clock(Utc::now)
     }
@@ -73,7 +73,7 @@ impl TypedTool for CurrentTime {
     }
 }
 
-/// The zone of this name, whatever its case.
+/// Returns the zone with this name, ignoring case.
 fn find(name: &str) -> Result<Tz, String> {
     let wanted = name.trim().replace(' ', "_");
     if let Some(zone) = TZ_VARIANTS
@@ -92,7 +92,8 @@ fn find(name: &str) -> Result<Tz, String> {
     Err(format!("There is no time zone `{shown}`; {hint}"))
 }
 
-/// Zones whose name contains a word of the wanted one: `tokyo`, `Tokyo, Japan` and `Japan/Tokyo` all find Asia/Tokyo.
+/// Returns zones that contain a word of the wanted name: `tokyo`, `Tokyo, Japan` and `Japan/Tokyo` all find
+/// Asia/Tokyo.
 fn suggest(wanted: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for word in std::iter::once(wanted).chain(wanted.split(['/', ',', '(', ')'])) {

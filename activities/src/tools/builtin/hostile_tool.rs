@@ -1,4 +1,4 @@
-//! A tool for tests that does what a tool must not do: it hangs, floods, garbles and leaves processes behind.
+//! A tool for tests that misbehaves: it hangs, floods, garbles text and leaves processes behind.
 
 use std::{future, path::PathBuf, thread, time::Duration};
 
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::tools::{Effect, ToolContext, ToolError, TypedTool, content, process};
 
-/// Longer than any test waits.
+/// A time longer than any test.
 const LONG: Duration = Duration::from_secs(600);
-/// Bytes of the large outputs, if nobody stopped them.
+/// Bytes of the large outputs, if no limit stops them.
 const FLOOD_BYTES: usize = 1 << 30;
 
 /// A tool for tests.
 pub(super) struct HostileTool {
-    /// Process ids are lines in it.
+    /// A file with a process id in every line.
     effect_file: PathBuf,
 }
 
@@ -67,7 +67,7 @@ impl Serialize for Output {
 }
 
 impl HostileTool {
-    /// The tool; process ids are appended to `effect_file`.
+    /// Creates the tool; process ids are appended to `effect_file`.
     pub(super) fn new(effect_file: impl Into<PathBuf>) -> Self {
         Self {
             effect_file: effect_file.into(),
@@ -87,7 +87,7 @@ impl HostileTool {
     }
 }
 
-/// What a program is told of its caller.
+/// Returns a program's variables about the caller.
 async fn variables(context: &ToolContext) -> Result<Value, ToolError> {
     const SCRIPT: &str = "env | grep ^EVERTURN_ | sort";
     let finished = process::run_for(context, "sh", ["-c", SCRIPT], TOOL_RESULT_MAX_BYTES / 2).await;

@@ -1,13 +1,14 @@
 //! The built-in tools.
 //!
 //! - [`calculate`]: exact arithmetic
-//! - [`current_time`]: the time anywhere
-//! - [`read_result`]: the rest of a result that was cut
-//! - [`work_plan`]: a plan the agent makes and follows, shown to the user as events
-//! - [`test_tool`], `hostile_tool`, `program_tool`: tools whose behaviour a test commands; registered only when asked for
+//! - [`current_time`]: the time in any time zone
+//! - [`read_result`]: the rest of a cut result
+//! - [`work_plan`]: a plan that the agent makes and follows, shown to the user as events
+//! - [`test_tool`], `hostile_tool`, `program_tool`: tools with behaviour controlled by a test; registered only on
+//!   request
 //!
-//! Each but `test_tool` is a [`TypedTool`](super::TypedTool), as one of a user's own is. [`TestTool`] is a
-//! [`Tool`](super::Tool), because one type has several names and effects. To add a tool: a file here, and a line in
+//! All except `test_tool` are [`TypedTool`](super::TypedTool)s, like an operator's own tools. [`TestTool`] is a
+//! [`Tool`](super::Tool), because one type has several names and effects. A new tool needs a file here and a line in
 //! [`all`].
 
 pub mod calculate;
@@ -30,7 +31,7 @@ pub use work_plan::WorkPlan;
 
 use super::{Effect, Tool, typed};
 
-/// The tools every worker has.
+/// Returns the tools of every worker.
 pub fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         typed(Calculate::default()),
@@ -39,9 +40,9 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Tools for tests, one for each effect: `test_read`, `test_idempotent` and `test_once`, and `test_inline`, which runs once
-/// and inline. Their effects are lines in `effect_file`. And `test_hostile`, which does what a tool must not do, and
-/// `test_program`, which runs a program.
+/// Returns tools for tests, one for every effect: `test_read`, `test_idempotent` and `test_once`, and `test_inline`,
+/// which runs once and inline. They write effects as lines into `effect_file`. `test_hostile` misbehaves, and
+/// `test_program` runs a program.
 pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
     let effect_file = effect_file.into();
     let tool = |name, effect| TestTool::new(name, effect, Some(effect_file.clone()));

@@ -1,4 +1,4 @@
-//! A tool for tests that runs a program, as a tool of an operator does.
+//! A tool for tests that runs a program, like a tool of an operator.
 
 use everturn_proto::limits::TOOL_RESULT_MAX_BYTES;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::tools::{Effect, ToolContext, ToolError, TypedTool, content, process};
 
-/// Runs the program that a call names.
+/// A tool that runs the program named in a call.
 pub(super) struct ProgramTool;
 
 #[derive(Deserialize, JsonSchema)]

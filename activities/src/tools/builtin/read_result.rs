@@ -1,7 +1,7 @@
-//! `read_result`: reads the rest of a result of which the model was shown the beginning.
+//! `read_result`: reads the rest of a result, after the model was shown only the beginning.
 //!
-//! No agent lists it: it is offered when a result in the context was cut. It reads only results of the model's own
-//! context, those of its thread.
+//! No agent lists the tool: it is offered when a result in the context was cut. The tool reads only results in the
+//! model's own context, which are the results of its thread.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::tools::{
     excerpt::{Piece, piece},
 };
 
-/// The name of the tool. The note in a cut result names it.
+/// The name of the tool. The note in a cut result contains the name.
 pub const NAME: &str = everturn_proto::words::READ_RESULT_TOOL;
-/// A call is one query of the store.
+/// The time limit of a call, which is one query of the store.
 const TIMEOUT_MS: u32 = 30_000;
-/// What is shown of an id that the model made up.
+/// The most characters shown of an id that the model made up.
 const MAX_SHOWN_CHARS: usize = 80;
 
 /// The tool `read_result`.
@@ -27,7 +27,7 @@ pub struct ReadResult {
     results: Arc<dyn ToolResults>,
 }
 
-/// What it is called with.
+/// The arguments of the tool.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -47,13 +47,13 @@ pub struct Output {
     text: String,
     offset_bytes: u32,
     total_bytes: u32,
-    /// Where the next piece begins; left out at the end.
+    /// The offset of the next piece; left out at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset_bytes: Option<u32>,
 }
 
 impl ReadResult {
-    /// The tool, on the results of this store.
+    /// Creates the tool for the results of a store.
     pub fn new(results: Arc<dyn ToolResults>) -> Self {
         Self { results }
     }
@@ -94,7 +94,7 @@ impl TypedTool for ReadResult {
                 "There is no result of a tool execution `{shown}` in this conversation."
             )));
         };
-        // A slice of many quotes or line breaks is longer as JSON, and must not be cut itself.
+        // A slice with many quotes or line breaks is longer as JSON, and must not be cut again.
         let Piece { text, next_offset } = piece(&slice.text, 0);
         let next_of_piece = next_offset.and_then(|bytes| u32::try_from(bytes).ok());
         Ok(Output {
@@ -110,7 +110,7 @@ impl TypedTool for ReadResult {
     }
 }
 
-/// The settings of the tool. No agent lists it, so they are the same for all.
+/// Returns the settings of the tool. They are fixed, because no agent lists the tool.
 pub(crate) fn settings() -> AgentTool {
     AgentTool {
         name: NAME.to_owned(),

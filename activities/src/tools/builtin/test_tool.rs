@@ -1,5 +1,5 @@
-//! Tools that do as they are told: they have an effect that can be counted, sleep, fail, panic or return much.
-//! Crash tests read the effect file afterwards: one line for each time the effect happened.
+//! Tools whose behaviour a test controls: they have a countable effect, sleep, fail, panic or return a large result.
+//! Crash tests read the effect file afterwards: it has one line per effect.
 
 use std::{
     fs::OpenOptions,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 const MAX_SLEEP_MS: u64 = 600_000;
-/// Above every limit on results, so that the limits can be tested.
+/// More than every limit on results, so that tests can exceed the limits.
 const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 
 /// A tool for tests.
@@ -39,7 +39,7 @@ struct Input {
 }
 
 impl TestTool {
-    /// A tool of this name and effect; its effect is a line in `effect_file`.
+    /// Creates a tool with this name and effect. The effect appends a line to `effect_file`.
     pub fn new(name: impl Into<String>, effect: Effect, effect_file: Option<PathBuf>) -> Self {
         let parameters = json!({
             "type": "object",
@@ -66,7 +66,7 @@ impl TestTool {
         }
     }
 
-    /// Has the tool run inline.
+    /// Makes the tool run inline.
     #[must_use]
     pub fn inline(mut self) -> Self {
         self.spec.is_inline = true;
@@ -128,7 +128,7 @@ impl Tool for TestTool {
     }
 }
 
-/// Appends in one write, which no other process can interleave, and waits for the disk.
+/// Appends a line in a single write, so that no other process can interleave, and waits for the disk.
 fn append(path: &Path, line: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     file.write_all(line.as_bytes())?;

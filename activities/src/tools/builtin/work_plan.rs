@@ -1,7 +1,7 @@
-//! `work_plan`: a plan the agent makes for itself, and its progress, shown to the user as events.
+//! `work_plan`: a plan that the agent makes for itself, and its progress, shown to the user as events.
 //!
-//! The tool keeps nothing: the events are the plan. The plan's id comes from the tool execution that created it, so that
-//! a retry names the same plan. A step of a plan is one of its items, and not a step of the turn.
+//! The tool has no state: the plan consists of the events. The plan's id derives from the creating tool execution, so
+//! that a retry names the same plan. A plan step is an item of the plan, not a step of the turn.
 
 use everturn_proto::{
     event::{PlanStepEnd, PlanStepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::{Effect, ToolContext, ToolError, ToolEvents, TypedTool};
 
-/// Steps of one plan; more is no plan a person can follow.
+/// The most steps of a plan that a person can follow.
 const MAX_STEPS: usize = 50;
 const MAX_TEXT_CHARS: usize = 500;
 
 /// The tool `work_plan`.
 pub struct WorkPlan;
 
-/// What it is called with.
+/// The arguments of the tool.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -65,13 +65,13 @@ impl From<EndStatus> for PlanStepStatus {
     }
 }
 
-/// What the plan is now, as far as the call says.
+/// The part of the plan that the call has changed.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Output {
     /// The whole plan.
     Created(WorkPlanEvent),
-    /// A step of it that began or ended.
+    /// A plan step that began or ended.
     Step(PlanStepEnd),
 }
 
@@ -145,7 +145,7 @@ fn end_step(events: &ToolEvents, input: Input) -> Result<PlanStepEnd, ToolError>
     Ok(end)
 }
 
-/// The plan and the step a call is about.
+/// Returns the plan and the plan step of a call.
 fn step_of(input: &Input) -> Result<(String, u32), ToolError> {
     let (Some(plan_id), Some(step_number)) = (&input.plan_id, input.step_number) else {
         return Err(ToolError::Failed(

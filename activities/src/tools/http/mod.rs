@@ -1,9 +1,9 @@
-//! HTTP tools: an endpoint described in the configuration is a tool.
+//! HTTP tools: every endpoint described in the configuration is a tool.
 //!
-//! - `template`: the URL, with places for inputs
-//! - `reply`: what an answer means for the model
+//! - `template`: the URL, with placeholders for inputs
+//! - `reply`: turns a response into a result or an error
 //!
-//! Where requests may go is decided in [`crate::egress`] alone.
+//! Only [`crate::egress`] decides where requests may go.
 
 mod reply;
 mod template;
@@ -29,24 +29,24 @@ use crate::egress::{Egress, EgressError, Outgoing, Signer, SigningKey};
 /// An endpoint as a tool.
 #[derive(Debug, Clone)]
 pub struct HttpToolDefinition {
-    /// What the model and the runtime are told.
+    /// The definition for the model and the runtime.
     pub spec: ToolSpec,
-    /// One of GET, POST, PUT, PATCH and DELETE. The middle three send the inputs that are not in the URL as JSON.
+    /// GET, POST, PUT, PATCH or DELETE. POST, PUT and PATCH send the inputs outside the URL as JSON.
     pub method: Method,
-    /// Where it goes.
+    /// The URL of the endpoint.
     pub url: UrlTemplate,
-    /// Headers that are sent as they are.
+    /// Headers that are sent unchanged.
     pub headers: HeaderMap,
-    /// Headers whose values must not be seen: marked as sensitive, and cut out of answers that repeat them.
+    /// Headers with secret values: marked as sensitive, and cut out of responses that repeat the values.
     pub secrets: HeaderMap,
-    /// The key with which requests are signed. Without one the service is not told for whom it is asked: it could not tell
-    /// whether that is true.
+    /// The key for signing requests. Without a key the service learns nothing about the caller, because it could not
+    /// verify the caller.
     pub signing: Option<SigningKey>,
-    /// Header of the idempotency key; sent unless the effect is `read`.
+    /// The header of the idempotency key; sent unless the effect is `read`.
     pub idempotency_header: HeaderName,
-    /// The time for one call, redirects included.
+    /// The time limit of a call, redirects included.
     pub timeout: Duration,
-    /// What is read of an answer; a longer one is an error.
+    /// The largest response body; a longer body is an error.
     pub max_response_bytes: usize,
 }
 
@@ -57,7 +57,7 @@ pub struct HttpTool {
 }
 
 impl HttpTool {
-    /// A tool that sends its requests through `egress`.
+    /// Creates a tool that sends requests through `egress`.
     pub fn new(definition: HttpToolDefinition, egress: Egress) -> Self {
         Self { definition, egress }
     }
@@ -124,12 +124,12 @@ impl Tool for HttpTool {
     }
 }
 
-/// True for methods whose requests carry the inputs that are not in the URL.
+/// Returns true for methods that send the inputs outside the URL in a body.
 pub fn sends_body(method: &Method) -> bool {
     matches!(*method, Method::POST | Method::PUT | Method::PATCH)
 }
 
-/// A value as it is put into a URL. Numbers stay as they were written.
+/// Returns a value as text for a URL. Numbers keep their notation.
 fn as_text(name: &str, value: &Json) -> Result<String, ToolError> {
     match value.as_str().as_bytes().first() {
         Some(b'"') => value

@@ -1,4 +1,4 @@
-//! What an answer means for the model: a result, an error it can read, or another try.
+//! Turns a response into a result for the model, an error that the model can read, or a retry.
 
 use everturn_proto::Json;
 use reqwest::{
@@ -15,17 +15,17 @@ use crate::{
     tools::{ToolError, content},
 };
 
-/// How much of an error's body is quoted: enough to say what was wrong with the call.
+/// The longest quote of an error's body: enough to explain the fault of a call.
 const MAX_ERROR_CHARS: usize = 2000;
 
-/// A result, as the model sees it.
+/// A result for the model.
 #[derive(Serialize)]
 struct Answer<'a> {
     status: u16,
     /// Left out for JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<&'a str>,
-    /// Left out when there is none.
+    /// Left out when the response has no body.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Json>,
 }
@@ -79,8 +79,8 @@ pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<Json, 
     Ok(Json::of(&answer))
 }
 
-/// The error of a status that is not 2xx. With a 502 or a 504, the service behind the gateway may have done what it was
-/// asked to.
+/// Returns the error for a status outside 2xx. After a 502 or 504, the service behind the gateway may have carried
+/// out the request.
 fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ToolError {
     let text: String = String::from_utf8_lossy(body)
         .chars()

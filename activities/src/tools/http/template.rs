@@ -1,32 +1,32 @@
-//! URLs with places for inputs: `https://api.example.com/users/{id}?q={query}`.
+//! URLs with placeholders for inputs: `https://api.example.com/users/{id}?q={query}`.
 //!
-//! A value fills part of one path segment or one query value, percent-encoded. It cannot change the host, begin another
-//! segment or parameter, or leave a folder with `..`. Values are only allowed where that holds.
+//! A value fills part of a path segment or of a query value, percent-encoded. The value cannot change the host, begin
+//! a new segment or parameter, or leave a folder with `..`. Placeholders are only allowed where these rules hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Url;
 
-/// A URL of the configuration, parsed.
+/// A URL from the configuration, parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlTemplate {
-    /// Scheme, host and port; no inputs in there.
+    /// Scheme, host and port, without placeholders.
     base: Url,
     segments: Vec<Vec<Piece>>,
     parameters: Vec<(String, Vec<Piece>)>,
 }
 
-/// Part of a segment or of a value.
+/// Part of a path segment or of a query value.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
-    /// A text as it is in the template, which may hold percent escapes.
+    /// A literal text, which may contain percent escapes.
     Fixed(String),
-    /// The input of this name.
+    /// The placeholder of the input with this name.
     Input(String),
 }
 
 impl UrlTemplate {
-    /// Parses a template. The error says what is wrong with it.
+    /// Parses a template. The error describes the fault.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rest = ["https://", "http://"]
             .into_iter()
@@ -75,12 +75,12 @@ impl UrlTemplate {
         Ok(template)
     }
 
-    /// The inputs without which there is no path.
+    /// Returns the inputs that the path requires.
     pub fn path_inputs(&self) -> BTreeSet<&str> {
         inputs(self.segments.iter().flatten()).collect()
     }
 
-    /// All inputs it has places for.
+    /// Returns the names of all placeholders.
     pub fn inputs(&self) -> BTreeSet<&str> {
         inputs(
             self.segments
@@ -91,7 +91,8 @@ impl UrlTemplate {
         .collect()
     }
 
-    /// The URL with these inputs. A query parameter whose input is missing is left out. The error is for the model.
+    /// Returns the URL with these inputs. A query parameter with a missing input is left out. The error is for the
+    /// model.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Url, String> {
         let mut url = self.base.clone();
         let segments = self
@@ -118,8 +119,8 @@ fn fill_segment(segment: &[Piece], values: &BTreeMap<String, String>) -> Result<
         let value = values
             .get(name)
             .ok_or_else(|| format!("`{name}` is missing: it is part of the address."))?;
-        // An empty value would name another resource: `/users/` is not one user. A value like `a/..` would leave the
-        // folder at servers that decode `%2F` early.
+        // An empty value would name a different resource: `/users/` is not one user. A value like `a/..` would leave
+        // the folder at servers that decode `%2F` early.
         let is_step = value
             .split(['/', '\\'])
             .any(|part| matches!(part, "." | ".."));
@@ -131,14 +132,14 @@ fn fill_segment(segment: &[Piece], values: &BTreeMap<String, String>) -> Result<
     }
     let text = joined(segment, values)
         .map_err(|name| format!("`{name}` is missing: it is part of the address."))?;
-    // Fixed text and values may be `..` together, although none of them is alone.
+    // Literal text and values may form `..` together, although no part alone does.
     if is_dot_segment(&text) {
         return Err("The inputs make up a step to another address (`.` or `..`).".to_owned());
     }
     Ok(text)
 }
 
-/// The pieces as text. The error is the name of the first input that is missing.
+/// Joins the pieces into a text. The error is the name of the first missing input.
 fn joined<'a>(pieces: &'a [Piece], values: &BTreeMap<String, String>) -> Result<String, &'a str> {
     let text = pieces.iter().map(|piece| match piece {
         Piece::Fixed(text) => Ok(text.clone()),
@@ -150,7 +151,7 @@ fn joined<'a>(pieces: &'a [Piece], values: &BTreeMap<String, String>) -> Result<
     text.collect()
 }
 
-/// True for what URL parsers take for `.` or `..`: a dot may be escaped.
+/// Returns true for a segment that URL parsers read as `.` or `..`, even with escaped dots.
 fn is_dot_segment(segment: &str) -> bool {
     matches!(
         segment.to_ascii_lowercase().replace("%2e", ".").as_str(),
@@ -165,7 +166,7 @@ fn inputs<'a>(pieces: impl Iterator<Item = &'a Piece>) -> impl Iterator<Item = &
     })
 }
 
-/// Everything but RFC 3986's unreserved characters is escaped.
+/// Escapes every byte except RFC 3986's unreserved characters.
 pub(in crate::tools) fn encode(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {

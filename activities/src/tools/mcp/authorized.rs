@@ -1,5 +1,5 @@
-//! Requests with a token: a request that is refused for want of one is sent once more, with a new one. What was refused with
-//! 401 ran nothing.
+//! Requests with a token. A request refused with 401 is sent again once with a new token, because the server has not
+//! run a refused request.
 
 use std::io;
 
@@ -10,10 +10,11 @@ use super::{
     told::HttpError,
 };
 
-/// How rmcp begins its error for an answer 401 without a challenge (docs/libraries.md, rmcp: a refusal without a challenge).
+/// The beginning of rmcp's error for a 401 without a challenge (docs/libraries.md, rmcp: a refusal without a
+/// challenge).
 const UNEXPLAINED_REFUSAL: &str = "HTTP 401 ";
 
-/// Sends a request. `send` gets its token, and may be called twice.
+/// Sends a request. `send` receives the token, and may be called twice.
 pub(super) async fn send<T, F>(
     access: Option<&Access>,
     send: impl Fn(Option<String>) -> F,
@@ -50,7 +51,7 @@ where
     }
 }
 
-/// Why a request was not let through, when that is for want of a token or of what it allows.
+/// Returns the reason for a refusal if the token was missing or did not allow the request.
 pub(super) fn reason(error: &HttpError) -> Option<&AccessError> {
     match error {
         StreamableHttpError::Io(error) => error.get_ref()?.downcast_ref(),
@@ -58,12 +59,12 @@ pub(super) fn reason(error: &HttpError) -> Option<&AccessError> {
     }
 }
 
-/// rmcp has no place for an error of ours but that of a failed transport.
+/// Wraps an access error, because rmcp only accepts foreign errors as errors of the transport.
 fn no_access(error: AccessError) -> HttpError {
     StreamableHttpError::Io(io::Error::other(error))
 }
 
-/// The challenge of an answer 401.
+/// Returns the challenge of a 401.
 fn challenge(error: &HttpError) -> Option<Challenge> {
     let is_unexplained = match error {
         StreamableHttpError::AuthRequired(required) => {
@@ -80,7 +81,7 @@ fn challenge(error: &HttpError) -> Option<Challenge> {
     is_unexplained.then(Challenge::default)
 }
 
-/// The error of a token that does not allow what was asked, as one of ours.
+/// Converts the error of an insufficient scope into an access error.
 fn of_scope(error: HttpError) -> HttpError {
     let StreamableHttpError::InsufficientScope(refused) = &error else {
         return error;

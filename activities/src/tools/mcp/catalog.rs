@@ -1,4 +1,4 @@
-//! Makes tools that agents can be offered from what a server lists. What cannot be offered is left out and logged.
+//! Turns a server's list into tools for agents. Unusable tools are left out and logged.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::tools::{CheckedTool, Effect, ToolSet, ToolSpec, names};
 
-/// Characters of a description. It goes to the model with every call, and is paid for each time.
+/// The most characters of a description, because the model gets the description, at a cost, with every call.
 const MAX_DESCRIPTION_CHARS: usize = 4000;
-/// Bytes of a schema, which goes to the model as well. A larger one cannot be cut, so its tool is left out.
+/// The most bytes of a schema, which the model also gets. A larger schema cannot be cut, so the tool is left out.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// The tools of a server, by the names that models see.
+/// Returns the tools of a server, by the names that models see.
 pub(super) fn tools(link: &Arc<Link>, listed: Vec<Listed>) -> ToolSet {
     let options = &link.options;
     warn_of_unknown(options, &listed);
@@ -87,7 +87,7 @@ fn checked(link: &Arc<Link>, listed: Listed) -> Result<CheckedTool, String> {
     CheckedTool::new(Arc::new(tool)).map_err(|error| error.to_string())
 }
 
-/// The schema, with what providers want to see spelled out in one of a tool without arguments.
+/// Returns the schema, with fields added that providers require for a tool without arguments.
 fn schema(listed: &Listed) -> Value {
     let mut schema = listed.input_schema.as_ref().clone();
     schema.entry("type").or_insert(json!("object"));
@@ -95,8 +95,8 @@ fn schema(listed: &Listed) -> Value {
     Value::Object(schema)
 }
 
-/// The effect that the operator has set, else the one that the server's hints say, else the strictest. Hints that a
-/// tool is read-only and destructive contradict each other, so that it is taken for `once`.
+/// Returns the operator's effect, or the effect from the server's hints, or else the strictest effect. Contradicting
+/// hints (read-only and destructive) mean `once`.
 fn effect(options: &ServerOptions, tool: &str, hints: Option<&ToolAnnotations>) -> Effect {
     if let Some(effect) = options
         .effects
@@ -120,7 +120,7 @@ fn effect(options: &ServerOptions, tool: &str, hints: Option<&ToolAnnotations>) 
     }
 }
 
-/// A name in the configuration that the server does not know is most likely mistyped.
+/// Warns of names in the configuration that the server does not know, because they are most likely mistyped.
 fn warn_of_unknown(options: &ServerOptions, listed: &[Listed]) {
     let named = options
         .effects

@@ -1,4 +1,4 @@
-//! One connection to a server: its list of tools, and calls with their progress and their cancel.
+//! A connection to a server: the list of tools, and calls with their progress and cancel.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -28,14 +28,14 @@ use super::{
 };
 use crate::tools::ToolContext;
 
-/// Pages of a list of tools: a server that never ends its list is cut off.
+/// The most pages of a list of tools, against a server that never ends the list.
 const MAX_PAGES: usize = 50;
-/// What a server may take to answer a ping.
+/// The time limit for the answer to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// The limit on the silence of a call that has none: far beyond the longest time-out of a tool.
+/// The limit on the silence of a call without a configured limit: far beyond the longest time-out of a tool.
 const UNLIMITED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// A connection whose handshake is done.
+/// A connection after the handshake.
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
@@ -70,7 +70,7 @@ impl Connection {
         opened.unwrap_or(Err(ConnectError::TimedOut(options.connect_timeout)))
     }
 
-    /// The server's tools, at most one more than `max_tools`, so that the caller notices that there are more.
+    /// Returns the server's tools, but at most `max_tools` and one more, so that the caller notices a longer list.
     pub(super) async fn list_tools(&self, max_tools: usize) -> Result<Vec<Tool>, ServiceError> {
         let mut tools = Vec::new();
         let mut cursor = None;
@@ -89,13 +89,13 @@ impl Connection {
         Ok(tools)
     }
 
-    /// Waits until the server says that its tools have changed. See [`Self::subscribe`].
+    /// Waits until the server reports changed tools. See [`Self::subscribe`].
     pub(super) async fn tools_changed(&self) {
         self.handler.tools_changed().await;
     }
 
-    /// Asks the server to say when its tools change, for as long as the connection lives. Only the newer protocol wants
-    /// to be asked.
+    /// Asks the server to report changed tools for the lifetime of the connection. Only the newer protocol requires
+    /// the request.
     pub(super) async fn subscribe(&self) {
         let Some(server) = self.peer.peer_info() else {
             return;
@@ -131,7 +131,7 @@ impl Connection {
         let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let written = Written::default();
         request.extensions_mut().insert(written.clone());
-        // Of a request over HTTP nobody says how far it came.
+        // For a request over HTTP, the client cannot know how far the request came.
         let may_know_of_it = || match server.location {
             ServerLocation::Command { .. } => written.has_begun(),
             ServerLocation::Url { .. } => true,
@@ -167,8 +167,8 @@ impl Connection {
         }
     }
 
-    /// True when the server answers on this connection. One that was restarted refuses whatever comes in a session that
-    /// it does not know.
+    /// Returns true when the server answers on this connection. A restarted server refuses requests in an unknown
+    /// session.
     pub(super) async fn is_alive(&self) -> bool {
         let is_modern = |server: Arc<ServerPeerInfo>| !server.protocol_version.has_initialize();
         // The newer protocol has neither sessions nor pings.
@@ -177,21 +177,21 @@ impl Connection {
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answer = tokio::time::timeout(PING_TIMEOUT, self.peer.send_request(ping)).await;
-        // A ping without an answer in time is not refused: the server may be busy.
+        // A ping without an answer in time does not count as refused, because the server may be busy.
         !matches!(answer, Ok(Err(_)))
     }
 
-    /// Ends the connection: what is in flight on it is lost.
+    /// Ends the connection. Calls in flight are lost.
     pub(super) fn end(&self) {
         self.stop.cancel();
     }
 
-    /// True when nothing can be sent any more.
+    /// Returns true when the connection can send no more requests.
     pub(super) fn has_ended(&self) -> bool {
         self.stop.is_cancelled() || self.peer.is_transport_closed()
     }
 
-    /// Why our side ended it, if so.
+    /// Returns the reason if this side has ended the connection.
     pub(super) fn ending(&self) -> Option<&str> {
         self.ending.get().map(String::as_str)
     }
@@ -209,7 +209,7 @@ impl Connection {
     }
 }
 
-/// Tells the server that nobody waits for a call any more, unless it was answered.
+/// Tells the server on drop that the call is cancelled, unless the server has answered.
 struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
@@ -237,15 +237,15 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// What a server is told that need not know for whom a tool runs: ids without a meaning of their own.
+/// The values for a server that must not learn the caller: ids without a meaning of their own.
 const IDS: [&str; 3] = [
     "everturn/conversation_id",
     "everturn/agent_execution_id",
     "everturn/execution_id",
 ];
 
-/// Says for whom the tool runs, unless the server is not to know it, the ids of the call, for servers that know
-/// idempotency keys, and in which trace (W3C Trace Context, in the keys that MCP reserves for it).
+/// Returns the metadata of a call: the caller, unless the server must not learn the caller; the ids of the call, for
+/// servers that support idempotency keys; and the trace (W3C Trace Context, in MCP's reserved keys).
 fn meta(context: &ToolContext, tell_caller: bool) -> RequestMetaObject {
     let of_call = [
         ("everturn/tool_call_id", &context.call_id),

@@ -1,4 +1,4 @@
-//! Why a connection could not be made or a call gave no answer, and what that means for the call.
+//! Reasons for a failed connection or an unanswered call, and the consequences for the call.
 
 use std::{error::Error, io, ops::RangeInclusive, time::Duration};
 
@@ -10,10 +10,10 @@ use rmcp::{
 use super::{authorized, oauth::AccessError, told::HttpError};
 use crate::tools::{Effect, ToolError};
 
-/// Codes that JSON-RPC leaves to servers. Those that do not know a session any more use one of these.
+/// Codes that JSON-RPC leaves to servers. A server answers with such a code when it no longer knows a session.
 const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
 
-/// Why there is no connection.
+/// The reason for a failed connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("its configuration cannot be used: {0}")]
@@ -28,21 +28,21 @@ pub(super) enum ConnectError {
     TimedOut(Duration),
 }
 
-/// Why a call gave no answer.
+/// The reason for a call without an answer.
 #[derive(Debug)]
 pub(super) enum CallError {
     /// The connection had ended before the call was sent.
     NotSent,
     /// The server refused the call, or the connection failed.
     Service(ServiceError),
-    /// Our side ended the connection in mid-call.
+    /// This side ended the connection during the call.
     Ended(String),
-    /// Neither an answer nor progress came for this long.
+    /// Neither an answer nor progress came within the limit.
     Silent(Duration),
 }
 
 impl CallError {
-    /// True when the connection cannot be used any more. The next call makes a new one.
+    /// Returns true when the connection is unusable. The next call makes a new connection.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::NotSent
@@ -51,7 +51,7 @@ impl CallError {
         }
     }
 
-    /// True for a refusal that may be meant for the session and not for the call.
+    /// Returns true for a refusal that may concern the session instead of the call.
     pub(super) fn may_mean_session(&self) -> bool {
         match self {
             Self::Service(ServiceError::McpError(refusal)) => {
@@ -61,8 +61,8 @@ impl CallError {
         }
     }
 
-    /// True when it is certain that the tool was not called: there was no connection, or the server refused the request
-    /// without reading it.
+    /// Returns true when the tool was certainly not called: the connection was missing, or the server refused the
+    /// request without reading it.
     pub(super) fn was_not_called(&self) -> bool {
         match self {
             Self::NotSent => true,
@@ -71,7 +71,8 @@ impl CallError {
         }
     }
 
-    /// What the call without an answer means. Details stay in the log: they may name addresses and paths.
+    /// Converts the failed call into an error for the model. Details stay in the log, because they may contain
+    /// addresses and paths.
     pub(super) fn to_tool_error(&self, server: &str, effect: &Effect) -> ToolError {
         if let Self::Service(ServiceError::TransportSend(sent)) = self
             && let Some(failure) = find(&*sent.error, authorized::reason)
@@ -97,7 +98,7 @@ impl CallError {
             Self::Ended(why) => {
                 let message = format!("The connection to MCP server `{server}` was ended: {why}.");
                 if effect.may_run_again() {
-                    // The same call would give the same answer.
+                    // A second identical call would get an identical answer.
                     ToolError::Failed(message)
                 } else {
                     ToolError::Interrupted(message)
@@ -122,7 +123,7 @@ fn was_turned_away(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     find(error, |error| turned_away(error).then_some(())).is_some()
 }
 
-/// What `look` finds in the error of the HTTP client, wherever in the chain that is.
+/// Searches the error chain for an error of the HTTP client, and applies `look` to the error.
 fn find<'a, T>(
     error: &'a (dyn Error + Send + Sync + 'static),
     look: impl Fn(&'a HttpError) -> Option<T>,
@@ -137,7 +138,7 @@ fn find<'a, T>(
     None
 }
 
-/// What a call means that was not made because there is no token for it.
+/// Returns the error of a call that was not made for lack of a token.
 pub(super) fn without_access(server: &str, failure: &AccessError) -> ToolError {
     let (reason, code) = (failure.for_model(), failure.code());
     ToolError::Failed(format!(

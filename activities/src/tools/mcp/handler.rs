@@ -1,4 +1,4 @@
-//! The notifications of a server: the progress of calls, and that its tools have changed.
+//! The notifications of a server: the progress of calls, and changed tools.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 
 type Calls = HashMap<ProgressToken, watch::Sender<Option<ProgressNotificationParam>>>;
 
-/// Takes the notifications of a server. No capability is declared, so a server may send no requests.
+/// Handles the notifications of a server. The client declares no capability, so a server may send no requests.
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     calls: Arc<Mutex<Calls>>,
@@ -25,7 +25,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Follows the progress of one call, for as long as what is returned lives.
+    /// Follows the progress of a call, for the lifetime of the returned value.
     pub(super) fn watch(&self, token: ProgressToken) -> CallProgress<'_> {
         let (sender, steps) = watch::channel(None);
         self.calls().insert(token.clone(), sender);
@@ -41,7 +41,7 @@ impl Handler {
         self.tools_changed.notified().await;
     }
 
-    /// Notes that the tools have changed.
+    /// Records that the tools have changed.
     pub(super) fn note_changed_tools(&self) {
         self.tools_changed.notify_one();
     }
@@ -69,14 +69,13 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let everturn = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
         let mut config = ClientConfig::new(ClientCapabilities::default(), everturn);
-        // The version is for `initialize`. The newer protocol has it in each request.
+        // The version is for `initialize`. The newer protocol has a version in each request.
         config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         config
     }
 }
 
-/// The progress of a call. Only the latest step is kept: a slow listener misses steps, and the server does not wait for
-/// it.
+/// The progress of a call. Only the latest step is kept: a slow listener misses steps, and never delays the server.
 pub(super) struct CallProgress<'a> {
     handler: &'a Handler,
     token: ProgressToken,
@@ -84,7 +83,7 @@ pub(super) struct CallProgress<'a> {
 }
 
 impl CallProgress<'_> {
-    /// The next step in a few words: `3/10 copying`.
+    /// Returns the next step in a few words: `3/10 copying`.
     pub(super) async fn next(&mut self) -> Option<String> {
         self.steps.changed().await.ok()?;
         self.steps.borrow_and_update().as_ref().map(in_words)

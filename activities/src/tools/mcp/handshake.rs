@@ -26,20 +26,21 @@ use super::{
 };
 use crate::secrets::Secrets;
 
-/// The part of `connect_timeout` that a child has to answer `server/discover`, the request of the newer protocol.
+/// The share of `connect_timeout` for a child's answer to `server/discover`, the request of the newer protocol.
 const PROBE_SHARE: f32 = 0.7;
 
-/// Parts of the names of variables whose values are secrets. Others hold names and addresses, which a server may well repeat.
+/// Parts of the names of variables with secret values. Other variables hold names and addresses, which a server may
+/// well repeat.
 const SECRET_NAMES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"];
 
-/// Says to a child whose it is, when each tenant has one of its own.
+/// The variable that names a child's tenant when every tenant has a separate child.
 const TENANT_VARIABLE: &str = "EVERTURN_TENANT_ID";
 
 /// rmcp's service of a connection, which runs until the connection ends.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
-/// Starts or reaches the server and agrees with it on the protocol. `access` gives tokens for it. `stop` ends the
-/// connection; `ending` is told why, when our side ends it.
+/// Starts or reaches the server and negotiates the protocol. `access` provides tokens for the server. `stop` ends the
+/// connection. `ending` receives the reason when this side ends the connection.
 pub(super) async fn shake_hands(
     options: &ServerOptions,
     access: Option<&Arc<Access>>,
@@ -96,7 +97,7 @@ pub(super) async fn shake_hands(
     Ok(running.map_err(Box::new)?)
 }
 
-/// The values and those that are in files.
+/// Returns the given values together with the values in files.
 async fn with_files(
     values: &[(String, String)],
     files: &[(String, SecretFile)],
@@ -110,7 +111,7 @@ async fn with_files(
     Ok(all)
 }
 
-/// The values of variables that are secrets: by their names, or because they are in files.
+/// Returns the values of secret variables: variables with a secret's name, and variables with a value in a file.
 fn values_of<'a>(
     environment: &'a [(String, String)],
     files: &'a [(String, SecretFile)],
@@ -124,9 +125,9 @@ fn values_of<'a>(
     secrets.map(|(_, value)| value.as_str())
 }
 
-/// Asks `server/discover` for the newer protocol, then `initialize` where that is unknown or not answered. rmcp's
-/// `Auto` does so too, but gives up after 10 s: a server that `npx` has to download first takes longer, and one that
-/// speaks the newer protocol has then got `server/discover` and refuses `initialize`.
+/// Asks `server/discover` for the newer protocol, and then `initialize` if `server/discover` is unknown or
+/// unanswered. rmcp's `Auto` does so too, but gives up after 10 s. A server that `npx` must download first takes
+/// longer, and a server of the newer protocol has then received `server/discover` and refuses `initialize`.
 async fn greet_child(
     handler: &Handler,
     child: ChildTransport,

@@ -1,8 +1,8 @@
 //! A server behind a URL: streamable HTTP.
 //!
-//! Servers up to protocol 2025-11-25 give a client a session, and forget it when they are restarted. This module sees
-//! to it that no call waits for such a session. An answer without an id becomes the error of its request
-//! ([`HttpClient`]). A stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
+//! Servers up to protocol 2025-11-25 give a client a session, and forget the session at a restart. With this module,
+//! no call waits for a forgotten session. An answer without an id becomes the error of its request ([`HttpClient`]).
+//! A stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -19,14 +19,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{http_client::HttpClient, options::ServerOptions, told::Told};
 
-/// The time to reach the server at all; a call may then take as long as the tool's time-out.
+/// The time limit for reaching the server. A call may then take as long as the tool's time-out.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tries to resume a stream of events that broke. A server that keeps its events answers the call on a resumed one.
+/// The most tries to resume a broken stream of events. A server that keeps its events answers the call on a resumed
+/// stream.
 const RESUMES: usize = 3;
 const FIRST_RESUME: Duration = Duration::from_millis(200);
 
-/// The transport; nothing is sent yet. Its requests have the token of `told`, and its answers are read without the
-/// secrets. `connection` is cancelled when the server turns out to be gone. The error names what is wrong with the
+/// Creates the transport without sending a request. Requests carry the token of `told`, and answers are read without
+/// the secrets. `connection` is cancelled when the server turns out to be gone. The error names the fault in the
 /// options.
 pub(super) fn transport(
     options: &ServerOptions,
@@ -37,9 +38,9 @@ pub(super) fn transport(
 ) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     let client = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        // The URL is the operator's; headers with secrets go nowhere else.
+        // The URL is the operator's, so headers with secrets must not follow a redirect.
         .redirect(redirect::Policy::none())
-        // rmcp does so: a body that was not read to its end would stall the next request by 40 ms.
+        // rmcp does so too: an unread body would stall the next request by 40 ms.
         .pool_max_idle_per_host(0)
         .build()
         .map_err(|error| format!("no HTTP client can be made: {error}"))?;
@@ -47,8 +48,8 @@ pub(super) fn transport(
         .max_sse_event_size(options.max_message_bytes)
         .max_concurrent_requests(options.max_concurrent_calls)
         .custom_headers(header_map(headers)?)
-        // rmcp would begin a new session while calls are in flight, and give them an error that looks like the server's
-        // own. `link` makes a new connection instead, and knows which calls were lost.
+        // rmcp would begin a new session while calls are in flight, and give the calls an error that looks like the
+        // server's own. `link` makes a new connection instead, and knows the lost calls.
         .reinit_on_expired_session(false);
     config.retry_config = Arc::new(ResumeOrEnd::new(connection));
     Ok(StreamableHttpClientTransport::with_client(
@@ -57,8 +58,8 @@ pub(super) fn transport(
     ))
 }
 
-/// Resumes a broken stream of events a few times, then ends the connection: its server is gone, or has forgotten the
-/// session. rmcp would go on without the stream, and nobody would notice before a call.
+/// Resumes a broken stream of events a few times, then ends the connection, because the server is gone or has
+/// forgotten the session. rmcp would continue without the stream, and only a later call would notice.
 #[derive(Debug)]
 struct ResumeOrEnd {
     pauses: ExponentialBackoff,

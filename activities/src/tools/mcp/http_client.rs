@@ -1,5 +1,5 @@
-//! The HTTP client below a server's connection: reqwest as rmcp uses it, except that every error answers its request, that
-//! requests have a token where the server wants one, and that no answer has a secret in it.
+//! The HTTP client below a server's connection: reqwest as used by rmcp, with three additions. Every error answers
+//! its request, requests carry a token if the server requires one, and secrets are cut out of every answer.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,11 +20,11 @@ use super::{
     told::{HttpError, Told},
 };
 
-/// reqwest's client with answers that find their requests, and have no secrets in them.
+/// reqwest's client, with additions for errors, tokens and secrets.
 #[derive(Clone)]
 pub(super) struct HttpClient {
     pub(super) client: reqwest::Client,
-    /// What the server is sent and must not repeat.
+    /// The secrets of requests, which the server must not repeat.
     pub(super) told: Told,
 }
 
@@ -39,7 +39,7 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        // rmcp calls the method below; this one has no limit of the operator's.
+        // rmcp calls the method below; this method does not apply the operator's limit.
         let limit = StreamableHttpClientTransportConfig::default().max_sse_event_size;
         self.post_message_with_max_sse_event_size(
             uri,
@@ -113,7 +113,7 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxedSseResponse, HttpError> {
-        // rmcp calls the method below; this one has no limit of the operator's.
+        // rmcp calls the method below; this method does not apply the operator's limit.
         let limit = StreamableHttpClientTransportConfig::default().max_sse_event_size;
         self.get_stream_with_max_sse_event_size(
             uri,
@@ -152,11 +152,11 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// Gives an error the id of the request that it answers.
+/// Gives an error the id of its request.
 ///
-/// A server leaves the id out when it did not read the request. rmcp drops such an error, and its request would wait
-/// for ever. In a session it means that the server does not know the session: many servers say so with 400 and not,
-/// as the protocol wants, with 404.
+/// A server omits the id when it has not read the request. rmcp drops such an error, and the request would wait for
+/// ever. In a session, the error means that the server does not know the session: many servers answer with 400
+/// instead of the protocol's 404.
 fn correlated(
     request: &RequestId,
     has_session: bool,
@@ -179,7 +179,7 @@ fn correlated(
     }
 }
 
-/// Some servers give a number back as a string.
+/// Compares ids as text, because some servers return a number as a string.
 fn is_same(one: &RequestId, other: &RequestId) -> bool {
     one.to_string() == other.to_string()
 }

@@ -1,8 +1,8 @@
-//! A worker's link to a server: one connection at a time, made when first needed, and made anew with a back-off when it
-//! ends.
+//! A worker's link to a server: one connection at a time, made at first use, and made again with a back-off after its
+//! end.
 //!
-//! Tools that were listed once stay known while the server is away, so that a short interruption does not change what a
-//! model is offered. A call then waits for a new connection, for as long as `connect_timeout`.
+//! Listed tools stay known while the server is away, so that a short interruption does not change the offer to a
+//! model. A call then waits for a new connection, for as long as `connect_timeout`.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -19,28 +19,29 @@ use super::{
 };
 use crate::tools::{ToolError, ToolSet};
 
-/// How long the first model call waits for a server that starts: a third of the default `llm_timeout`. Later ones do not
-/// wait once a try has failed: the tools are then missing from the call, until they are known.
+/// The time that the first model call waits for a starting server: a third of the default `llm_timeout`. After a
+/// failed try, later model calls do not wait: the tools are missing from the call until they are known.
 const FIRST_WAIT: Duration = Duration::from_secs(20);
-/// How long a tool call waits for the next try of a server that is away, before it says so.
+/// The longest wait of a tool call for the next try to reach a server that is away.
 const MAX_CALL_WAIT: Duration = Duration::from_secs(5);
-/// The pause between two tries to connect: the first one, and the longest.
+/// The pause between two tries to connect: the first and the longest pause.
 const MIN_BACK_OFF: Duration = Duration::from_secs(1);
 const MAX_BACK_OFF: Duration = Duration::from_secs(60);
-/// A connection that lived this long was a good one: the back-off begins anew after it.
+/// The lifetime of a good connection. After a good connection the back-off begins anew.
 const STABLE: Duration = Duration::from_secs(30);
-/// The pause between hearing that the tools have changed and asking for them: a server may say so for each of many.
+/// The pause between the news of changed tools and the request for the list, because a server may report each of many
+/// changes.
 const SETTLE: Duration = Duration::from_millis(200);
-/// What a connection may take to end in order.
+/// The time for a connection to end in order.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Makes tools of what the server lists.
+/// Turns a server's list into tools.
 pub(super) type Catalog = fn(&Arc<Link>, Vec<Listed>) -> ToolSet;
 
-/// The link to a server. The server's tools share it.
+/// The link to a server. The server's tools share the link.
 pub(super) struct Link {
     pub(super) options: ServerOptions,
-    /// Gives tokens, where the server wants them.
+    /// Provides tokens, if the server requires them.
     access: Option<Arc<Access>>,
     catalog: Catalog,
     state: watch::Sender<LinkState>,
@@ -54,25 +55,25 @@ struct LinkState {
     phase: Phase,
     /// The tools as last listed.
     tools: Option<Arc<ToolSet>>,
-    /// How many tries in a row gave no good connection.
+    /// The number of tries in a row without a good connection.
     failures: u32,
 }
 
 #[derive(Default)]
 enum Phase {
-    /// Nobody has needed it.
+    /// No caller has needed the connection yet.
     #[default]
     Idle,
     Connecting,
     Up(Arc<Connection>),
-    /// It is not tried again before then.
+    /// The next try is not before `retry_at`.
     Down {
         retry_at: Instant,
     },
 }
 
 impl Link {
-    /// A link that connects when it is first needed.
+    /// Creates a link that connects at first use.
     pub(super) fn new(
         options: ServerOptions,
         access: Option<Arc<Access>>,
@@ -90,17 +91,17 @@ impl Link {
         })
     }
 
-    /// The tools as last listed. Waits for a first answer of the server, but not for long.
+    /// Returns the tools as last listed. Waits for a first answer of the server, but not for long.
     pub(super) async fn tools(self: &Arc<Self>) -> Arc<ToolSet> {
         self.wake();
         let mut states = self.state.subscribe();
         let first = states.wait_for(|state| state.tools.is_some() || state.failures > 0);
-        // The answer did not come in time. What is known now is returned.
+        // After a time-out, the tools known now are returned.
         let _first = tokio::time::timeout(FIRST_WAIT, first).await.is_ok();
         self.known()
     }
 
-    /// Ends the connection in order: a child is given time to end by itself. Calls in flight are lost.
+    /// Ends the connection in order: a child gets time to end by itself. Calls in flight are lost.
     pub(super) async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -110,12 +111,13 @@ impl Link {
         {
             tracing::warn!(server = self.options.name, "an MCP server does not end");
         }
-        // The tools hold their link, and the link holds its tools. Without this, neither would be freed.
+        // Tools hold the link, and the link holds the tools. Resetting the state breaks the cycle and frees the
+        // memory.
         self.state
             .send_modify(|state| *state = LinkState::default());
     }
 
-    /// The connection, made first if need be; the error is for the model.
+    /// Returns the connection, and makes a missing one. The error is for the model.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ToolError> {
         let mut states = self.state.subscribe();
         let mut has_tried = false;
@@ -130,7 +132,7 @@ impl Link {
                     has_tried = true;
                     None
                 }
-                // The task that keeps the connection has not noticed yet that it has ended.
+                // The task of the connection has not noticed the end of the connection yet.
                 Phase::Idle | Phase::Up(_) => None,
             };
             match retry_at {
@@ -143,7 +145,7 @@ impl Link {
         Err(self.unavailable())
     }
 
-    /// Waits for a slot for one more call.
+    /// Waits for a permit for a call.
     pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, ToolError> {
         self.calls
             .acquire()
@@ -161,12 +163,12 @@ impl Link {
         }
     }
 
-    /// The tools as last listed; none before.
+    /// Returns the tools as last listed; empty before the first list.
     pub(super) fn known(&self) -> Arc<ToolSet> {
         self.state.borrow().tools.clone().unwrap_or_default()
     }
 
-    /// Begins to connect, unless there is a connection, one is being made, or the back-off says to wait.
+    /// Begins to connect, unless a connection exists, a try is under way, or the back-off is not over.
     fn wake(self: &Arc<Self>) {
         let begins = !self.stop.is_cancelled()
             && self.state.send_if_modified(|state| {
@@ -267,7 +269,7 @@ impl Link {
     }
 }
 
-/// 1 s, 2 s, 4 s … 60 s.
+/// Returns the pause after failures: 1 s, 2 s, 4 s … 60 s.
 fn back_off(failures: u32) -> Duration {
     MIN_BACK_OFF
         .saturating_mul(1 << failures.saturating_sub(1).min(6))

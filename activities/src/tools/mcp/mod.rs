@@ -1,21 +1,22 @@
 //! Tools of MCP servers, through the official `rmcp`.
 //!
-//! - [`options`]: what the operator says about a server
+//! - [`options`]: the operator's settings for a server
 //! - `server`: a server as a source of tools
-//! - `pool`: the worker's links to it, one for all or one for each tenant
-//! - `secrets`: secrets in files, which may be a tenant's own
-//! - `link`: one connection to it, made when first needed, made anew with a back-off when it ends
-//! - `connection`: the list of tools, one call with its progress and its cancel
-//! - `handshake`: how a connection begins; `handler`: the server's notifications
+//! - `pool`: the worker's links to a server, one for all tenants or one per tenant
+//! - `secrets`: secrets in files, perhaps one file per tenant
+//! - `link`: a connection to a server, made at first use, and made again with a back-off after its end
+//! - `connection`: the list of tools, and a call with its progress and cancel
+//! - `handshake`: the start of a connection; `handler`: the server's notifications
 //! - `stdio`: a server as a child process, with bounded messages
-//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below it
-//! - `oauth`: access tokens for such a server; `authorized`: its requests with them; `told`: what it must not repeat
-//! - `catalog`: from what a server lists to tools that agents can be offered
-//! - `tool`: a tool of a server as the runtime calls it
-//! - `result`: from a server's answer to a tool's output; `error`: what each error means for the call
+//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`
+//! - `oauth`: access tokens for a server behind a URL; `authorized`: requests with tokens; `told`: secrets that the
+//!   server must not repeat
+//! - `catalog`: turns a server's list into tools for agents
+//! - `tool`: a tool of a server, as called by the runtime
+//! - `result`: turns a server's answer into a tool's output; `error`: the meaning of each error for a call
 //!
-//! A server is never a reason for a worker to stop or a turn to fail: while it is away, its tools are not offered, and
-//! a call of one of them ends as an error that the model can read.
+//! A server never stops a worker or fails a turn. While a server is away, its tools are not offered, and a call of
+//! such a tool ends as an error that the model can read.
 
 mod authorized;
 mod catalog;

@@ -1,4 +1,4 @@
-//! What the operator says about a server: `[mcp.<name>]` of everturn.toml.
+//! The operator's settings for a server: `[mcp.<name>]` of everturn.toml.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -7,55 +7,55 @@ use everturn_supervisor::launch::Launch;
 use super::{oauth::OAuthOptions, secrets::SecretFile};
 use crate::tools::{Asker, Effect};
 
-/// The key of `effects` for all tools that are not named there.
+/// The key of `effects` for all tools without an entry of their own.
 pub const ALL_TOOLS: &str = "*";
 
-/// One MCP server.
+/// The settings of an MCP server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Its name; its tools are `<name>__<tool>`.
+    /// The name of the server. Tools of the server are called `<name>__<tool>`.
     pub name: String,
-    /// Where it is.
+    /// The location of the server.
     pub location: ServerLocation,
-    /// Effects of its tools by their own names, before what the server says itself; see [`ALL_TOOLS`].
+    /// Effects by the server's names of tools; they take precedence over the server's hints. See [`ALL_TOOLS`].
     pub effects: BTreeMap<String, Effect>,
-    /// Names of the tools that agents may be offered; `None` for all.
+    /// Names of the tools that agents may be offered; `None` for all tools.
     pub only: Option<Vec<String>>,
-    /// How long it may take to start, answer the handshake and list its tools.
+    /// The time limit for the start, the handshake and the list of tools.
     pub connect_timeout: Duration,
-    /// How long a call may stay without an answer and without progress; `None`: as long as the tool's time-out.
+    /// The time limit without an answer and without progress; `None` means the tool's time-out.
     pub idle_timeout: Option<Duration>,
-    /// Bytes of one message of the server.
+    /// The largest message of the server, in bytes.
     pub max_message_bytes: usize,
-    /// Tools taken from its list.
+    /// The most tools taken from the server's list.
     pub max_tools: usize,
-    /// Calls at once on one connection; more wait.
+    /// The most parallel calls on a connection; further calls wait.
     pub max_concurrent_calls: usize,
-    /// Tells it tenant, owner and agent with each call.
+    /// Whether calls tell the server the tenant, owner and agent.
     pub tell_caller: bool,
-    /// The tenants whose turns may use it; empty: all.
+    /// The tenants whose turns may use the server; empty for all tenants.
     pub tenants: Vec<String>,
-    /// The agents that may use it; empty: all that list its tools.
+    /// The agents that may use the server; empty for every agent with tools of the server in its list.
     pub agents: Vec<String>,
-    /// Gives each tenant a connection of its own; `None`: all tenants share one.
+    /// Gives every tenant a separate connection; `None` means that tenants share a connection.
     pub per_tenant: Option<PerTenant>,
-    /// Whose connection it is, when each tenant has one. The pool of connections sets it.
+    /// The tenant of the connection, with a connection per tenant. Set by the pool of connections.
     pub tenant_id: Option<String>,
 }
 
-/// Limits of connections that belong to tenants.
+/// Limits of connections per tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerTenant {
-    /// The most connections of a worker. One that nobody uses gives way to that of another tenant.
+    /// The most connections of a worker. An unused connection gives way to a connection of a different tenant.
     pub max_connections: usize,
-    /// How long a connection is kept that nobody uses.
+    /// The time until an unused connection is closed.
     pub idle: Duration,
 }
 
 impl Default for PerTenant {
     fn default() -> Self {
         Self {
-            // A server in Node takes about 60 MB for each.
+            // A server in Node takes about 60 MB per connection.
             max_connections: 16,
             // People rarely pause for longer within a conversation.
             idle: Duration::from_mins(10),
@@ -64,7 +64,7 @@ impl Default for PerTenant {
 }
 
 impl ServerOptions {
-    /// A server with the defaults that docs/tools/mcp.md gives reasons for.
+    /// Creates settings with the defaults that docs/tools/mcp.md explains.
     pub fn new(name: impl Into<String>, location: ServerLocation) -> Self {
         Self {
             name: name.into(),
@@ -74,9 +74,9 @@ impl ServerOptions {
             // `npx` may have to download the server first.
             connect_timeout: Duration::from_secs(30),
             idle_timeout: None,
-            // Above the limit on a result (1 MiB), with room for JSON escapes and base64.
+            // More than the limit on a result (1 MiB), with room for JSON escapes and base64.
             max_message_bytes: 4 * 1024 * 1024,
-            // OpenAI takes 128 tools in a request, of all servers together.
+            // OpenAI accepts 128 tools in a request, counted over all servers.
             max_tools: 128,
             max_concurrent_calls: 16,
             tell_caller: true,
@@ -87,7 +87,7 @@ impl ServerOptions {
         }
     }
 
-    /// True when these may use it.
+    /// Returns true when the asker may use the server.
     pub(super) fn serves(&self, asker: Asker<'_>) -> bool {
         let names =
             |list: &[String], name: &str| list.is_empty() || list.iter().any(|it| it == name);
@@ -95,31 +95,31 @@ impl ServerOptions {
     }
 }
 
-/// Where a server is. Its secrets stay out of logs.
+/// The location of a server. Its secrets stay out of logs.
 #[derive(Clone)]
 pub enum ServerLocation {
-    /// A child process of the worker that speaks over its standard input and output.
+    /// A child process of the worker that communicates over its standard input and output.
     Command {
         /// The program and its arguments.
         command: Vec<String>,
-        /// Where it runs; `None`: where the worker does.
+        /// The working directory; `None` means the worker's directory.
         directory: Option<PathBuf>,
-        /// Variables it gets beside the few that every program needs.
+        /// Variables in addition to the few that every program needs.
         environment: Vec<(String, String)>,
-        /// Variables whose values are in files.
+        /// Variables with values in files.
         environment_files: Vec<(String, SecretFile)>,
-        /// What it may do.
+        /// The rights of the process.
         launch: Launch,
     },
     /// Streamable HTTP.
     Url {
-        /// http or https.
+        /// The URL, with http or https.
         url: String,
-        /// Headers that are sent with every request.
+        /// Headers of every request.
         headers: Vec<(String, String)>,
-        /// Headers whose values are in files.
+        /// Headers with values in files.
         header_files: Vec<(String, SecretFile)>,
-        /// How tokens for it are asked for; `None`: it wants none, or has one among its headers.
+        /// The settings for tokens; `None` for a server without tokens, or with a fixed token in a header.
         oauth: Option<Box<OAuthOptions>>,
     },
 }

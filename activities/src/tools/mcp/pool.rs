@@ -1,7 +1,7 @@
-//! The links of a worker to one server: one for all, or one for each tenant where the server keeps state.
+//! The links of a worker to a server: one link for all tenants, or one per tenant if the server keeps state.
 //!
-//! Links of tenants are bounded in number. One that nobody uses is closed after a while, and gives way to that of
-//! another tenant; one that is in use never does, so that no tenant loses a call to another one.
+//! The number of tenants' links is limited. An unused link is closed after a while, or gives way to a link of a
+//! different tenant. A link in use never gives way, so no tenant loses a call to a different tenant.
 
 use std::{
     collections::BTreeMap,
@@ -21,13 +21,13 @@ use super::{
 };
 use crate::{egress::Egress, tools::ToolError};
 
-/// The links to one server.
+/// The links to a server.
 pub(super) struct Pool {
     options: ServerOptions,
-    /// Asks for tokens.
+    /// Sends the requests for tokens.
     egress: Egress,
     links: Mutex<Links>,
-    /// Links that close.
+    /// Links that are closing.
     closing: TaskTracker,
 }
 
@@ -37,7 +37,7 @@ struct Links {
     is_closed: bool,
 }
 
-/// Whose a link is.
+/// The owner of a link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum LinkOf {
     Everybody,
@@ -50,7 +50,7 @@ struct Held {
     last_used: Instant,
 }
 
-/// Keeps a link open while it is used.
+/// A reference count that keeps a link open while the link is used.
 pub(super) type Lease = Arc<()>;
 
 impl Held {
@@ -73,7 +73,8 @@ impl Pool {
         &self.options
     }
 
-    /// The link of a tenant, made if need be. It stays open for as long as the lease is held. The error is for the model.
+    /// Returns the link of a tenant, and creates a missing link. The link stays open while the caller holds the
+    /// returned [`Lease`]. The error is for the model.
     pub(super) fn link(self: &Arc<Self>, tenant_id: &str) -> Result<(Arc<Link>, Lease), ToolError> {
         let key = match self.options.per_tenant {
             Some(_) => LinkOf::Tenant(tenant_id.to_owned()),
@@ -122,7 +123,8 @@ impl Pool {
         Link::new(options, access, catalog::tools)
     }
 
-    /// Makes room for one more link: the one that was not used for longest is closed, if nobody uses it.
+    /// Makes room for a new link by closing the least recently used link that is not in use. Returns false when every
+    /// link is in use.
     fn has_room(&self, links: &mut Links) -> bool {
         let Some(limits) = self.options.per_tenant else {
             return true;
@@ -173,7 +175,8 @@ impl Pool {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the link if nobody has used it for this long. Returns until when it is kept; `None` when it is gone.
+    /// Closes the link after `idle` without use. Returns the time until which the link stays open, or `None` for a
+    /// closed link.
     fn kept_until(&self, key: &LinkOf, link: &Weak<Link>, idle: Duration) -> Option<Instant> {
         let mut links = self.links();
         let held = links.held.get_mut(key)?;
@@ -193,7 +196,7 @@ impl Pool {
     }
 }
 
-/// Closes a link when nobody has used it for this long.
+/// Closes a link after `idle` without use.
 async fn keep(pool: Weak<Pool>, key: LinkOf, link: Weak<Link>, idle: Duration) {
     loop {
         let until = pool

@@ -1,4 +1,4 @@
-//! Makes a tool's output from a server's answer.
+//! Turns a server's answer into a tool's output.
 
 use everturn_proto::Json;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::tools::ToolError;
 
-/// The output of a tool that answered. A result that the server calls an error is a known failure.
+/// Returns the output of an answered call. A result marked as an error by the server is a known failure.
 pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolError> {
     match answer {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => {
@@ -23,7 +23,7 @@ pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolErr
     }
 }
 
-/// What the model sees: structured content where there is some, a text as it is, several parts as a list.
+/// Returns the value for the model: structured content if present, a single text unchanged, several parts as a list.
 fn value(result: CallToolResult) -> Value {
     let is_text = result
         .content
@@ -31,7 +31,7 @@ fn value(result: CallToolResult) -> Value {
         .all(|block| matches!(block, ContentBlock::Text(_)));
     let mut parts: Vec<Value> = result.content.into_iter().map(part).collect();
     match result.structured_content {
-        // Servers repeat structured content as text, for clients that do not know it.
+        // Servers repeat structured content as text, for clients without support.
         Some(structured) if is_text => structured,
         Some(structured) => json!({"structured": structured, "content": parts}),
         None if parts.is_empty() => json!(""),
@@ -40,7 +40,7 @@ fn value(result: CallToolResult) -> Value {
     }
 }
 
-/// Binary parts are base64 with their type, as everywhere in Everturn.
+/// Encodes binary parts as base64 with a type, as everywhere in Everturn.
 fn part(block: ContentBlock) -> Value {
     match block {
         ContentBlock::Text(text) => Value::String(text.text),

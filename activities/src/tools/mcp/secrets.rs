@@ -1,30 +1,30 @@
-//! Secrets in files, which may be a tenant's own: `/run/secrets/{tenant}/token`.
+//! Secrets in files, perhaps one file per tenant: `/run/secrets/{tenant}/token`.
 
 use std::path::PathBuf;
 
 use everturn_proto::ids;
 
-/// Stands for the tenant in a path.
+/// The placeholder for the tenant in a path.
 const PLACE: &str = "{tenant}";
-/// The most bytes of a secret: more than servers take in a header.
+/// The most bytes of a secret: more than servers accept in a header.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// A file with a secret. It is read whenever a connection is made, so a new secret needs no restart.
+/// A file with a secret. The file is read for every new connection, so a new secret needs no restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretFile(String);
 
 impl SecretFile {
-    /// A file at this path, in which `{tenant}` stands for the tenant.
+    /// Creates the reference to a file at this path, in which `{tenant}` stands for the tenant.
     pub fn new(path: impl Into<String>) -> Self {
         Self(path.into())
     }
 
-    /// True when each tenant has a file of its own.
+    /// Returns true when every tenant has a separate file.
     pub fn is_per_tenant(&self) -> bool {
         self.0.contains(PLACE)
     }
 
-    /// The path for a tenant. A tenant whose name could lead to another folder has none.
+    /// Returns the path for a tenant. Refuses a tenant whose name could lead to a different folder.
     fn path(&self, tenant_id: Option<&str>) -> Result<PathBuf, String> {
         if !self.is_per_tenant() {
             return Ok(PathBuf::from(&self.0));
@@ -37,7 +37,7 @@ impl SecretFile {
         Ok(PathBuf::from(self.0.replace(PLACE, tenant_id)))
     }
 
-    /// Reads the secret, without white space around it. The error does not show it.
+    /// Reads the secret, and trims white space. The error does not show the secret.
     pub(super) async fn read(&self, tenant_id: Option<&str>) -> Result<String, String> {
         let named = |reason: String| format!("the secret in {} cannot be read: {reason}", self.0);
         let path = self.path(tenant_id).map_err(named)?;

@@ -1,4 +1,4 @@
-//! An MCP server as a source of tools, for those who may use it.
+//! An MCP server as a source of tools, for the tenants and agents that may use the server.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// A server that is not connected to before it is needed. Its tokens, where it wants any, are asked for through `egress`.
+    /// Creates a source that connects at first use. Requests for the server's tokens go through `egress`.
     pub fn new(options: ServerOptions, egress: Egress) -> Self {
         Self {
             pool: Pool::new(options, egress),
@@ -70,7 +70,7 @@ impl ToolSource for McpServer {
     }
 }
 
-/// A tool whose link stays open while somebody has it.
+/// A tool that keeps its link open while a caller holds the tool.
 struct InUse {
     tool: Arc<dyn Tool>,
     _lease: Lease,

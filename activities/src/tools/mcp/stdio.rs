@@ -1,9 +1,9 @@
-//! A server as a child process: one JSON-RPC message a line on its standard input and output.
+//! A server as a child process, with one JSON-RPC message per line on standard input and output.
 //!
-//! rmcp has such a transport, too, but its limit does not do (docs/libraries.md, rmcp: a message over the limit). This
-//! one ends the connection at a message that is too long, and says why. It reads text that is not UTF-8. It notices
-//! that the child has ended, although a process that the child started holds its output open. It stops the whole
-//! process group.
+//! rmcp also has a transport for child processes, but with an unsuitable limit (docs/libraries.md, rmcp: a message
+//! over the limit). This transport ends the connection at an overlong message, and reports the reason. Invalid UTF-8
+//! is replaced, not refused. This transport notices the end of the child even if a process started by the child holds
+//! the output open. It stops the whole process group.
 
 use std::{
     io,
@@ -31,26 +31,27 @@ use tokio::{
 
 use crate::secrets::Secrets;
 
-/// Messages that are read before they are handled. Further ones wait in the pipe, and the server with them.
+/// The most messages read ahead. Further messages wait in the pipe, and make the server wait.
 const READ_AHEAD: usize = 4;
-/// How long the child may take to end after its input was closed, and again after SIGTERM.
+/// The time for the child to end after its input is closed, and again after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long it may take to read what a child wrote before it ended.
+/// The time for reading the child's output after its end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest line of a server's standard error that is logged.
+/// The longest logged line of a server's standard error.
 const MAX_LOG_BYTES: u64 = 2000;
 type Message = RxJsonRpcMessage<RoleClient>;
 
-/// Why our side ended a connection: a message was too long. The calls that were in flight read it.
+/// The reason when this side ended a connection: an overlong message. Calls in flight read the reason.
 pub(super) type Ending = Arc<OnceLock<String>>;
 
-/// Whether the child may have read a request. It is an extension of the request: rmcp hands it to the transport, and does
-/// not send it.
+/// Whether the child may have read a request. The flag is an extension of the request: rmcp passes it to the
+/// transport, but does not send it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Written(Arc<AtomicBool>);
 
 impl Written {
-    /// True when at least the first byte was written. As long as it is false, the child knows nothing of the request.
+    /// Returns true when at least the first byte was written. Before the first byte the child knows nothing of the
+    /// request.
     pub(super) fn has_begun(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -60,8 +61,8 @@ impl Written {
     }
 }
 
-/// A running server. Clones share it, so that a second handshake can follow the first. Dropping the last one kills the
-/// server.
+/// A running server. Clones share the server, so that a second handshake can follow the first. Dropping the last
+/// clone kills the server.
 #[derive(Clone)]
 pub(super) struct ChildTransport {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
@@ -71,15 +72,15 @@ pub(super) struct ChildTransport {
 
 struct Process {
     child: Child,
-    /// The child and what it starts.
+    /// The child and its descendants.
     group: ProcessGroup,
     messages: mpsc::Receiver<Message>,
     has_ended: bool,
 }
 
-/// Whether an answer to `server/discover` is still to come. A server that was slow to start may answer it when
-/// `initialize` was sent already. Both requests have the same id, and the server answers in order, so the first answer
-/// is dropped.
+/// Whether an answer to `server/discover` is still expected. A server with a slow start may answer after `initialize`
+/// was sent. Both requests have an identical id and the server answers in order, therefore the first answer is
+/// dropped.
 #[derive(Default)]
 struct Probe {
     unanswered: Option<RequestId>,
@@ -98,7 +99,7 @@ impl Probe {
         }
     }
 
-    /// True for the answer to a `server/discover` that is no longer waited for.
+    /// Returns true for the answer to an abandoned `server/discover`.
     fn is_late(&mut self, message: &Message) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -114,8 +115,8 @@ impl Probe {
 }
 
 impl ChildTransport {
-    /// Starts the command, whose environment has what every server gets. `name` is the server's, for the log. What it says is
-    /// read and logged without the secrets.
+    /// Starts the command, with the environment that every server gets. `name` is the server's name in the log. The
+    /// server's output is read and logged without the secrets.
     pub(super) fn start(
         name: &str,
         mut command: Command,
@@ -124,9 +125,8 @@ impl ChildTransport {
         max_message_bytes: usize,
         ending: Ending,
     ) -> io::Result<Self> {
-        // A Ctrl-C in the worker's terminal does not reach the group: the worker ends its servers in order. When the
-        // worker is killed, the group is killed too. A server that works on a call may not notice that its input was
-        // closed.
+        // Ctrl-C in the worker's terminal does not reach the group, because the worker ends its servers in order. A
+        // killed worker takes the group with it, because a busy server may not notice the end of its input.
         let group = ProcessGroup::start(&GroupEnd::KILL)?;
         let mut child = command
             .envs(environment.iter().map(|(name, value)| (name, value)))
@@ -187,7 +187,7 @@ impl Transport<RoleClient> for ChildTransport {
             let mut stdin = stdin.lock().await;
             let stdin = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
             let mut rest = line.as_slice();
-            // A child that has ended takes no byte.
+            // A child that has ended accepts no byte.
             stdin.write_buf(&mut rest).await?;
             if let Some(written) = written {
                 written.begins();
@@ -213,7 +213,7 @@ impl Transport<RoleClient> for ChildTransport {
 }
 
 impl Process {
-    /// The next message, or `None` when the child has ended. Cancel safe.
+    /// Returns the next message, or `None` when the child has ended. Cancel safe.
     async fn next(&mut self) -> Option<Message> {
         if !self.has_ended {
             tokio::select! {
@@ -228,7 +228,7 @@ impl Process {
             .flatten()
     }
 
-    /// Closes the child's input. If it does not end then, sends SIGTERM, and at last kills it.
+    /// Closes the child's input. A child that does not end gets SIGTERM, and is killed at last.
     async fn close(&mut self, stdin: &Mutex<Option<ChildStdin>>) {
         let leave = async {
             drop(stdin.lock().await.take());
@@ -240,13 +240,13 @@ impl Process {
             }
             let _still_runs = timeout(END_TIMEOUT, self.child.wait()).await;
         }
-        // Kills what still runs of the group.
+        // Kills the remaining processes of the group.
         self.group.end().await;
         let _killed = timeout(END_TIMEOUT, self.child.wait()).await;
     }
 }
 
-/// Reads messages until the server's output ends, nobody listens, or a message is larger than it may be.
+/// Reads messages until the server's output ends, the receiver is gone, or a message is too large.
 async fn read_messages(
     server: String,
     stdout: impl AsyncRead + Unpin,
@@ -257,7 +257,7 @@ async fn read_messages(
 ) {
     let mut stdout = BufReader::new(stdout);
     loop {
-        // A new buffer for each message: the memory of a large one is freed.
+        // Every message gets a new buffer, so that the memory of a large message is freed.
         let mut line = Vec::new();
         let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
         match (&mut stdout).take(limit).read_until(b'\n', &mut line).await {
@@ -285,7 +285,7 @@ async fn read_messages(
     }
 }
 
-/// The message in a line; `None` for a line that is no message. Some servers also print other things.
+/// Parses the message in a line. Returns `None` for any other line, because some servers also print other text.
 fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Option<Message> {
     let text = secrets.cut_json(String::from_utf8_lossy(line).into_owned());
     let text = text.trim();

@@ -1,4 +1,4 @@
-//! The secrets that a server is sent. They are cut out of everything that the server says.
+//! Secrets sent to a server. The secrets are cut out of the server's messages.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use rmcp::transport::{
 use super::oauth::Access;
 use crate::secrets::Secrets;
 
-/// What goes wrong with a request, in rmcp's words.
+/// The errors of a request, as defined by rmcp.
 pub(super) type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// The secrets that a server is sent.
+/// Secrets sent to a server.
 #[derive(Clone, Default)]
 pub(super) struct Told {
     /// The secrets in the headers of requests to the server.
     pub(super) headers: Secrets,
-    /// Gives the tokens, which change.
+    /// Provides the tokens, which change.
     pub(super) access: Option<Arc<Access>>,
 }
 
@@ -41,7 +41,7 @@ impl Told {
         self.tokens().cut_json(self.headers.cut_json(json))
     }
 
-    /// The answer without the secrets.
+    /// Returns the answer without the secrets.
     pub(super) fn cut_response(
         &self,
         response: StreamableHttpPostResponse,
@@ -60,7 +60,7 @@ impl Told {
         }
     }
 
-    /// The stream of events without the secrets.
+    /// Returns the stream of events without the secrets.
     pub(super) fn cut_stream(&self, stream: BoxedSseResponse) -> BoxedSseResponse {
         let told = self.clone();
         let cut = stream.map(move |event| {
@@ -72,7 +72,7 @@ impl Told {
         cut.boxed()
     }
 
-    /// The error without the secrets, which is logged.
+    /// Returns the error without the secrets, because errors are logged.
     pub(super) fn cut_error(&self, error: HttpError) -> HttpError {
         match error {
             StreamableHttpError::UnexpectedServerResponse(said) => {

@@ -1,4 +1,4 @@
-//! A tool of a server as the runtime calls it.
+//! A tool of a server, as called by the runtime.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::{error::CallError, link::Link, result};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
 
-/// One tool of an MCP server.
+/// A tool of an MCP server.
 pub(super) struct McpTool {
     link: Arc<Link>,
-    /// Its name at the server.
+    /// The server's name of the tool.
     name: String,
     spec: ToolSpec,
 }
@@ -43,7 +43,7 @@ impl Tool for McpTool {
             Ok(answer) => return result::output(name, answer),
             Err(error) => error,
         };
-        // The server was restarted since the last call. It is asked once more, on a new connection.
+        // The server was restarted since the last call. The call is sent once more, on a new connection.
         if error.may_be_sent_again {
             error = match self.call(&arguments, &context).await? {
                 Ok(answer) => return result::output(name, answer),
@@ -54,7 +54,7 @@ impl Tool for McpTool {
     }
 }
 
-/// A call that gave no answer.
+/// A call without an answer.
 struct Lost {
     why: CallError,
     /// True when the connection failed, and the tool was certainly not called or may run twice.
@@ -62,8 +62,8 @@ struct Lost {
 }
 
 impl McpTool {
-    /// Refuses to call a tool that the server has another definition of by now: the server may have been restarted since
-    /// the tool was found, and the call was made for what it was then.
+    /// Refuses to call a tool whose definition has changed at the server. The server may have restarted since the
+    /// tool was found, and the model made the call for the old definition.
     fn check_unchanged(&self) -> Result<(), ToolError> {
         let (tool, tools) = (&self.spec.name, self.link.known());
         match tools.get(tool) {
@@ -75,8 +75,7 @@ impl McpTool {
         }
     }
 
-    /// Sends the call once. A connection that is found broken is ended. The outer error is for the model: there is no
-    /// connection.
+    /// Sends the call once, and ends a broken connection. The outer error is for the model: there is no connection.
     async fn call(
         &self,
         arguments: &JsonObject,

@@ -1,4 +1,4 @@
-//! A skill on disk: its instructions, and the files of its folder that a model may read.
+//! A skill on disk: its instructions, and the files in its folder that a model may read.
 
 use std::{
     fs::{self, File},
@@ -10,19 +10,19 @@ use super::front_matter::FrontMatter;
 
 /// The file that makes a folder a skill.
 pub(super) const SKILL_FILE: &str = "SKILL.md";
-/// The longest instructions. The format recommends 5,000 tokens.
+/// The largest SKILL.md. The format recommends at most 5,000 tokens.
 const MAX_SKILL_FILE_BYTES: u64 = 256 * 1024;
-/// The largest file. It is read in pieces; a larger one is data, and needs a tool of its own.
+/// The largest readable file. A model reads files in pieces; a larger file is data, and needs a tool of its own.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// How many files are listed to the model with the instructions, in at most 2 KiB.
+/// The most files in the list for the model. The list has at most 2 KiB.
 const MAX_FILES: usize = 100;
 const MAX_LIST_BYTES: usize = 2 * 1024;
-/// How many files are looked at: a skill is no archive.
+/// The most directory entries searched, because a skill is not an archive.
 const MAX_SEEN: usize = 1000;
-/// The deepest folder within the skill's.
+/// The deepest folder below the skill's folder.
 const MAX_DEPTH: usize = 4;
 
-/// A skill, as its file `SKILL.md` and its folder say what it is.
+/// A skill, read from its file `SKILL.md` and its folder.
 #[derive(Debug)]
 pub(super) struct Skill {
     pub(super) name: String,
@@ -30,14 +30,14 @@ pub(super) struct Skill {
     pub(super) compatibility: String,
     pub(super) allowed_tools: String,
     pub(super) instructions: String,
-    /// Files that can be read, by their path in the folder, sorted.
+    /// Readable files, by their path in the folder, sorted.
     pub(super) files: Vec<String>,
     /// The path of the folder, without symbolic links.
     root: PathBuf,
 }
 
 impl Skill {
-    /// Reads the skill in a folder of this name. The error says what to mend.
+    /// Reads the skill in a folder with this name. The error tells the operator what to fix.
     pub(super) fn read(folder: &Path, name: &str) -> Result<Self, String> {
         let root = folder.canonicalize().map_err(|error| error.to_string())?;
         let text = read_text(&root, SKILL_FILE, MAX_SKILL_FILE_BYTES)?;
@@ -67,7 +67,7 @@ impl Skill {
         })
     }
 
-    /// The text of one of its files. The error is for the model.
+    /// Returns the text of a file of the skill. The error is for the model.
     pub(super) fn file(&self, name: &str) -> Result<String, String> {
         if !self.files.iter().any(|file| file == name) {
             return Err(format!(
@@ -79,7 +79,7 @@ impl Skill {
     }
 }
 
-/// A text file below `root`, wherever its links lead as long as it stays there.
+/// Reads a text file below `root`. Links are followed while the target stays below `root`.
 fn read_text(root: &Path, name: &str, max_bytes: u64) -> Result<String, String> {
     let path = inside(root, &root.join(name)).ok_or("it is not a file of the skill's folder")?;
     let mut bytes = Vec::new();
@@ -88,20 +88,22 @@ fn read_text(root: &Path, name: &str, max_bytes: u64) -> Result<String, String> 
     if bytes.len() as u64 > max_bytes {
         return Err(format!("it has more than {max_bytes} bytes, the limit"));
     }
-    // A NUL is valid in Rust's text, but PostgreSQL cannot store it.
+    // A NUL is valid in Rust's strings, but PostgreSQL cannot store it.
     let text = String::from_utf8(bytes)
         .ok()
         .filter(|text| !text.contains('\0'));
     text.ok_or_else(|| "it is not a text file".to_owned())
 }
 
-/// The regular file behind `path`, when it lies below `root`. A volume of Kubernetes is made of links within itself.
+/// Returns the regular file behind `path` if the file lies below `root`. Kubernetes volumes consist of internal
+/// links.
 fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     (real.starts_with(root) && real.is_file()).then_some(real)
 }
 
-/// Files below `root`, hidden ones and SKILL.md left out. Links to folders are not followed: they may go round.
+/// Lists files below `root` without hidden files and SKILL.md. Links to folders are not followed, because they may
+/// form a cycle.
 fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(within))? {
         if found.len() >= MAX_SEEN {
@@ -109,7 +111,7 @@ fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io:
         }
         let entry = entry?;
         let file_name = entry.file_name();
-        // A name that is not UTF-8 cannot be asked for.
+        // The model cannot ask for a name that is not UTF-8.
         let Some(file_name) = file_name.to_str().filter(|name| !name.starts_with('.')) else {
             continue;
         };
@@ -129,7 +131,7 @@ fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io:
     Ok(())
 }
 
-/// Returns as many files as are listed, and how many more there are.
+/// Returns the listed files and the number of files left out.
 fn bounded(mut files: Vec<String>) -> (Vec<String>, usize) {
     let sizes = files.iter().take(MAX_FILES).scan(0, |total, name| {
         *total += name.len() + "\"\",".len();

@@ -1,4 +1,4 @@
-//! The head of a SKILL.md: YAML between two lines `---`, typed and checked as the format says.
+//! The front matter of a SKILL.md: YAML between two lines `---`, typed and checked according to the format.
 
 use serde::Deserialize;
 
@@ -6,27 +6,28 @@ use serde::Deserialize;
 const MAX_NAME_CHARS: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 const MAX_COMPATIBILITY_CHARS: usize = 500;
-/// A limit of our own, because the format has none: the field is given to the model with the instructions.
+/// Everturn's limit, because the format has none: the model gets the field together with the instructions.
 const MAX_ALLOWED_TOOLS_CHARS: usize = 500;
 
 const DELIMITER: &str = "---";
 
-/// What the head says. Fields that Everturn has no use for (`license`, `metadata`, those of other products) are skipped.
+/// The fields of the front matter. Fields without a use in Everturn (`license`, `metadata`, fields of other products)
+/// are skipped.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct FrontMatter {
     pub(super) name: String,
-    /// What the skill does and when to use it.
+    /// The purpose of the skill and when to use it.
     pub(super) description: String,
-    /// What the skill needs in its environment, in words.
+    /// Requirements on the environment, in words.
     #[serde(default)]
     pub(super) compatibility: String,
-    /// Tools that its author thought of. They are never a permission: the operator decides which tools an agent has.
+    /// Tools suggested by the author. They grant no permission: the operator decides which tools an agent has.
     #[serde(default)]
     pub(super) allowed_tools: AllowedTools,
 }
 
-/// Written as one text by the format, as a list by some products.
+/// A text in the format, but a list in some products.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum AllowedTools {
@@ -50,7 +51,8 @@ impl AllowedTools {
 }
 
 impl FrontMatter {
-    /// The head of a SKILL.md, and the instructions behind it. `folder` is the name of the skill's folder.
+    /// Returns the front matter of a SKILL.md and the instructions after it. `folder` is the name of the skill's
+    /// folder.
     pub(super) fn read<'a>(text: &'a str, folder: &str) -> Result<(Self, &'a str), String> {
         let text = text.trim_start_matches('\u{FEFF}');
         let (head, instructions) = split(text).ok_or(
@@ -113,7 +115,8 @@ impl FrontMatter {
     }
 }
 
-/// The head with the line before it, so that lines are counted as in the file, and what comes after it.
+/// Splits a SKILL.md into the front matter and the rest. The front matter keeps its delimiter line, so that line
+/// numbers in errors fit the file.
 fn split(text: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {

@@ -1,13 +1,13 @@
-//! Skills: folders with a SKILL.md (the Agent Skills format, agentskills.io), which a model uses as it uses tools.
+//! Skills: folders with a SKILL.md (the Agent Skills format, agentskills.io), which a model calls like tools.
 //!
-//! - `front_matter`: the head of a SKILL.md, typed and checked
-//! - `folder`: a skill as it lies on the disk: its instructions, and the files a model may read
+//! - `front_matter`: the front matter of a SKILL.md, typed and checked
+//! - `folder`: a skill on disk: its instructions, and the files that a model may read
 //! - `tool`: a skill as a tool
 //!
-//! Each skill is a tool of its own, `skill__<name>`. The model finds the skill for a task by the description. It cannot
-//! call what it was not offered, so an agent's list of skills is enforced like its list of tools.
+//! Every skill is a tool of its own, `skill__<name>`. The model chooses a skill for a task by the description. A
+//! model cannot call a tool without an offer, so an agent's list of skills is enforced like its list of tools.
 //!
-//! Must not be here: running anything of a skill's folder. A model follows the instructions with the tools it has.
+//! Must not be here: running code from a skill's folder. A model follows the instructions with the agent's tools.
 
 mod folder;
 mod front_matter;
@@ -26,20 +26,20 @@ use super::{Asker, CheckedTool, ToolError, ToolSet, ToolSource, names};
 use folder::{SKILL_FILE, Skill};
 use tool::SkillTool;
 
-/// The source of the tools that are skills.
+/// The source of all skill tools.
 pub const SOURCE: &str = "skill";
-/// The word for all skills in an agent's list.
+/// The wildcard for all skills in an agent's list.
 pub const ALL: &str = "*";
 
-/// The most skills. Each is a tool in every model call of its agents, and OpenAI takes 128 tools at most.
+/// The most skills. Every skill is a tool in each model call of its agents, and OpenAI accepts at most 128 tools.
 const MAX_SKILLS: usize = 64;
 
-/// The skills of a worker, read once.
+/// The skills of a worker, read once at the start.
 #[derive(Clone, Default)]
 pub struct Skills {
     /// The skills by the names of their tools.
     tools: Arc<ToolSet>,
-    /// The names by which agents know them.
+    /// The names of usable skills, as agents list them.
     names: BTreeSet<String>,
     /// The names of skills that were left out.
     broken: BTreeSet<String>,
@@ -55,8 +55,8 @@ impl fmt::Debug for Skills {
 }
 
 impl Skills {
-    /// Reads the skills in these folders: each is a folder in one of them, with a SKILL.md. One that cannot be used is
-    /// left out with a warning. The error is that of a folder that cannot be listed.
+    /// Reads the skills in these folders. A skill is a subfolder with a SKILL.md. An unusable skill is left out with
+    /// a warning. Returns an error for a folder that cannot be listed.
     pub fn read<'a>(
         folders: impl IntoIterator<Item = &'a Path>,
     ) -> Result<Self, (PathBuf, io::Error)> {
@@ -97,18 +97,18 @@ impl Skills {
         CheckedTool::new(Arc::new(SkillTool::new(skill))).map_err(|error| error.to_string())
     }
 
-    /// Names of the skills that can be used, sorted.
+    /// Returns the names of the usable skills, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
-    /// True for the name of a skill that is there and can be used, or was left out.
+    /// Returns true for the name of a usable skill or of a skill that was left out.
     pub fn knows(&self, name: &str) -> bool {
         self.names.contains(name) || self.broken.contains(name)
     }
 }
 
-/// What an agent lists among its tools for one of its skills; [`ALL`] for all of them.
+/// Returns the entry for a skill in an agent's list of tools; [`ALL`] gives the entry for all skills.
 pub fn tool_name(skill: &str) -> String {
     if skill == ALL {
         format!("{SOURCE}__{ALL}")
@@ -117,7 +117,7 @@ pub fn tool_name(skill: &str) -> String {
     }
 }
 
-/// The folders in `folder` that have a SKILL.md, by name.
+/// Returns the subfolders of `folder` with a SKILL.md, by name.
 fn skill_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,9 +1,9 @@
-//! A skill as a tool. A call without arguments returns its instructions; a call with the name of a file returns that
+//! A skill as a tool. A call without arguments returns the instructions. A call with the name of a file returns the
 //! file.
 //!
-//! Events: a call that asks for the instructions matches the skill (`skill_matched`), begins with them
-//! (`skill_execution_start`) and has handed them out (`skill_execution_complete`). What the model then does is in the
-//! acts that follow; nobody but the model knows which of them belong to the skill.
+//! Events: a call for the instructions matches the skill (`skill_matched`), begins (`skill_execution_start`) and
+//! hands out the instructions (`skill_execution_complete`). The model's later work is in the acts that follow; only
+//! the model knows which acts belong to the skill.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ struct Input {
     offset: usize,
 }
 
-/// The result of a call: the instructions with what belongs to them, or a file.
+/// The result of a call: the instructions with their details, or a file.
 #[derive(Serialize)]
 struct Output<'a> {
     skill: &'a str,
@@ -47,7 +47,7 @@ struct Output<'a> {
     compatibility: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     allowed_tools: &'a str,
-    /// The files that can be read.
+    /// The readable files.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     files: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]

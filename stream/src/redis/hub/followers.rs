@@ -1,4 +1,4 @@
-//! The followers of one conversation in this process, and up to which message each has everything.
+//! The followers of one conversation in this process, and the position of every follower.
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,10 +14,10 @@ use crate::{
 /// The caller that waits for a follower.
 pub(super) type Asker = oneshot::Sender<Result<Joined, Error>>;
 
-/// Whether the conversation's channel is subscribed.
+/// The state of the subscription to the conversation's channel.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subscription {
-    /// It is requested.
+    /// The subscription is requested.
     #[default]
     Wanted,
     Made,
@@ -37,13 +37,13 @@ struct Follower {
     id: u64,
     items: mpsc::Sender<Item>,
     state: State,
-    /// The caller that is told once the channel is subscribed, and what it is told.
+    /// The caller to answer when the channel is subscribed, with the answer.
     asker: Option<(Asker, Joined)>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It takes its snapshot. Until it has one, messages are kept, each with whether it may be shown.
+    /// The follower waits for its snapshot. Messages are kept until then, with a flag whether each may be shown.
     Joining(Vec<(Message, bool)>),
     Live(Place),
 }
@@ -53,7 +53,7 @@ impl Followed {
         self.followers.len()
     }
 
-    /// Forgets followers that nobody reads any more.
+    /// Forgets followers without a reader.
     pub(super) fn forget_gone(&mut self) {
         self.followers.retain(|follower| match &follower.asker {
             Some((asker, _)) => !asker.is_closed(),
@@ -61,7 +61,7 @@ impl Followed {
         });
     }
 
-    /// Adds a follower. The caller is told now, or once the channel is subscribed.
+    /// Adds a follower. The caller gets its answer now, or when the channel is subscribed.
     pub(super) fn add(&mut self, id: u64, buffer: usize, asker: Asker) {
         let (sender, items) = mpsc::channel(buffer);
         let mut follower = Follower {
@@ -72,7 +72,7 @@ impl Followed {
         };
         let joined = Joined { id, items };
         if self.subscription == Subscription::Made {
-            // A caller that has gone is found by `forget_gone`.
+            // `forget_gone` finds a caller that has gone.
             let _ = asker.send(Ok(joined));
         } else {
             follower.asker = Some((asker, joined));
@@ -80,7 +80,7 @@ impl Followed {
         self.followers.push(follower);
     }
 
-    /// Notes that the channel is subscribed, and tells the callers.
+    /// Records the subscription of the channel, and answers the callers.
     pub(super) fn subscribed(&mut self) {
         self.subscription = Subscription::Made;
         for follower in &mut self.followers {
@@ -90,7 +90,7 @@ impl Followed {
         }
     }
 
-    /// Gives a follower what came after its snapshot. False when something of that is missing.
+    /// Gives a follower the messages after its snapshot. Returns false when a message is missing.
     pub(super) fn start(&mut self, id: u64, place: Place) -> bool {
         let Some(at) = self.followers.iter().position(|follower| follower.id == id) else {
             return false;
@@ -103,13 +103,13 @@ impl Followed {
     }
 
     /// Gives a message to every follower. A follower is cut when its buffer is full, or when it misses an earlier
-    /// message. None is waited for.
+    /// message. The delivery waits for no follower.
     pub(super) fn deliver(&mut self, message: &Message, is_shown: bool) {
         self.followers
             .retain_mut(|follower| follower.take(message, is_shown));
     }
 
-    /// Cuts every follower, so that it follows again.
+    /// Cuts every follower; the readers then follow again.
     pub(super) fn cut(&mut self) {
         self.followers.clear();
     }
@@ -127,7 +127,7 @@ impl Follower {
         kept.all(|(message, is_shown)| self.take(&message, is_shown))
     }
 
-    /// False when the follower is to be cut.
+    /// Gives the follower a message. Returns false when the follower must be cut.
     fn take(&mut self, message: &Message, is_shown: bool) -> bool {
         match &mut self.state {
             State::Joining(kept) => {

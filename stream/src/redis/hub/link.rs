@@ -1,5 +1,5 @@
-//! A subscriber's connection: that of the hub, and that over which a worker hears of cancels. It is made when someone first
-//! wants to follow, given up at the first error, and made again, however often that must be tried.
+//! A subscriber's connection, used by the hub and by a worker's listener for cancels. The connection is made for the
+//! first follower, dropped at the first error, and made again with any number of tries.
 
 use std::{future::pending, time::Duration};
 
@@ -20,38 +20,38 @@ use crate::redis::{
     options::{RedisStreamOptions, backoff},
 };
 
-/// A request over this connection. The conversations come back with the outcome.
+/// A request over this connection. Its conversations come back with the outcome.
 #[derive(Debug)]
 pub(in crate::redis) enum Request {
     Subscribe(Vec<LogId>),
     Unsubscribe(Vec<LogId>),
-    /// A ping, which finds a connection whose other end has gone without closing it.
+    /// A ping. It detects a connection after Redis has gone without a close.
     Ping,
 }
 
-/// What comes over the connection.
+/// An event on the connection.
 pub(in crate::redis) enum News {
     Connected,
     Message(Msg),
     Done(Request),
-    /// The connection is gone, or could not be made.
+    /// The connection is lost or could not be made.
     Lost(Error),
 }
 
 pub(in crate::redis) struct Link {
     address: Address,
-    /// How long connecting may take.
+    /// The time limit for connecting.
     connect_timeout: Duration,
-    /// How long a request may take: a subscription of many channels, while thousands of readers come back.
+    /// The time limit of a request, such as a subscription to many channels while thousands of readers come back.
     request_timeout: Duration,
     max_backoff: Duration,
     state: State,
-    /// Connections that could not be made, in a row.
+    /// The number of failed connection attempts in a row.
     failures: u32,
 }
 
 enum State {
-    /// Nobody has wanted to follow yet.
+    /// No reader has asked to follow yet.
     Idle,
     Down {
         retry_at: Instant,
@@ -81,7 +81,7 @@ impl Link {
         }
     }
 
-    /// Begins to connect at the first call; fails while Redis is known to be away.
+    /// Begins to connect at the first call. Fails while Redis is known to be away.
     pub(in crate::redis) fn connect(&mut self) -> Result<(), Error> {
         match self.state {
             State::Idle => self.begin(),
@@ -104,12 +104,12 @@ impl Link {
         self.state = State::Connecting(within(self.connect_timeout, connecting).boxed());
     }
 
-    /// True when a request can be sent.
+    /// Returns true when a request can be sent.
     pub(in crate::redis) fn is_free(&self) -> bool {
         matches!(self.state, State::Up { request: None, .. })
     }
 
-    /// Sends a request for these channels; nothing unless the link is free.
+    /// Sends a request for these channels. Does nothing unless the link is free.
     pub(in crate::redis) fn send(&mut self, asked: Request, channels: Vec<String>) {
         let State::Up {
             sink,
@@ -132,7 +132,7 @@ impl Link {
         });
     }
 
-    /// Returns what comes next. Cancel safe.
+    /// Returns the next event. Cancel safe.
     pub(in crate::redis) async fn next(&mut self) -> News {
         if let State::Down { retry_at } = self.state {
             sleep_until(retry_at).await;
@@ -168,7 +168,7 @@ impl Link {
             },
         };
         if matches!(news, News::Lost(_)) {
-            // A connection that worked and was lost may be made again at once.
+            // A working connection that was lost may be made again at once.
             let pause = if self.failures == 0 {
                 Duration::ZERO
             } else {

@@ -1,10 +1,9 @@
-//! One subscriber connection, which serves all followers of this process.
+//! The subscriber connection for the followers of this process.
 //!
-//! An actor owns the connection and the followers. It never waits for Redis: it goes on with messages while a
-//! subscription is requested. One request is sent at a time, for all conversations that wait. When the connection is
-//! lost, every follower is cut, and the actor connects again by itself. Then the followers are told, and follow again
-//! from the store's cursor and with a new snapshot, so nothing is ever re-subscribed here. Must not be here: commands,
-//! scripts.
+//! An actor owns the connection and the followers. The actor never waits for Redis: messages are handled while a
+//! subscription request runs. One request at a time covers many waiting conversations. When the connection is lost,
+//! the actor cuts every follower and connects again. The readers then follow again from the store's cursor with a new
+//! snapshot, so the actor never re-subscribes. Must not be here: commands, scripts.
 
 mod followers;
 pub(super) mod link;
@@ -33,10 +32,10 @@ use super::{
 };
 use crate::api::Item;
 
-/// Requests that may wait for the actor.
+/// The most requests that may wait for the actor.
 const ASKS: usize = 1024;
 
-/// A handle on the actor. When it is dropped, the actor and its followers end.
+/// A handle on the actor. Dropping the handle ends the actor and its followers.
 #[derive(Debug)]
 pub(super) struct Hub {
     asks: mpsc::Sender<Ask>,
@@ -44,7 +43,7 @@ pub(super) struct Hub {
     is_away: watch::Receiver<bool>,
 }
 
-/// A follower that is subscribed. It keeps what comes until it is told where its snapshot ends.
+/// A subscribed follower. The follower keeps messages until the position of the snapshot is known.
 #[derive(Debug)]
 pub(super) struct Joined {
     pub id: u64,
@@ -66,7 +65,7 @@ enum Ask {
 }
 
 impl Hub {
-    /// Starts the actor; it connects when there is someone to follow.
+    /// Starts the actor. It connects for the first follower.
     pub(super) fn new(
         address: Address,
         names: Names,
@@ -102,7 +101,7 @@ impl Hub {
         let _ = self.is_away.clone().wait_for(|is_away| !is_away).await;
     }
 
-    /// A follower of a conversation whose channel is subscribed.
+    /// Adds a follower of a conversation, and waits until the channel is subscribed.
     pub(super) async fn join(&self, log: &LogId) -> Result<Joined, Error> {
         let (asker, answer) = oneshot::channel();
         let ask = Ask::Join {
@@ -113,7 +112,8 @@ impl Hub {
         answer.await.map_err(|_| Error::Lost)?
     }
 
-    /// Gives a follower what came after `place`. False when something of that is missing, and it must join again.
+    /// Gives a follower the messages after `place`. Returns false when a message is missing; the follower must join
+    /// again.
     pub(super) async fn start(&self, log: &LogId, id: u64, place: Place) -> bool {
         let (started, answer) = oneshot::channel();
         let ask = Ask::Start {
@@ -132,7 +132,7 @@ struct Actor {
     names: Names,
     options: RedisStreamOptions,
     known: Arc<Known>,
-    /// The outage as the commands see it.
+    /// The outage tracker shared with the commands.
     outage: Arc<Outage>,
     away: watch::Sender<bool>,
     conversations: HashMap<LogId, Followed>,
@@ -182,7 +182,7 @@ impl Actor {
         followed.add(self.next_id, self.options.follower_buffer.max(1), asker);
     }
 
-    /// Checks that the conversation may have one more follower, and has its channel subscribed.
+    /// Checks the limits for one more follower, and has the conversation's channel subscribed.
     fn make_room(&mut self, log: &LogId) -> Result<(), Error> {
         self.link.connect()?;
         let limits = &self.options;
@@ -219,7 +219,7 @@ impl Actor {
         followed.deliver(&message, is_admitted);
     }
 
-    /// Sends what waits, one request at a time.
+    /// Sends waiting subscriptions, one request at a time.
     fn request(&mut self) {
         if !self.link.is_free() {
             return;
@@ -274,7 +274,7 @@ impl Actor {
             .send_if_modified(|is_away| !std::mem::replace(is_away, true));
     }
 
-    /// Finds conversations that nobody follows any more, and checks whether the connection is alive.
+    /// Finds conversations without followers, and checks the connection with a ping.
     fn sweep(&mut self) {
         for (id, followed) in &mut self.conversations {
             followed.forget_gone();
@@ -289,7 +289,7 @@ impl Actor {
     }
 }
 
-/// Conversations of one request at the most: a command of some 20 KB.
+/// The most conversations of one request: a command of some 20 KB.
 const BATCH: usize = 256;
 
 fn take_batch(waiting: &mut Vec<LogId>) -> Option<Vec<LogId>> {

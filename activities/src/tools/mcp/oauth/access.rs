@@ -1,4 +1,4 @@
-//! The token that is used now. It is in memory only, and there is one for each link to a server.
+//! The current access token. Tokens are kept in memory only, with one token per link to a server.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -17,42 +17,42 @@ use super::{
 };
 use crate::{egress::Egress, secrets::Secrets};
 
-/// A token is renewed when a fifth of its time is left, but not earlier than this before its end.
+/// A token is renewed when a fifth of its lifetime is left, but at most this long before its end.
 const RENEW_BEFORE_END: Duration = Duration::from_secs(60);
-/// The pause after a failure: the first one, and the longest. Callers that come within it get the same error.
+/// The pause after a failure: the first and the longest pause. Callers within the pause get the error of the failure.
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// Tokens that are cut out of what the server says: the one in use, and those before it.
+/// The number of tokens that are cut out of the server's messages: the current token and the tokens before it.
 const KNOWN_TOKENS: usize = 4;
 
-/// Gives requests to a server their token.
+/// Provides the token for requests to a server.
 pub(in crate::tools::mcp) struct Access {
     options: OAuthOptions,
     tenant_id: Option<String>,
     egress: Egress,
     state: Mutex<State>,
-    /// Held by the one caller that asks for a token.
+    /// Held by the caller that requests a token; further callers wait.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     token: Option<Token>,
-    /// The last tokens, the newest at the end.
+    /// The last tokens, with the newest at the end.
     given: Vec<String>,
     count: u64,
     /// The client's secret and the last tokens.
     secrets: Secrets,
-    /// What the server said when it last refused a request.
+    /// The challenge of the server's last refusal.
     challenge: Option<Challenge>,
-    /// How tokens are asked for, once it is known.
+    /// The grant for requesting tokens, after discovery.
     grant: Option<Grant>,
     failure: Option<AccessError>,
     failures: u32,
     paused_until: Option<Instant>,
 }
 
-/// A token. Two are the same when they were given in the same answer.
+/// A token. Tokens from an identical response are equal.
 #[derive(Clone)]
 pub(in crate::tools::mcp) struct Token {
     value: String,
@@ -95,8 +95,8 @@ impl Access {
         }
     }
 
-    /// The token for a request. `None` before the server has said where its tokens come from: then it refuses the request,
-    /// and says so.
+    /// Returns the token for a request. Returns `None` while the source of tokens is unknown: the server then refuses
+    /// the request, and its challenge names the source.
     pub(in crate::tools::mcp) async fn token(&self) -> Result<Option<Token>, AccessError> {
         let held = self.state().token.clone();
         let Some(token) = held else {
@@ -114,7 +114,8 @@ impl Access {
         if token.has_ended() {
             return self.ask_after(Some(&token)).await.map(Some);
         }
-        // It still holds. One caller renews it, the others use it meanwhile; and so do all while there is no new one.
+        // The token is still valid. One caller renews the token. The others use the old token meanwhile, and continue
+        // to use it if the renewal fails.
         match self.asking.try_lock() {
             Ok(asking) => {
                 let renewed = self.ask(Some(&token), &asking).await;
@@ -124,7 +125,7 @@ impl Access {
         }
     }
 
-    /// The token that comes after one that the server has refused. It is asked for once, however many callers were refused.
+    /// Returns the token after a refused token. A new token is requested once, however many callers were refused.
     pub(in crate::tools::mcp) async fn after_refusal(
         &self,
         refused: Option<&Token>,
@@ -132,7 +133,7 @@ impl Access {
     ) -> Result<Token, AccessError> {
         {
             let mut state = self.state();
-            // A server that says nothing more takes nothing back.
+            // An empty challenge does not replace an earlier challenge.
             if state.challenge.is_none() || challenge != Challenge::default() {
                 state.challenge = Some(challenge);
             }
@@ -140,8 +141,7 @@ impl Access {
         self.ask_after(refused).await
     }
 
-    /// Notes that the server has refused a token that it had not seen before. The next request asks for another one, after a
-    /// pause.
+    /// Records that the server has refused a new token. The next request asks for another token, after a pause.
     pub(in crate::tools::mcp) fn refused_anew(&self, token: &Token) -> AccessError {
         let mut state = self.state();
         if is_same(state.token.as_ref(), Some(token)) {
@@ -151,7 +151,7 @@ impl Access {
         AccessError::Token
     }
 
-    /// Notes that the server takes this token.
+    /// Records that the server accepts the token.
     pub(in crate::tools::mcp) fn accepted(&self, token: Option<&Token>) {
         let mut state = self.state();
         if token.is_some() && is_same(state.token.as_ref(), token) {
@@ -159,12 +159,12 @@ impl Access {
         }
     }
 
-    /// Why there is no token now, if that is so.
+    /// Returns the reason for a missing token, if the last request failed.
     pub(in crate::tools::mcp) fn failure(&self) -> Option<AccessError> {
         self.state().failure.clone()
     }
 
-    /// What the server must not repeat.
+    /// Returns the secrets that the server must not repeat.
     pub(in crate::tools::mcp) fn secrets(&self) -> Secrets {
         self.state().secrets.clone()
     }
@@ -174,7 +174,7 @@ impl Access {
         self.ask(old, &asking).await
     }
 
-    /// Asks for a token, unless somebody else has got another one than the old one, or has just failed.
+    /// Requests a token, unless a concurrent caller has already received a new token or has just failed.
     async fn ask(
         &self,
         old: Option<&Token>,
@@ -227,7 +227,7 @@ impl Access {
         Ok((issued, secret))
     }
 
-    /// Finds out how tokens are asked for.
+    /// Discovers how to request tokens.
     async fn discover(&self) -> Result<Grant, AccessError> {
         let challenge = self.state().challenge.clone().unwrap_or_default();
         let server = &self.options.server;
@@ -253,7 +253,7 @@ impl Access {
         })
     }
 
-    /// What the server says of itself: where it says that it does, else where the standard says.
+    /// Returns the server's metadata: from the URL in its challenge, or else from the standard's URLs.
     async fn resource(
         &self,
         challenge: &Challenge,

@@ -1,24 +1,24 @@
-//! What a server says when it refuses a request: the header `WWW-Authenticate` (RFC 9110, 11.6.1) with the parameters of
-//! RFC 6750 and RFC 9728.
+//! The challenge of a refused request: the header `WWW-Authenticate` (RFC 9110, 11.6.1) with the parameters of RFC
+//! 6750 and RFC 9728.
 
-/// The most bytes of the header that are read.
+/// The longest header that is read, in bytes.
 const MAX_BYTES: usize = 8 * 1024;
-/// The most scopes, and the most bytes of all of them.
+/// The most scopes, and the most bytes of all scopes together.
 const MAX_SCOPES: usize = 64;
 const MAX_SCOPE_BYTES: usize = 2048;
 
-/// The challenge of the scheme `Bearer`. What is missing or not fit is `None`.
+/// The challenge of the scheme `Bearer`. Missing or unusable values are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools::mcp) struct Challenge {
-    /// Where the server's metadata is.
+    /// The URL of the server's metadata.
     pub(super) resource_metadata: Option<String>,
-    /// What a token must allow.
+    /// The scopes that a token needs.
     pub(super) scopes: Option<Vec<String>>,
     error: Option<String>,
 }
 
 impl Challenge {
-    /// Reads the header. Whatever it holds, this is a challenge, perhaps an empty one.
+    /// Parses the header. An unusable header gives an empty challenge.
     pub(in crate::tools::mcp) fn parse(header: &str) -> Self {
         let mut challenge = Self::default();
         if header.len() > MAX_BYTES {
@@ -29,7 +29,7 @@ impl Challenge {
         for item in items(header) {
             let (scheme, parameter) = split(item);
             if let Some(scheme) = scheme {
-                // The first challenge of the scheme counts.
+                // Only the first challenge of the scheme counts.
                 is_bearer = scheme.eq_ignore_ascii_case("bearer") && !was_bearer;
                 was_bearer |= is_bearer;
             }
@@ -53,7 +53,7 @@ impl Challenge {
         place.get_or_insert(value);
     }
 
-    /// What the server wants beyond what the token allows, if that is why it refuses.
+    /// Returns the scopes that the token lacks, if missing scopes are the reason for the refusal.
     pub(in crate::tools::mcp) fn missing_scope(&self) -> Option<String> {
         let is_scope = self.error.as_deref() == Some("insufficient_scope");
         let wanted = self.scopes.as_ref().map(|scopes| scopes.join(" "));
@@ -61,7 +61,7 @@ impl Challenge {
     }
 }
 
-/// The scopes of a text, unless one of them is none (RFC 6749, 3.3) or there are too many.
+/// Splits a text into scopes. Returns `None` for an invalid scope (RFC 6749, 3.3) or too many scopes.
 pub(super) fn scopes(text: &str) -> Option<Vec<String>> {
     let scopes: Vec<_> = text.split(' ').filter(|scope| !scope.is_empty()).collect();
     let is_fit = text.len() <= MAX_SCOPE_BYTES
@@ -70,13 +70,13 @@ pub(super) fn scopes(text: &str) -> Option<Vec<String>> {
     is_fit.then(|| scopes.into_iter().map(str::to_owned).collect())
 }
 
-/// True for what RFC 6749 takes as a scope.
+/// Returns true for a valid scope of RFC 6749.
 pub(super) fn is_scope(scope: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     !scope.is_empty() && scope.bytes().all(is_fit)
 }
 
-/// What is between the commas that are in no quotes.
+/// Splits a header at the commas outside quotes.
 fn items(header: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut start, mut is_quoted, mut is_escaped) = (0, false, false);
@@ -96,7 +96,7 @@ fn items(header: &str) -> Vec<&str> {
     items
 }
 
-/// The scheme with which an item begins a challenge, and its parameter.
+/// Splits an item into the scheme, if the item begins a challenge, and the parameter.
 fn split(item: &str) -> (Option<&str>, Option<(&str, String)>) {
     let end = item
         .find(|sign: char| sign.is_ascii_whitespace() || sign == '=')

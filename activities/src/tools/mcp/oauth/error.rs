@@ -1,9 +1,9 @@
-//! Why there is no token, or why it did not help.
+//! Reasons for a missing or useless token.
 
 use crate::egress::{EgressError, Refused};
 
-/// Why a server cannot be asked. Texts are for the operator and in the log; they hold no secret, and nothing that an
-/// authorization server has written in its own words.
+/// The reason why a server cannot be asked. Texts are for the operator and the log. They contain no secret, and no
+/// text written by an authorization server.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(in crate::tools::mcp) enum AccessError {
     #[error("{0}. Write the client's id and secret where `[mcp.NAME.oauth]` says that they are")]
@@ -33,7 +33,7 @@ pub(in crate::tools::mcp) enum AccessError {
 }
 
 impl AccessError {
-    /// The stable code, which has a page in docs/errors.
+    /// Returns the stable code, which has a page in docs/errors.
     pub(in crate::tools::mcp) fn code(&self) -> &'static str {
         match self {
             Self::Secret(_) => "mcp_secret_unreadable",
@@ -47,7 +47,7 @@ impl AccessError {
         }
     }
 
-    /// What a model is told: no addresses, no paths.
+    /// Returns the reason for a model, without addresses and paths.
     pub(in crate::tools::mcp) fn for_model(&self) -> &'static str {
         match self {
             Self::Secret(_) => "its client id or secret cannot be read",
@@ -61,7 +61,7 @@ impl AccessError {
         }
     }
 
-    /// An answer that did not come.
+    /// Converts the error of a request without an answer.
     pub(super) fn unanswered(error: &EgressError) -> Self {
         match error {
             EgressError::Refused(refused) => Self::Address(refused.clone()),

@@ -1,5 +1,5 @@
-//! Sends what is asked of servers and authorization servers: within limits of size and time, by the rules of `[egress]`, and
-//! never to where a redirect leads.
+//! Sends requests to servers and authorization servers, within limits of size and time and by the rules of
+//! `[egress]`. Redirects are never followed.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use reqwest::{
 use super::error::AccessError;
 use crate::egress::{Egress, Incoming, Outgoing};
 
-/// One question and its answer. Callers wait for all of them together.
+/// The time limit of a request with its response. Callers wait for the sum of a grant's requests.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Metadata and tokens have a few KB.
+/// The largest response. Metadata and tokens have a few KB.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Asks for a document. `None` when there is none here.
+/// Fetches a document. Returns `None` when the URL has no document.
 pub(super) async fn document(
     egress: &Egress,
     url: &Url,
@@ -38,7 +38,7 @@ pub(super) async fn document(
     }
 }
 
-/// A request without a body, which takes JSON.
+/// Returns a request without a body that accepts JSON.
 pub(super) fn request(method: Method, url: &Url) -> Outgoing {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -53,7 +53,8 @@ pub(super) fn request(method: Method, url: &Url) -> Outgoing {
     }
 }
 
-/// Sends a request. An address at the origin of `configured` need not be allowed: the operator has named it.
+/// Sends a request. A URL with the origin of `configured` needs no permission, because the operator has configured
+/// the origin.
 pub(super) async fn send(
     egress: &Egress,
     request: Outgoing,
@@ -69,7 +70,7 @@ pub(super) async fn send(
     Ok(answer)
 }
 
-/// An answer that says nothing about the question.
+/// Returns the error of a response that cannot be used.
 pub(super) fn unexpected(answer: &Incoming) -> AccessError {
     let status = answer.status.as_u16();
     AccessError::Unavailable(if answer.status.is_redirection() {

@@ -1,4 +1,4 @@
-//! The grant `client_credentials` (RFC 6749, 4.4): the request for a token, and its answer.
+//! The grant `client_credentials` (RFC 6749, 4.4): the request for a token, and the response.
 
 use std::time::Duration;
 
@@ -14,13 +14,12 @@ use url::form_urlencoded;
 use super::{error::AccessError, exchange, metadata::TokenEndpoint, options::ClientAuth};
 use crate::egress::{Egress, Outgoing};
 
-/// The most bytes of a token: more than servers take in a header.
+/// The longest token, in bytes: more than servers accept in a header.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
-/// How long a token is believed to hold: at least, so that one that has ended at once is not asked for without an end, and
-/// at most.
+/// The limits on a token's lifetime. The minimum prevents endless requests for a token that expires at once.
 const MIN_LIFETIME: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Why an authorization server refuses (RFC 6749, 5.2; RFC 8707, 2). Of its own words nothing is shown.
+/// The known reasons for a refusal (RFC 6749, 5.2; RFC 8707, 2). No other text of an authorization server is shown.
 const REASONS: [&str; 7] = [
     "invalid_client",
     "unauthorized_client",
@@ -31,19 +30,19 @@ const REASONS: [&str; 7] = [
     "unsupported_grant_type",
 ];
 
-/// What a token is asked for with.
+/// The parameters of a request for a token.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) endpoint: TokenEndpoint,
-    /// Whom the token is for (RFC 8707).
+    /// The server that the token is for (RFC 8707).
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
 }
 
-/// A token as it was given.
+/// A token from a response.
 pub(super) struct Issued {
     pub(super) value: String,
-    /// `None` when it was not said how long it holds.
+    /// The lifetime; `None` when the response has none.
     pub(super) lifetime: Option<Duration>,
 }
 
@@ -60,7 +59,7 @@ struct WrittenError {
 }
 
 impl Grant {
-    /// Asks for a token.
+    /// Requests a token.
     pub(super) async fn ask(
         &self,
         egress: &Egress,
@@ -114,7 +113,7 @@ impl Grant {
     }
 }
 
-/// Reads a token that was given.
+/// Parses a response with a token.
 fn issued(body: &[u8]) -> Result<Issued, AccessError> {
     let unfit = |why: &str| AccessError::Unavailable(format!("its answer is no token: {why}"));
     let written: WrittenToken =
@@ -127,7 +126,7 @@ fn issued(body: &[u8]) -> Result<Issued, AccessError> {
     if value.is_empty() || value.len() > MAX_TOKEN_BYTES || !is_fit {
         return Err(unfit("it cannot be in a header"));
     }
-    // Some servers write the number as a text.
+    // Some servers write the number as a string.
     let seconds = written.expires_in.and_then(|seconds| match seconds {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.parse().ok(),
@@ -143,7 +142,7 @@ fn issued(body: &[u8]) -> Result<Issued, AccessError> {
     Ok(Issued { value, lifetime })
 }
 
-/// Why no token was given.
+/// Returns the reason for a refusal.
 fn refusal(status: StatusCode, body: &[u8]) -> AccessError {
     let said = serde_json::from_slice::<WrittenError>(body).ok();
     let reason = said.and_then(|said| REASONS.into_iter().find(|reason| *reason == said.error));

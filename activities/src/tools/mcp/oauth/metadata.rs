@@ -1,5 +1,5 @@
-//! What a server says of its authorization (RFC 9728), what an authorization server says of itself (RFC 8414, OpenID
-//! Discovery), and what of it is believed.
+//! The metadata of a server (RFC 9728) and of an authorization server (RFC 8414, OpenID Discovery), with the checks
+//! that decide whether the metadata is trusted.
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -10,16 +10,16 @@ use super::{
     options::{ClientAuth, is_private_to_its_host},
 };
 
-/// A server as the resource that tokens are for.
+/// A server as the resource of tokens.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Resource {
-    /// Its identifier, which tokens are bound to.
+    /// The identifier, which tokens are bound to.
     pub(super) id: String,
-    /// The scopes that it knows.
+    /// The scopes that the server supports.
     pub(super) scopes: Vec<String>,
 }
 
-/// Where tokens come from.
+/// The source of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TokenEndpoint {
     pub(super) url: Url,
@@ -42,7 +42,7 @@ struct WrittenServer {
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
-/// Where a server's metadata may be, when it does not say: below its path, then at its root.
+/// Returns the URLs of a server's metadata for a challenge without a URL: below the server's path, then at the root.
 pub(super) fn places_of_resource(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
     let mut places = vec![at(
@@ -55,7 +55,7 @@ pub(super) fn places_of_resource(server: &Url) -> Vec<Url> {
     places
 }
 
-/// Where the metadata of an authorization server may be, in the order of the specification of MCP.
+/// Returns the URLs of an authorization server's metadata, in the order of the specification of MCP.
 pub(super) fn places_of_issuer(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![
@@ -76,7 +76,7 @@ fn at(url: &Url, path: &str) -> Url {
     place
 }
 
-/// Reads a URL that somebody else has written, to which something will be sent.
+/// Parses a URL from a foreign document. A request will go to the URL.
 pub(super) fn checked_url(what: &str, text: &str) -> Result<Url, AccessError> {
     let url = text.parse::<Url>().ok();
     url.filter(is_private_to_its_host).ok_or_else(|| {
@@ -86,7 +86,8 @@ pub(super) fn checked_url(what: &str, text: &str) -> Result<Url, AccessError> {
     })
 }
 
-/// Reads the metadata of a server. It must be that of this server, and name the issuer that the client's secret is for.
+/// Parses the metadata of a server. The metadata must belong to this server, and must name the issuer that the
+/// client's secret is for.
 pub(super) fn resource(body: &[u8], server: &Url, issuer: &str) -> Result<Resource, AccessError> {
     let refused =
         |why: &str| AccessError::Metadata(format!("the metadata of the server is refused: {why}"));
@@ -110,7 +111,8 @@ pub(super) fn resource(body: &[u8], server: &Url, issuer: &str) -> Result<Resour
     })
 }
 
-/// True when the resource is the server, or a part of its origin that the server is in: `https://h` for `https://h/mcp`.
+/// Returns true when the resource is the server, or a parent path at the server's origin: `https://h` for
+/// `https://h/mcp`.
 fn is_of(resource: &str, server: &Url) -> bool {
     let Ok(resource) = resource.parse::<Url>() else {
         return false;
@@ -129,7 +131,7 @@ fn is_of(resource: &str, server: &Url) -> bool {
         && is_above
 }
 
-/// Reads the metadata of an authorization server, which must be the one that was asked.
+/// Parses the metadata of an authorization server. The metadata must name the requested issuer.
 pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint, AccessError> {
     let refused = |why: &str| {
         AccessError::Metadata(format!(
@@ -157,7 +159,7 @@ pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint,
     Ok(TokenEndpoint { url, method })
 }
 
-/// True for the same identifier. The slash of an empty path need not be written.
+/// Returns true for equal identifiers. The slash of an empty path is optional.
 fn is_same_issuer(one: &str, other: &str) -> bool {
     let is_root = |text: &str| text.parse::<Url>().is_ok_and(|url| url.path() == "/");
     one == other

@@ -1,15 +1,15 @@
-//! Access tokens for a server behind a URL: the grant `client_credentials` of OAuth 2.1, as the specification of MCP says.
+//! Access tokens for a server behind a URL: the grant `client_credentials` of OAuth 2.1, by the specification of MCP.
 //!
-//! - `options`: what the operator says
-//! - `challenge`: what a server says when it refuses a request (`WWW-Authenticate`)
-//! - `metadata`: what a server and an authorization server say of themselves, and what of it is believed
-//! - `grant`: the request for a token, and its answer
-//! - `exchange`: sends both kinds of requests, within limits
-//! - `access`: the token that is used now: asked for once for many callers, and renewed
-//! - `error`: why there is no token
+//! - `options`: the operator's settings
+//! - `challenge`: the challenge of a refused request (`WWW-Authenticate`)
+//! - `metadata`: the metadata of servers and authorization servers, and the checks for trust
+//! - `grant`: the request for a token, and the response
+//! - `exchange`: sends requests for metadata and tokens, within limits
+//! - `access`: the current token: requested once for many callers, and renewed
+//! - `error`: reasons for a missing token
 //!
-//! Who a client's secret may be sent to is the operator's word alone. A server names its authorization servers itself, and
-//! one that wants the secret would name its own.
+//! Only the operator decides which authorization server receives a client's secret. A server names its authorization
+//! servers itself, and a malicious server would name its own to get the secret.
 
 mod access;
 mod challenge;

@@ -1,4 +1,4 @@
-//! What the operator says about tokens for a server: `[mcp.NAME.oauth]` of everturn.toml.
+//! The operator's settings for tokens of a server: `[mcp.NAME.oauth]` of everturn.toml.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use reqwest::Url;
 use super::error::AccessError;
 use crate::tools::mcp::secrets::SecretFile;
 
-/// How tokens for a server are asked for.
+/// The settings for requesting tokens for a server.
 #[derive(Debug, Clone)]
 pub struct OAuthOptions {
-    /// The server, as its URL is written: what tokens are for.
+    /// The server's URL, as configured: the resource of the tokens.
     pub server: Url,
-    /// Who gives tokens.
+    /// The source of tokens.
     pub issuer: TokenSource,
-    /// The id that the client has there.
+    /// The client's id at the source.
     pub client_id: SecretSource,
-    /// The secret that the client has there.
+    /// The client's secret at the source.
     pub client_secret: SecretSource,
-    /// What is asked for; `None`: what the server says.
+    /// The requested scopes; `None` requests the scopes that the server names.
     pub scopes: Option<Vec<String>>,
 }
 
-/// Who gives tokens.
+/// The source of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenSource {
-    /// An authorization server, by its issuer identifier as it is written in its metadata. The rest is discovered.
+    /// An authorization server, by the issuer identifier in its metadata. The token endpoint is discovered.
     Issuer(String),
-    /// A token endpoint, for servers that do not tell of their authorization server.
+    /// A token endpoint, for servers that do not name an authorization server.
     Endpoint {
-        /// Where it is.
+        /// The URL of the endpoint.
         url: Url,
-        /// How the client says who it is.
+        /// The client's way of authentication.
         method: ClientAuth,
     },
 }
 
-/// How a client proves who it is.
+/// The way in which a client authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
     /// The secret is in the header `Authorization` (`client_secret_basic`).
@@ -46,12 +46,12 @@ pub enum ClientAuth {
     Post,
 }
 
-/// Where a secret is. It stays out of logs.
+/// The location of a secret. The secret stays out of logs.
 #[derive(Clone)]
 pub enum SecretSource {
-    /// It is this text.
+    /// The secret itself.
     Value(String),
-    /// It is in a file, which is read for each token.
+    /// A file, read for every new token.
     File(SecretFile),
 }
 
@@ -73,7 +73,7 @@ impl fmt::Debug for SecretSource {
     }
 }
 
-/// True for a URL that tokens and secrets may be sent to: nobody on the way can read them.
+/// Returns true for a URL that may receive tokens and secrets, because the connection is private.
 pub fn is_private_to_its_host(url: &Url) -> bool {
     let has_user = !url.username().is_empty() || url.password().is_some();
     let is_private = is_private(url.scheme(), url.host_str());
