@@ -19,7 +19,8 @@ report() {
     for log in "$times"/*.log; do
         step=$(basename "$log" .log)
         sed -nE "s/^test (.+) \.\.\. (ok|FAILED) <([0-9.]+)s>\$/\3 \1 ($step)/p" "$log"
-    done | sort -rn | head -n 20 | awk '{ printf "%7.1f  %s %s\n", $1, $2, $3 }'
+        # awk reads every line: a reader that stops early (head) ends sort by SIGPIPE, and with it this script by pipefail.
+    done | sort -rn | awk 'NR <= 20 { printf "%7.1f  %s %s\n", $1, $2, $3 }'
 }
 
 for step in "$@"; do
