@@ -1,4 +1,4 @@
-//! `[approvals]`: which answers to approvals are taken.
+//! `[approvals]`: the ways by which an approval may be answered.
 
 use everturn_proto::words::AnswersFrom;
 use serde::Deserialize;
@@ -10,7 +10,8 @@ pub(super) struct ApprovalsTable {
 }
 
 impl Default for ApprovalsTable {
-    /// Whoever may signal a workflow may also end it, and has no other way to answer without a gateway.
+    /// Allows answers by signal. A person with the right to signal a workflow may also end it, and has no other way to
+    /// answer without a gateway.
     fn default() -> Self {
         Self { allow_signal: true }
     }

@@ -1,4 +1,4 @@
-//! `[audit]`: for how long the audit trail is kept.
+//! `[audit]`: how long audit entries are kept.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::checker::Checker;
 
-/// The days that can be set: at least one, so that nothing is gone before somebody can look, and at most a century.
+/// The allowed days. At least one day, so that an operator can read an entry before it is removed; at most a century.
 const KEEP_DAYS: RangeInclusive<u32> = 1..=36_500;
 
 #[derive(Debug, Default, Deserialize)]

@@ -20,14 +20,15 @@ use toml::Spanned;
 
 use super::checker::{Checker, HOUR, SECOND};
 
-/// A revoked key must not work for long, and each key in use is read once in this time.
+/// The time for which a checked API key is cached. A revoked key works until the end of that time, and a key in use is
+/// read from the database once per period.
 const KEY_CACHE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 const SESSION_LIFETIME: RangeInclusive<Duration> =
     Duration::from_mins(1)..=Duration::from_hours(24 * 90);
 const KEY_LIFETIME: RangeInclusive<Duration> =
     Duration::from_mins(1)..=Duration::from_hours(24 * 3650);
 const MAX_SESSIONS: u32 = 1_000_000;
-/// Clocks that differ by more are broken.
+/// The accepted difference between two clocks. A clock with a larger error is broken.
 const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5);
 
 #[derive(Debug, Default, Deserialize)]
@@ -131,7 +132,7 @@ impl AuthTable {
     }
 }
 
-/// The origin of the URL at which browsers reach the gateway.
+/// Returns the origin of the URL at which browsers reach the gateway.
 fn checked_public_url(check: &mut Checker<'_>, url: &Spanned<String>) -> Option<Origin> {
     let parsed = url.get_ref().parse::<url::Url>().ok();
     let safe = parsed.filter(is_safe_to_fetch);
@@ -145,7 +146,7 @@ fn checked_public_url(check: &mut Checker<'_>, url: &Spanned<String>) -> Option<
     origin
 }
 
-/// Hosts as they stand in a URL, without a port.
+/// Returns the hosts as a URL has them, without a port.
 fn checked_hosts(check: &mut Checker<'_>, hosts: &[Spanned<String>]) -> Vec<String> {
     for host in hosts {
         let url = format!("http://{}/", host.get_ref()).parse::<url::Url>();
@@ -173,7 +174,8 @@ fn checked_origin(check: &mut Checker<'_>, origin: &Spanned<String>) -> Option<O
 }
 
 impl Issuers {
-    /// Several issuers must not speak for one tenant: each could say of somebody that they are somebody of the other one.
+    /// Checks the issuers. Two issuers must not sign for the same tenant, because each could then issue tokens for the
+    /// other's users.
     fn check(self, check: &mut Checker<'_>) -> Vec<OidcConfig> {
         let is_one = self.0.len() <= 1;
         let (mut issuers, mut spoken_for) = (BTreeSet::new(), BTreeSet::new());
@@ -253,7 +255,7 @@ impl OidcTable {
     }
 }
 
-/// Checks a URL that keys are fetched from. Whoever can change what is fetched can sign in as anyone.
+/// Checks a URL from which keys are fetched. An attacker who can change the fetched keys can sign in as any user.
 fn check_fetched_url(check: &mut Checker<'_>, key: &str, url: &Spanned<String>) {
     let parsed = url.get_ref().parse::<url::Url>();
     if !parsed.is_ok_and(|url| is_safe_to_fetch(&url)) {

@@ -1,4 +1,4 @@
-//! `[blobs]`: images and files: what is taken, and where it is kept.
+//! `[blobs]`: the images and files that clients may upload, and where they are stored.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -10,12 +10,13 @@ use url::Url;
 
 use super::checker::Checker;
 
-/// A larger file would be in the memory of a gateway and a worker for nothing: no provider of models takes one.
+/// The largest upload. A larger file would only fill the memory of gateways and workers, because no provider of models
+/// accepts it.
 const MAX_BYTES: usize = 50 * 1024 * 1024;
 const MAX_PER_MESSAGE: usize = 100;
 const MAX_UNATTACHED: u64 = 1024 * 1024 * 1024 * 1024;
 
-/// The variables that hold the keys of the object store, as every client of S3 reads them.
+/// The environment variables with the keys of the object store. Every S3 client reads these names.
 const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
 const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
 const TOKEN: &str = "AWS_SESSION_TOKEN";
@@ -36,14 +37,14 @@ pub(super) struct BlobsTable {
     types: Option<Vec<Spanned<String>>>,
 }
 
-/// Images and files.
+/// The configuration of images and files.
 #[derive(Debug, Clone, Default)]
 pub struct BlobsConfig {
     rules: BlobRules,
     s3: Option<S3Place>,
 }
 
-/// Where a bucket is.
+/// The address of a bucket.
 #[derive(Debug, Clone)]
 struct S3Place {
     endpoint: Url,
@@ -54,7 +55,8 @@ struct S3Place {
     keys: S3Keys,
 }
 
-/// The keys of the object store. They are taken with the configuration, because a process forgets its secrets afterwards.
+/// The keys of the object store. They are read together with the configuration, because the process removes secrets
+/// from its environment afterwards.
 #[derive(Clone)]
 struct S3Keys {
     id: Option<String>,
@@ -141,7 +143,7 @@ impl BlobsTable {
         written.iter().map(|it| it.get_ref().clone()).collect()
     }
 
-    /// Where the bucket is; `None` for the database.
+    /// Returns the address of the bucket, or `None` when files are stored in the database.
     fn place(&self, check: &mut Checker<'_>) -> Option<S3Place> {
         let store = self.store.as_ref()?;
         match store.get_ref().as_str() {
@@ -189,7 +191,7 @@ impl BlobsTable {
 }
 
 impl BlobsConfig {
-    /// Puts the rows and the object store together.
+    /// Connects the database's rows with the object store.
     pub fn files(&self, rows: Arc<dyn Blobs>) -> anyhow::Result<BlobFiles> {
         let objects = match &self.s3 {
             Some(place) => Some(Arc::new(place.store()?) as Arc<dyn ObjectStore>),

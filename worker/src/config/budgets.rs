@@ -1,4 +1,5 @@
-//! `[agents.NAME.budget]` and `[tenant_budget]`: what turns, conversations and tenants may take of models.
+//! `[agents.NAME.budget]` and `[tenant_budget]`: the tokens and the money that turns, conversations and tenants may
+//! spend on models.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +16,9 @@ use toml::Spanned;
 use super::checker::{Checker, HOUR, SECOND, milliseconds};
 
 const MAX_STEPS: u32 = 1_000_000;
-/// Whole numbers of TOML are signed, and so are the columns of the store.
+/// TOML's integers are signed, and so are the columns of the store.
 const MAX_TOKENS: u64 = 1_000_000_000_000_000;
-/// The largest amount, in USD. In nano-USD it fits a signed number of 64 bits.
+/// The largest amount, in USD. In nano-USD the amount fits a signed 64-bit number.
 const MAX_USD: f64 = 1e9;
 const MIN_USD: f64 = 1e-9;
 
@@ -33,7 +34,7 @@ pub(super) struct BudgetTable {
     conversation_usd: Option<Spanned<f64>>,
 }
 
-/// What each tenant may take on a day.
+/// The daily budgets of each tenant, and of named tenants.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TenantBudgetTable {
@@ -42,7 +43,7 @@ pub(super) struct TenantBudgetTable {
     tenants: BTreeMap<String, DayTable>,
 }
 
-/// What one tenant may take on a day.
+/// The budget of one tenant for one day.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DayTable {
@@ -51,7 +52,8 @@ pub(super) struct DayTable {
 }
 
 impl BudgetTable {
-    /// The budget. `agent` is the rest of the agent, whose answers have to fit.
+    /// Returns the budget. `agent` is the rest of the agent's definition: an answer of its maximum length must fit in
+    /// the budget.
     pub(super) fn check(&self, check: &mut Checker<'_>, agent: &AgentDefinition) -> Budget {
         let assumed = agent.assumed_output_tokens;
         let answer = agent.max_output_tokens.or(assumed);
@@ -94,7 +96,7 @@ impl BudgetTable {
 }
 
 impl TenantBudgetTable {
-    /// The budgets, and where one of money is written.
+    /// Returns the tenants' budgets.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> TenantBudgets {
         let each = day(check, self.tokens.as_ref(), self.usd.as_ref());
         let own = self.tenants.iter().map(|(tenant_id, table)| {
@@ -107,7 +109,7 @@ impl TenantBudgetTable {
         }
     }
 
-    /// The place of a budget of money, when there is one.
+    /// Returns the position of a money budget in the file, if the table has one.
     fn money(&self) -> Option<&Spanned<f64>> {
         let own = self.tenants.values().filter_map(|table| table.usd.as_ref());
         self.usd.iter().chain(own).next()
@@ -129,7 +131,7 @@ fn tokens(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<u64>>) -> O
     Some(check.number(key, value?, 1, 1..=MAX_TOKENS))
 }
 
-/// An amount of money in nano-USD, when one is written in USD.
+/// Returns an amount of money in nano-USD, if the file has an amount in USD.
 fn nano_usd(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<f64>>) -> Option<u64> {
     let usd = check.number(key, value?, MIN_USD, MIN_USD..=MAX_USD);
     #[allow(
@@ -141,19 +143,19 @@ fn nano_usd(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<f64>>) ->
     Some(nano_usd)
 }
 
-/// Where the file limits money: the agent whose turns have the limit, and the place.
+/// The places where the file limits money: the agent with the limit, and the position in the file.
 pub(super) type MoneyLimits = Vec<(String, Spanned<()>)>;
 
 impl BudgetTable {
-    /// Notes where the budget of this agent limits money.
+    /// Returns the agent and the position of its money limit, if the budget limits money.
     pub(super) fn money(&self, agent: &str) -> Option<(String, Spanned<()>)> {
         let written = self.usd.as_ref().or(self.conversation_usd.as_ref())?;
         Some((agent.to_owned(), Spanned::new(written.span(), ())))
     }
 }
 
-/// Refuses models without a price where money is limited: for the agents of such turns and all that these may delegate to,
-/// and for every agent where the money of tenants is limited.
+/// Refuses models without a price where money is limited. That concerns agents with a money budget and all agents that
+/// they may delegate to; with a tenant's money budget, it concerns every agent.
 pub(super) fn check_prices(
     check: &mut Checker<'_>,
     agents: &[AgentDefinition],
@@ -198,7 +200,7 @@ fn report<'a>(
     }
 }
 
-/// Returns this agent and all that it may delegate to, directly or not.
+/// Returns `first` and all agents that it may delegate to, directly or through other agents.
 fn reached_from<'a>(agents: &'a [AgentDefinition], first: &'a str) -> BTreeSet<&'a str> {
     let (mut reached, mut left) = (BTreeSet::new(), vec![first]);
     while let Some(name) = left.pop() {

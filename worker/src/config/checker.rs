@@ -1,5 +1,5 @@
-//! Reads single values of the file: numbers, durations, variables. What is wrong is noted with its place, and reading
-//! goes on.
+//! Reads single values of the file: numbers, durations, variables. The checker notes each mistake with its position,
+//! and goes on reading.
 
 use std::{
     fmt::Display,
@@ -15,17 +15,17 @@ use super::problem::{ConfigError, Problem, SourceText};
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const HOUR: Duration = Duration::from_hours(1);
 
-/// Who reads the configuration.
+/// The process that reads the configuration.
 #[derive(Clone, Copy)]
 pub enum ReadBy<'a> {
-    /// A worker: it runs tools and calls models.
+    /// A worker, which runs tools and calls models.
     Worker {
-        /// Names of the tools that agents may use besides those of the file.
+        /// Names of the compiled-in tools, which agents may use besides the tools of the file.
         tools: &'a [String],
-        /// Gives the value of an environment variable.
+        /// Returns the value of an environment variable.
         environment: &'a dyn Fn(&str) -> Option<String>,
     },
-    /// A gateway: it needs no secrets, and only workers know which tools there are.
+    /// A gateway. It needs no secrets, and does not know the tools, because only workers have them.
     Gateway,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What was read, when nothing was wrong.
+    /// Returns `read`, or all mistakes that were noted.
     pub(super) fn finish<T>(self, read: T) -> Result<T, ConfigError> {
         if self.problems.is_empty() {
             Ok(read)
@@ -53,13 +53,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes that this value is wrong.
+    /// Notes a wrong value.
     pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: impl Into<String>) {
         let problem = self.source.problem(at.span().start, message.into());
         self.problems.push(problem);
     }
 
-    /// Notes that something is missing in the file.
+    /// Notes that the file lacks something.
     pub(super) fn missing(&mut self, message: impl Into<String>) {
         let problem = Problem {
             key: None,
@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
         self.problems.push(problem);
     }
 
-    /// Notes that this name stands in its list twice.
+    /// Notes that a list has the name twice.
     pub(super) fn named_twice<T>(&mut self, at: &Spanned<T>, what: &str, name: &str) {
         self.wrong(
             at,
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Notes that there is no such thing, and which there are.
+    /// Notes an unknown name, and lists the known names.
     pub(super) fn unknown<'n, T>(
         &mut self,
         at: &Spanned<T>,
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
         self.wrong(at, format!("there is no {what} `{name}`; {known}"));
     }
 
-    /// The number, which must be in the range, or the default when none is written.
+    /// Returns the number or, if the file has none, the default. Notes a number outside the range.
     pub(super) fn number<'v, T: Copy + PartialOrd + Display + 'v>(
         &mut self,
         key: &str,
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    /// The duration, which must be in the range, or the default when none is written.
+    /// Returns the duration or, if the file has none, the default. Notes a duration outside the range.
     pub(super) fn duration<'v>(
         &mut self,
         key: &str,
@@ -125,7 +125,7 @@ impl<'a> Checker<'a> {
         self.optional_duration(key, value, range).unwrap_or(default)
     }
 
-    /// The duration, which must be in the range, when one is written.
+    /// Returns the duration, if the file has one. Notes a duration outside the range.
     pub(super) fn optional_duration<'v>(
         &mut self,
         key: &str,
@@ -152,10 +152,11 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// The value of the environment variable that `key` names. A gateway needs none.
+    /// Returns the value of the environment variable that `key` names. A gateway reads no secret and gets `None`.
     pub(super) fn secret(&mut self, key: &str, variable: &Spanned<String>) -> Option<String> {
         if !is_variable(variable.get_ref()) {
-            // The value is not repeated: it may be the secret itself, which must not get into a log.
+            // The message does not repeat the value. The value may be the secret itself, which must not get into a
+            // log.
             self.wrong(
                 variable,
                 format!(
@@ -167,7 +168,8 @@ impl<'a> Checker<'a> {
         self.required_variable(key, variable)
     }
 
-    /// The value of an environment variable whose name is known to be one.
+    /// Returns the value of an environment variable, and notes an unset variable. The variable's name is already
+    /// checked.
     pub(super) fn required_variable(
         &mut self,
         key: &str,
@@ -187,12 +189,12 @@ impl<'a> Checker<'a> {
         value
     }
 
-    /// True when a worker reads the file, on the machine where programs will run.
+    /// True when a worker reads the file. Then programs run on this machine.
     pub(super) fn is_of_worker(&self) -> bool {
         matches!(self.read_by, ReadBy::Worker { .. })
     }
 
-    /// The value of a variable that need not be there.
+    /// Returns the value of a variable, or `None` when the variable is not set.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         match self.read_by {
             ReadBy::Worker { environment, .. } => environment(name),
@@ -213,19 +215,19 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A path that is written in the file: relative to the file's own folder.
+    /// Resolves a path of the file. A relative path starts at the file's own folder.
     pub(super) fn path_beside_file(&self, path: &Path) -> PathBuf {
         self.source.beside(path)
     }
 }
 
-/// True for names of variables as people write them. Secrets have lower-case letters or dashes in them.
+/// True for usual names of environment variables. Secrets usually have lower-case letters or dashes.
 fn is_variable(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_fit)
 }
 
-/// True for what JSON has, too.
+/// True for values that JSON can represent.
 pub(super) fn is_json(value: &toml::Value) -> bool {
     match value {
         toml::Value::Datetime(_) => false,
@@ -236,7 +238,7 @@ pub(super) fn is_json(value: &toml::Value) -> bool {
     }
 }
 
-/// A duration as messages carry it. Time-outs are at most a month, below 2^32 ms.
+/// Converts a duration to the milliseconds of a message. Time-outs are at most a month, which is below 2^32 ms.
 pub(super) fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! `[codec]`: the keys with which everything is encrypted that goes through Temporal.
+//! `[codec]`: the keys that encrypt all payloads in Temporal.
 
 use std::{fmt, fs};
 
@@ -19,8 +19,8 @@ pub(super) struct CodecTable {
     operator_tenants: Vec<Spanned<String>>,
 }
 
-/// What is encrypted, and with which keys. Commands that do not need the keys start without them, so what is wrong with
-/// the keys is told when they are needed.
+/// What is encrypted, and with which keys. A command that needs no keys starts even when the keys are wrong; only the
+/// use of the keys returns the error.
 #[derive(Debug, Clone, Default)]
 pub struct CodecConfig {
     keys: Option<Keys>,
@@ -28,10 +28,11 @@ pub struct CodecConfig {
     operator_tenants: Vec<String>,
 }
 
-/// A ring as it was found. It is read with the configuration, because a process forgets its secrets afterwards.
+/// The text of a key ring, or why it cannot be read. The text is read together with the configuration, because the
+/// process removes secrets from its environment afterwards.
 #[derive(Clone)]
 struct Keys {
-    /// Where it is, for people.
+    /// Where the keys are, as a text for error messages.
     place: String,
     text: Result<String, String>,
 }
@@ -95,7 +96,7 @@ impl CodecTable {
 }
 
 impl CodecConfig {
-    /// The codec of clients; `None` when nothing is encrypted. It takes what is in clear.
+    /// Returns the clients' codec, or `None` without encryption. The codec also accepts payloads in clear.
     pub fn codec(&self) -> anyhow::Result<Option<Codec>> {
         let Some(keys) = &self.keys else {
             return Ok(None);
@@ -110,13 +111,13 @@ impl CodecConfig {
         Ok(Some(Codec::new(ring)))
     }
 
-    /// The codec of workers, when it is another one than that of clients.
+    /// Returns the workers' codec if `require` is set. Unlike the clients' codec, it refuses payloads in clear.
     pub fn strict(&self) -> anyhow::Result<Option<Codec>> {
         let codec = self.codec()?.filter(|_| self.is_required);
         Ok(codec.map(|codec| codec.requiring(true)))
     }
 
-    /// What a gateway decodes, and for whom.
+    /// Returns the service through which a gateway decodes payloads, and the tenants that may use it.
     pub fn server(&self) -> anyhow::Result<Option<CodecServer>> {
         let operator_tenants = self.operator_tenants.clone();
         Ok(self.codec()?.map(|codec| CodecServer {
@@ -125,7 +126,7 @@ impl CodecConfig {
         }))
     }
 
-    /// What is configured, for people.
+    /// Describes the configured encryption for people.
     pub fn describe(&self) -> anyhow::Result<String> {
         let Some(codec) = self.codec()? else {
             return Ok("none: Temporal holds payloads in clear".to_owned());

@@ -1,4 +1,4 @@
-//! The whole file: its tables as they are written, and the order in which they are checked.
+//! The whole file: its tables, and the order in which they are checked.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// What the file configures. The tables of tools come before those of the agents that name them.
+    /// Checks all tables. Tables of tools come before the agents' tables, because agents refer to tools by name.
     pub(super) fn check(self, check: &mut Checker<'_>, read_by: ReadBy<'_>) -> Config {
         let mut names = Names::new(read_by);
         let mut providers = providers::check(self.providers, check);
@@ -86,7 +86,7 @@ impl File {
             &mut providers,
             read_by,
         );
-        // A gateway does not know which model answers where the file has no agent `default`.
+        // A gateway does not know which model answers when the file has no agent `default`.
         if matches!(read_by, ReadBy::Worker { .. }) {
             budgets::check_prices(check, &agents, &limits, &self.tenant_budget);
         }

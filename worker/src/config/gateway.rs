@@ -1,4 +1,4 @@
-//! `[gateway]`: streams, and the way a gateway stops.
+//! `[gateway]`: limits of streams and connections, and how a gateway stops.
 
 use std::{net::IpAddr, num::NonZeroU32, time::Duration};
 
@@ -12,13 +12,14 @@ use toml::Spanned;
 
 use super::checker::{Checker, HOUR, SECOND};
 
-/// Short enough for a test that makes an hour pass in half a minute.
+/// The shortest duration. It allows a test in which an hour passes in half a minute.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Room for some hundred deltas. With less, a burst would cut readers that are quick.
+/// The smallest buffer has room for some hundred deltas. With a smaller buffer, a burst would disconnect even fast
+/// readers.
 const MIN_READER_BUFFER: usize = 64 * 1024;
 const MAX_READER_BUFFER: usize = 1024 * 1024 * 1024;
 const MAX_STREAMS: usize = 1_000_000;
-/// A head of less is refused by the library that reads it.
+/// The HTTP library refuses a smaller limit on a request's head.
 const MIN_HEADER_BYTES: usize = 8 * 1024;
 const MAX_HEADER_BYTES: usize = 1024 * 1024;
 const MAX_RATE: u32 = 1_000_000;
@@ -50,7 +51,7 @@ pub(super) struct GatewayTable {
 }
 
 impl GatewayTable {
-    /// The gateway's configuration with what this table sets; the rest is as by default.
+    /// Returns the gateway's configuration with this table's values, and defaults for the rest.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> GatewayConfig {
         let default = GatewayConfig::default();
         let retry_min = check.duration(
@@ -59,7 +60,8 @@ impl GatewayTable {
             *default.retry.start(),
             SHORTEST..=HOUR,
         );
-        // When only `retry_min` is set, to more than the default of `retry_max`, both are the same.
+        // If only `retry_min` is set, and exceeds the default of `retry_max`, then `retry_max` becomes equal to
+        // `retry_min`.
         let retry_max = check.duration(
             "retry_max",
             &self.retry_max,
@@ -102,7 +104,7 @@ impl GatewayTable {
         }
     }
 
-    /// What connections may take before it is known who asks.
+    /// Returns the limits of connections whose caller is not yet known.
     fn connections(&self, check: &mut Checker<'_>, default: &ConnectionLimits) -> ConnectionLimits {
         let (header, body) = (&self.header_timeout, &self.body_timeout);
         let mut count = |key, value, default| check.number(key, value, default, 0..=MAX_STREAMS);
@@ -152,7 +154,7 @@ impl GatewayTable {
         }
     }
 
-    /// Addresses and networks of proxies.
+    /// Returns the addresses and networks of trusted proxies.
     fn trusted_proxies(&self, check: &mut Checker<'_>) -> Vec<IpNet> {
         let mut networks = Vec::new();
         for written in self.trusted_proxies.iter().flatten() {
@@ -171,7 +173,7 @@ impl GatewayTable {
         networks
     }
 
-    /// `poll_interval`, when it is set. What it is otherwise depends on the stream.
+    /// Returns `poll_interval`, if it is set. Otherwise, the kind of stream decides the interval.
     pub(super) fn poll_interval(&self, check: &mut Checker<'_>) -> Option<Duration> {
         check.optional_duration("poll_interval", &self.poll_interval, SHORTEST..=HOUR)
     }

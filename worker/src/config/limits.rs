@@ -1,4 +1,4 @@
-//! `[limits]`: sizes of what a gateway takes, and what each tenant and each owner may use.
+//! `[limits]`: the largest requests that a gateway accepts, and what each tenant and each owner may use.
 
 use std::{
     num::{NonZeroU32, NonZeroUsize},
@@ -14,7 +14,7 @@ use super::checker::Checker;
 
 const MAX_LIMIT: u32 = 1_000_000;
 
-/// Less than 16 MiB would have every larger answer wait for all others.
+/// With less than 16 MiB, every large response would wait until all other responses end.
 const MEMORY: RangeInclusive<usize> = 16 * 1024 * 1024..=1 << 40;
 
 #[derive(Debug, Default, Deserialize)]
@@ -32,7 +32,7 @@ pub(super) struct LimitsTable {
     owner: OwnerTable,
 }
 
-/// `[limits.owner]`: the part of the tenant's limits that one owner may use.
+/// `[limits.owner]`: the share of the tenant's limits that one owner may use.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct OwnerTable {
@@ -43,7 +43,7 @@ struct OwnerTable {
 }
 
 impl LimitsTable {
-    /// Sets the limits in the gateway's configuration.
+    /// Returns the gateway's configuration with the limits.
     pub(super) fn check(&self, check: &mut Checker<'_>, gateway: GatewayConfig) -> GatewayConfig {
         let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
         let rate = [
@@ -124,7 +124,7 @@ impl OwnerTable {
     }
 }
 
-/// Returns a limit. A 0 in the file takes it away.
+/// Returns a limit. A 0 in the file means: no limit.
 fn most(
     key: &str,
     check: &mut Checker<'_>,
@@ -135,7 +135,7 @@ fn most(
     NonZeroU32::new(check.number(key, written, default, 0..=MAX_LIMIT))
 }
 
-/// Returns a limit of memory. A 0 in the file takes it away.
+/// Returns a limit of memory. A 0 in the file means: no limit.
 fn memory(
     key: &str,
     check: &mut Checker<'_>,
@@ -149,7 +149,7 @@ fn memory(
     }
 }
 
-/// Returns the rate, and its burst, which is at least one request.
+/// Returns the rate and its burst. The burst is at least one request.
 fn request_rate(
     check: &mut Checker<'_>,
     [per_second, burst]: [Option<&Spanned<u32>>; 2],
@@ -158,7 +158,7 @@ fn request_rate(
     let written = check.number("request_burst", burst, default.burst.get(), 1..=MAX_LIMIT);
     RequestRate {
         per_second: most("requests_per_second", check, per_second, default.per_second),
-        // What is not in the range is already reported as wrong.
+        // `check` has already reported a value outside the range.
         burst: NonZeroU32::new(written).unwrap_or(default.burst),
     }
 }

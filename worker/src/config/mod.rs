@@ -1,20 +1,20 @@
-//! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
+//! `everturn.toml`: reads the file, checks it as a whole, and turns it into the settings of the roles.
 //!
-//! Each table has a module, which holds the table as it is written, its defaults and its check:
+//! Each table has a module with the table's fields, its defaults and its checks:
 //!
 //! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `audit`,
 //!   `codec`, `postgres`, `reconciler`, `processes`
-//! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
+//! - `tools`: HTTP, client and remote tools, MCP servers, skills, and the addresses that tools may connect to
 //!
-//! They use
+//! Shared modules:
 //!
-//! - `checker`: reads single values, and collects everything that is wrong
-//! - `names`: what agents may name
-//! - `tenants`: for which tenants something is
-//! - `problem`: what is wrong, and where
+//! - `checker`: reads single values, and collects all mistakes
+//! - `names`: the names that agents may refer to
+//! - `tenants`: lists of tenants
+//! - `problem`: a mistake and its position
 //!
-//! and `file` puts them together to `settings`. Secrets never stand in the file; it names the environment variables
-//! that hold them.
+//! `file` puts the tables together, and the result is in `settings`. The file has no secrets, only the names of
+//! environment variables with secrets.
 
 mod agents;
 mod approvals;
@@ -56,12 +56,12 @@ pub use self::{
 };
 use self::{checker::Checker, file::File, problem::SourceText};
 
-/// The file that is read when none is named.
+/// The configuration file of a command without `--config`.
 pub const DEFAULT_FILE: &str = "everturn.toml";
 
 impl Config {
-    /// Reads `path`; without one, ./everturn.toml when it exists, else built-in defaults. `tools` are the names that an
-    /// agent may use besides those of the file.
+    /// Reads the file at `path`. Without a path, reads ./everturn.toml if it exists; otherwise the built-in defaults
+    /// apply. `tools` are the names of compiled-in tools, which agents may use besides the tools of the file.
     pub fn load(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
         let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self::load_by(

@@ -1,4 +1,4 @@
-//! `[models."PROVIDER/MODEL"]`: what is known of a model.
+//! `[models."PROVIDER/MODEL"]`: price and limits of a model.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use toml::Spanned;
 
 use super::checker::Checker;
 
-/// The most that a million tokens may cost, in USD: what 32 bits of micro-USD hold.
+/// The highest price of a million tokens, in USD. In micro-USD, the price fits 32 bits.
 const MAX_PRICE: f64 = 4000.0;
-/// No model has a larger context window.
+/// The largest context window. No model has a larger one.
 pub(super) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
 const MAX_ASSUMED_TOKENS: u32 = 1_000_000;
 const MICRO_USD: f64 = 1e6;
 
-/// What is known of one model.
+/// The table of one model.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable {
@@ -30,7 +30,7 @@ pub(super) struct ModelTable {
     pdfs: Option<bool>,
 }
 
-/// What is known of a model.
+/// The checked table of a model.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Model {
     pub(super) prices: Option<Prices>,
@@ -45,7 +45,7 @@ pub(super) struct Model {
 pub(super) struct Models(BTreeMap<String, Model>);
 
 impl Models {
-    /// Reads the tables.
+    /// Reads and checks the tables.
     pub(super) fn check(
         tables: &BTreeMap<Spanned<String>, ModelTable>,
         check: &mut Checker<'_>,
@@ -63,7 +63,7 @@ impl Models {
         Self(models)
     }
 
-    /// Returns what is known of a model.
+    /// Returns the settings of a model.
     pub(super) fn of(&self, provider: &str, model: &str) -> Model {
         let known = self.0.get(&format!("{provider}/{model}"));
         known.copied().unwrap_or_default()
@@ -115,10 +115,10 @@ impl ModelTable {
     }
 }
 
-/// A price in micro-USD per million tokens, when one is written.
+/// Returns a price in micro-USD per million tokens, if the file has a price.
 fn price(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<f64>>) -> Option<u32> {
     let usd = check.number(key, value?, 0.0, 0.0..=MAX_PRICE);
-    // What is not in the range is reported as wrong.
+    // `check` has already reported a price outside the range.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let micro_usd = (usd * MICRO_USD).round() as u32;
     Some(micro_usd)

@@ -1,5 +1,5 @@
-//! What the agents of a file may name: tools, servers, skills and other agents. The tables of tools add to it, those of
-//! agents read it.
+//! The names that the file's agents may refer to: tools, servers, skills and other agents. The tables of tools add
+//! names, and the agents' tables read them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,22 +14,22 @@ use super::checker::{Checker, ReadBy};
 
 pub(super) struct Names {
     tools: BTreeMap<String, Runner>,
-    /// False at a gateway, which takes any name: only workers know which tools and skills there are.
+    /// False at a gateway, which accepts any name, because only workers know their tools and skills.
     are_complete: bool,
-    /// Names of the MCP servers. What tools they have is known to them only.
+    /// Names of the MCP servers. Only a server itself knows its tools.
     pub(super) servers: BTreeSet<String>,
     pub(super) agents: BTreeSet<String>,
-    /// Absent at a gateway.
+    /// The skills; `None` at a gateway.
     pub(super) skills: Option<Skills>,
 }
 
-/// Who runs a tool, and what an agent's definition must have for it.
+/// Who runs a tool, and what the agent's definition must contain for the tool.
 #[derive(Clone)]
 pub(super) enum Runner {
-    /// The worker itself.
+    /// The worker itself runs the tool.
     Worker,
     Client,
-    /// A worker of the operator's own. Without a time-out, the agent's holds.
+    /// A worker of the operator's own runs the tool. If `timeout` is `None`, the agent's time-out applies.
     Remote {
         worker: turn::RemoteTool,
         timeout: Option<Duration>,
@@ -54,7 +54,7 @@ impl Names {
         }
     }
 
-    /// Lets agents name the tool. Returns false at a gateway, where tools are not needed.
+    /// Adds a tool that agents may name. Returns false at a gateway, because a gateway needs no tools.
     pub(super) fn add_tool(
         &mut self,
         check: &mut Checker<'_>,
@@ -70,7 +70,7 @@ impl Names {
         self.are_complete
     }
 
-    /// Who runs the tool; `None` when there is no such tool.
+    /// Returns who runs the tool, or `None` for an unknown tool.
     pub(super) fn runner(&self, tool: &str) -> Option<Runner> {
         let known = self.tools.get(tool).cloned();
         known.or((!self.are_complete).then_some(Runner::Worker))

@@ -1,4 +1,4 @@
-//! `[postgres]`: the pool of connections of one process.
+//! `[postgres]`: the connection pool of one process.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use toml::Spanned;
 
 use super::checker::Checker;
 
-/// More than any server has connections.
+/// The largest pool. No server has more connections.
 const MAX_CONNECTIONS: u32 = 10_000;
-/// Short enough for tests.
+/// The shortest duration, for tests.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The longest wait for a connection. A call gives up after this time and `statement_timeout` together.
+/// The longest wait for a connection. A database call fails after this wait plus `statement_timeout`.
 const LONGEST: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default, Deserialize)]
@@ -23,7 +23,7 @@ pub(super) struct PostgresTable {
 }
 
 impl PostgresTable {
-    /// The options with what this table sets.
+    /// Returns the pool's options with this table's values.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> PostgresOptions {
         let default = PostgresOptions::default();
         PostgresOptions {

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! Mistakes of a configuration, with their positions in the file.
 
 use std::{
     fmt, io,
@@ -11,25 +11,25 @@ use toml::de::{DeTable, DeValue};
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file that was named cannot be read.
+    /// The named file cannot be read.
     #[error("cannot read the configuration {}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why it cannot be read.
+        /// Why the file cannot be read.
         source: io::Error,
     },
-    /// Something in the file is wrong. All problems are listed, so that they can be corrected at once.
+    /// The file has mistakes. The error lists all of them, so that an operator can correct them at once.
     #[error("{}", List(.0))]
     Wrong(Vec<Problem>),
 }
 
-/// One thing that is wrong, and where.
+/// A mistake and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// `file:line:column`, both counted from 1.
+    /// `file:line:column`. Lines and columns count from 1.
     pub place: String,
-    /// The key, like `agents.default.max_steps`. Absent where the file is no TOML, or a whole table is missing.
+    /// The key, like `agents.default.max_steps`. `None` when the file is not TOML, or when a whole table is missing.
     pub key: Option<String>,
     /// What is wrong and what to do.
     pub message: String,
@@ -47,7 +47,7 @@ impl fmt::Display for List<'_> {
     }
 }
 
-/// The text of a file. Problems find their places in it.
+/// The text of a file, in which problems find their positions.
 #[derive(Clone, Copy)]
 pub(super) struct SourceText<'a> {
     pub(super) file_name: &'a str,
@@ -55,7 +55,7 @@ pub(super) struct SourceText<'a> {
 }
 
 impl SourceText<'_> {
-    /// The problem of the value that begins at this byte.
+    /// Returns the problem of the value that begins at byte `at`.
     pub(super) fn problem(&self, at: usize, message: String) -> Problem {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -67,7 +67,7 @@ impl SourceText<'_> {
         }
     }
 
-    /// A path that is written in the file: relative to the file's own folder.
+    /// Resolves a path of the file. A relative path starts at the file's own folder.
     pub(super) fn beside(&self, path: &Path) -> PathBuf {
         Path::new(self.file_name).with_file_name(path)
     }
@@ -79,11 +79,12 @@ impl SourceText<'_> {
     }
 }
 
-/// Puts the keys on the way to the value at this byte into `keys`. False when it is not in the table.
+/// Adds the keys that lead to the value at byte `at` to `keys`. Returns false when the table does not contain the
+/// value.
 fn find_in_table(table: &DeTable<'_>, at: usize, keys: &mut Vec<String>) -> bool {
     for (key, value) in table {
         keys.push(key.get_ref().to_string());
-        // The span of a table is its header only, so what it holds is searched first.
+        // The span of a table covers its header only. Therefore the table's content is searched first.
         let is_here = find_in_value(value.get_ref(), at, keys)
             || contains(&key.span(), at)
             || contains(&value.span(), at);

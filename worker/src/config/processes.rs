@@ -1,4 +1,4 @@
-//! `[processes]` and `[mcp.NAME.process]`: what the programs of tools and of MCP servers may do.
+//! `[processes]` and `[mcp.NAME.process]`: the limits of programs that are tools or MCP servers.
 
 use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
@@ -8,11 +8,11 @@ use toml::Spanned;
 
 use super::checker::{Checker, SECOND};
 
-/// Less than this starts no interpreter; more is no limit.
+/// No interpreter starts with less memory, and a higher number is no limit.
 const MEMORY_BYTES: RangeInclusive<u64> = 16 << 20..=16 << 40;
-/// A program has three files open before it opens one.
+/// A program has three open files before it opens its first file.
 const OPEN_FILES: RangeInclusive<u64> = 16..=1 << 20;
-/// The most that Linux can count.
+/// The highest number of processes that Linux can count.
 const PROCESSES: RangeInclusive<u64> = 1..=1 << 22;
 const FILE_BYTES: RangeInclusive<u64> = 0..=1 << 50;
 const CPU_TIME: RangeInclusive<Duration> = SECOND..=Duration::from_hours(31 * 24);
@@ -32,7 +32,7 @@ pub(super) struct ProcessTable {
     require_landlock: Option<bool>,
 }
 
-/// What a table says, checked. What it does not say is `None`.
+/// The checked values of a table. A key that the table does not set is `None`.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ProcessRules {
     user: Option<User>,
@@ -70,7 +70,7 @@ impl ProcessTable {
 }
 
 impl ProcessRules {
-    /// These rules, and those of `general` for what these do not say.
+    /// Returns these rules, with `general`'s values for unset keys.
     pub(super) fn over(self, general: &Self) -> Self {
         let general = general.clone();
         Self {
@@ -85,7 +85,7 @@ impl ProcessRules {
         }
     }
 
-    /// The policy of programs under these rules, with defaults for limits that nobody has set.
+    /// Returns the policy of programs under these rules, with defaults for unset limits.
     pub(super) fn policy(self) -> Policy {
         let defaults = Limits::default_for(self.user.as_ref());
         Policy {
@@ -107,7 +107,8 @@ fn limits_over(own: Limits, general: Limits) -> Limits {
     }
 }
 
-/// The paths, which are relative to the file's own folder. The program may run elsewhere.
+/// Makes paths absolute. A relative path starts at the file's own folder, because the program may run in another
+/// folder.
 fn absolute(paths: &[Spanned<PathBuf>], check: &mut Checker<'_>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in paths {
@@ -119,7 +120,8 @@ fn absolute(paths: &[Spanned<PathBuf>], check: &mut Checker<'_>) -> Vec<PathBuf>
     found
 }
 
-/// The user, which must exist where the worker runs, and which the worker must be allowed to become.
+/// Returns the user. The user must exist on the worker's machine, and the worker must have the right to start programs
+/// as that user.
 fn user(name: &Spanned<String>, check: &mut Checker<'_>) -> Option<User> {
     if !check.is_of_worker() {
         return None;

@@ -22,10 +22,10 @@ pub(super) struct ProviderTable {
     background: Option<Spanned<bool>>,
 }
 
-/// More than any worker has slots for.
+/// The most parallel calls. No worker has more slots.
 const CONCURRENT: RangeInclusive<usize> = 1..=10_000;
 const PER_MINUTE: RangeInclusive<usize> = 1..=100_000;
-/// More than any provider gives.
+/// The most tokens. No provider allows more.
 const TOKENS: RangeInclusive<u64> = 1..=10_000_000_000;
 
 pub(super) fn check(

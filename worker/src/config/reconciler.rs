@@ -1,4 +1,4 @@
-//! `[reconciler]`: how gateways look for turns that have stalled.
+//! `[reconciler]`: how gateways find stalled turns.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::checker::{Checker, HOUR};
 
-/// Short enough for tests.
+/// The shortest duration, for tests.
 const SHORTEST: Duration = Duration::from_millis(10);
 const MAX_CALLS: u32 = 10_000;
 
@@ -30,7 +30,7 @@ enum LostTurnsWord {
 }
 
 impl ReconcilerTable {
-    /// The configuration with what this table sets.
+    /// Returns the reconciler's configuration with this table's values.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> ReconcilerConfig {
         let default = ReconcilerConfig::default();
         let mut duration = |key, value: &Option<Spanned<String>>, default| {

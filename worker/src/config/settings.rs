@@ -1,4 +1,4 @@
-//! What a configuration says, checked and with every default filled in.
+//! The checked configuration, with every default filled in.
 
 use std::time::Duration;
 
@@ -21,48 +21,48 @@ use super::{blobs::BlobsConfig, codec::CodecConfig, worker::WorkerLimits};
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
 
-/// What is configured.
+/// The checked configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// SHA-256 of the file's text, in hexadecimal digits.
     pub hash: String,
-    /// Agents, `default` always among them.
+    /// Agents. The agent `default` is always one of them.
     pub agents: Vec<AgentDefinition>,
-    /// Which answers to approvals are taken.
+    /// The accepted ways to answer an approval.
     pub approval_answers: AnswersFrom,
-    /// What tenants may take of models on a day.
+    /// The tenants' daily budgets for models.
     pub tenant_budgets: TenantBudgets,
-    /// Providers of models, without the demo model. A gateway's have no keys.
+    /// Providers of models, without the demo model. At a gateway, the providers have no keys.
     pub providers: Providers,
-    /// Endpoints that are tools; none for a gateway.
+    /// Tools that are HTTP endpoints. A gateway's list is empty.
     pub http_tools: Vec<HttpToolDefinition>,
-    /// Tools that the client or other workers run; none for a gateway.
+    /// Tools that the client or other workers run. A gateway's list is empty.
     pub described_tools: Vec<DescribedTool>,
-    /// Where tools may connect to.
+    /// Addresses that tools may connect to.
     pub egress: EgressPolicy,
     /// MCP servers, for workers.
     pub mcp: Vec<ServerOptions>,
-    /// What the programs of tools may do.
+    /// Limits of the tools' programs.
     pub processes: Policy,
-    /// Skills; none for a gateway.
+    /// Skills. A gateway has no skills.
     pub skills: Skills,
-    /// Images and files.
+    /// The configuration of images and files.
     pub blobs: BlobsConfig,
-    /// What is encrypted of all that goes through Temporal.
+    /// The encryption of payloads in Temporal.
     pub codec: CodecConfig,
     /// Limits of a worker.
     pub worker: WorkerLimits,
     /// The pool of connections to PostgreSQL.
     pub postgres: PostgresOptions,
-    /// The gateway's limits, and who may call it.
+    /// The gateway's limits and its authentication.
     pub gateway: GatewayConfig,
-    /// `poll_interval` of `[gateway]`, when it is set. What it is otherwise depends on the stream.
+    /// `poll_interval` of `[gateway]`, if it is set. Otherwise, the kind of stream decides the interval.
     pub poll_interval: Option<Duration>,
 }
 
 impl Config {
-    /// The pool of a worker, which knows how many calls the worker makes at once: one in each slot of an activity, and
-    /// one in each slot of a local activity. Workflow tasks make none.
+    /// Returns the pool of a worker. The pool needs a connection for each slot of an activity and for each slot of a
+    /// local activity. Workflow tasks make no database calls.
     pub fn worker_pool(&self) -> PostgresOptions {
         let slots = self.worker.max_concurrent_activities.saturating_mul(2);
         PostgresOptions {
@@ -71,7 +71,8 @@ impl Config {
         }
     }
 
-    /// A tool whose calls somebody else than who asked has to approve, and its agent; `None` when there is none.
+    /// Returns an agent and its tool with approvals `by = "other"`: a second person must approve the calls, not the
+    /// requester. Returns `None` without a tool of that policy.
     pub fn needs_other(&self) -> Option<(&str, &str)> {
         let tools = self.agents.iter().flat_map(|agent| {
             let tools = agent.tools.iter();
@@ -86,7 +87,7 @@ impl Config {
             .map(|(agent, tool)| (agent, tool.name.as_str()))
     }
 
-    /// True when an agent is to be answered by the demo model: no provider's key is configured.
+    /// True when the demo model has to answer for an agent, because no provider's key is configured.
     pub fn needs_demo_model(&self) -> bool {
         !self.providers.contains_key(DEMO_PROVIDER)
             && self

@@ -1,16 +1,17 @@
-//! `tenants = […]`: for which tenants something is.
+//! `tenants = […]`: the tenants to which a setting applies.
 
 use everturn_proto::ids;
 use toml::Spanned;
 
 use super::checker::Checker;
 
-/// The most tenants of one list. An agent's stand in its definition, which each turn reads.
+/// The most tenants of one list. The limit exists because an agent's definition contains the list, and each turn reads
+/// the definition.
 const MAX_TENANTS: usize = 1000;
 
 pub(super) type TenantList = Spanned<Vec<Spanned<String>>>;
 
-/// The tenants that are listed; empty, which means all, when there is no list.
+/// Returns the listed tenants. Without a list, returns an empty vector, which means: all tenants.
 pub(super) fn checked(check: &mut Checker<'_>, written: Option<&TenantList>) -> Vec<String> {
     let Some(written) = written else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `[worker]`: what one worker does at once.
+//! `[worker]`: the limits of one worker.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -7,39 +7,41 @@ use toml::Spanned;
 
 use super::checker::{Checker, HOUR, SECOND};
 
-/// The fewest slots. There are at least 2, because the engine's pollers need one for the sticky queue and one for the other.
+/// The fewest slots. Temporal's pollers need at least 2: one slot for the sticky queue and one for the normal queue.
 const MIN_SLOTS: usize = 2;
 const MAX_SLOTS: usize = 100_000;
-/// A worker that is replaced more often would mostly begin. With the most, what the SDK keeps is 4.5 GB.
+/// The allowed numbers of activities before a renewal. With fewer, a worker would mostly be starting. With the most,
+/// the SDK keeps 4.5 GB.
 const RENEWALS: RangeInclusive<usize> = 10..=10_000_000;
 
-/// The longest lease of a worker. With a longer one, heartbeats tell sooner that a worker is dead.
+/// The longest lease of a worker. With a longer lease, Temporal's heartbeats would detect a dead worker earlier than
+/// the lease does.
 pub(crate) const MAX_LEASE: Duration = Duration::from_secs(30);
 
 /// Limits of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerLimits {
-    /// LLM calls and tools at once. Default 200: most of the time they wait for other services.
+    /// LLM calls and tools in parallel. Default 200, because the calls mostly wait for other services.
     pub max_concurrent_activities: usize,
-    /// Workflow tasks at once. Default 100: each takes milliseconds.
+    /// Workflow tasks in parallel. Default 100, because each task takes milliseconds.
     pub max_concurrent_workflow_tasks: usize,
-    /// Turns kept in memory between tasks. Default 1000: each takes some tens of KB. A turn that is not kept is
-    /// replayed from its history.
+    /// Turns kept in memory between workflow tasks. Default 1000, because each turn takes some tens of KB. A turn
+    /// outside the cache is replayed from its history.
     pub max_cached_workflows: usize,
-    /// How long activities may take to end after SIGTERM. Default 20 s: less than the 30 s of Kubernetes.
+    /// The time that activities have to end after SIGTERM. Default 20 s, which is less than the 30 s of Kubernetes.
     pub graceful_shutdown: Duration,
-    /// How long a turn that needs an agent, a tool or a provider that this worker does not know is left to other
-    /// workers. Default 5 min: a rollout has replaced some of the workers by then.
+    /// The time for which this worker leaves a turn to other workers because it does not know the turn's agent, tool
+    /// or provider. Default 5 min: by then, a rollout has replaced some of the workers.
     pub wait_for_peer: Duration,
-    /// How long other processes take this worker for alive after its last sign of life. Default 2 s: it gives four signs
-    /// in this time, so a database or a machine that stalls for a second costs nothing. What a dead worker did begins
-    /// again elsewhere after this time and some half a second.
+    /// The time for which other processes take this worker for alive after its last heartbeat. Default 2 s. The worker
+    /// sends four heartbeats in that time, so a database or a machine may stall for a second without harm. The work of
+    /// a dead worker begins again elsewhere after the lease and about half a second.
     pub lease: Duration,
-    /// How long a model of a chain that has failed is left alone, before one call tries it again. Default 60 s: most outages
-    /// of a provider take minutes.
+    /// The time for which a failed model of a chain gets no calls, before one call tries it again. Default 60 s,
+    /// because most outages of a provider take minutes.
     pub circuit: Duration,
-    /// Number of activities, saves included, after which the SDK's worker is replaced by a fresh one. Default 10,000: the SDK
-    /// keeps some 450 bytes of each until then, 4.5 MB.
+    /// Activities, saves included, before a fresh worker of the SDK replaces the current one. Default 10,000: until
+    /// then, the SDK keeps about 450 bytes of each activity, 4.5 MB in total.
     pub renew_after_activities: usize,
 }
 

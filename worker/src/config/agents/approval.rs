@@ -1,20 +1,20 @@
-//! `approval = …` of an agent's tool: which of its calls a person must approve.
+//! `approval = …` of an agent's tool: the calls that a person must approve.
 
 use std::time::Duration;
 
 use everturn_proto::{Json, turn::ApprovalPolicy, words::ApprovalBy};
 use toml::Value;
 
-/// How long an approval is waited for when the policy has no time-out: a weekend, and a day more.
+/// The time-out of an approval whose policy sets no `timeout`: a weekend and one more day.
 const DEFAULT_TIMEOUT: Duration = Duration::from_hours(72);
-/// The longest wait is a month: a turn that waits costs nothing but a timer.
+/// The longest time-out: a month. A waiting turn costs nothing but a timer.
 const MAX_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 
 const FORMS: &str = r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h", by = "other" }"#;
-/// The keys of the table.
+/// The keys of an approval's table.
 pub(in crate::config) const KEYS: [&str; 3] = ["when", "timeout", "by"];
 
-/// The policy, or what is wrong with it. `None`: no call needs an approval.
+/// Reads the policy. `None` means: no call needs an approval. An error says what is wrong with the policy.
 pub(super) fn policy(value: &Value) -> Result<Option<ApprovalPolicy>, String> {
     let (when, timeout, by) = match value {
         Value::String(word) if word == "never" => return Ok(None),
@@ -39,7 +39,7 @@ pub(super) fn policy(value: &Value) -> Result<Option<ApprovalPolicy>, String> {
     }))
 }
 
-/// Who may approve. What is the default has no word in the definition.
+/// Reads who may approve. The default, "anyone", has no word in the agent's definition.
 fn read_by(value: &Value) -> Result<Option<ApprovalBy>, String> {
     match value.as_str() {
         Some("anyone") => Ok(None),

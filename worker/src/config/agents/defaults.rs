@@ -1,4 +1,4 @@
-//! What an agent has when its table says nothing, and the agent `default` of a file without one.
+//! The defaults of an agent's table, and the agent `default` of a file without an agent of that name.
 
 use std::time::Duration;
 
@@ -16,22 +16,23 @@ use crate::config::{
     settings::DEMO_PROVIDER,
 };
 
-/// How long a tool may take when the configuration does not say.
+/// The time-out of a tool without a configured time-out.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) const MAX_STEPS: u32 = 20;
-/// A worker has 200 slots for all its turns, and the services that tools call have limits, too.
+/// The limit exists because a worker has 200 slots for all its turns, and because the services behind tools have
+/// limits, too.
 pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
-/// Three levels of sub-agents: deeper trees are mostly loops.
+/// Three levels of sub-agents. Deeper trees are mostly loops.
 pub(super) const MAX_DEPTH: u32 = 3;
-/// Each sub-agent makes LLM calls of its own. This is enough for wide research, and limits the cost of an agent that
-/// starts too many.
+/// Each sub-agent makes LLM calls of its own. 16 sub-agents are enough for wide research, and limit the cost of an
+/// agent that starts too many.
 pub(super) const MAX_SUB_AGENTS: u32 = 16;
 
 const INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 const TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 
-/// A provider that is used when its key is in the environment.
+/// A provider that is used when the environment has its key.
 struct UsualProvider {
     name: &'static str,
     kind: ProviderKind,
@@ -60,7 +61,8 @@ const USUAL_PROVIDERS: [UsualProvider; 3] = [
     },
 ];
 
-/// The agent on the first provider whose key there is, which is added to the providers; else on the demo model.
+/// Returns the agent `default`. Its provider is the first one whose key is in the environment; the function adds that
+/// provider to `providers`. Without any key, the agent uses the demo model.
 pub(super) fn default_agent(
     check: &Checker<'_>,
     names: &Names,

@@ -1,4 +1,4 @@
-//! `delegates` of an agent: the agents that it may start, by tool `delegate`.
+//! `delegates` of an agent: the agents that it may start with the tool `delegate`.
 
 use everturn_proto::{
     turn::{AgentTool, ApprovalPolicy},
@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::config::{checker::Checker, names::Names};
 
-/// The names of `delegates` that are agents of the file. Notes what is wrong with the others.
+/// Returns the names in `delegates` that are agents of the file. Reports the other names as wrong.
 pub(super) fn checked(
     check: &mut Checker<'_>,
     delegates: &[Spanned<String>],

@@ -1,4 +1,4 @@
-//! An entry of an agent's `tools`: a name, or a table of a name, a time-out of its own and an approval policy.
+//! An entry of an agent's `tools`: a name, or a table with a name, a time-out and an approval policy.
 
 use std::time::Duration;
 
@@ -15,14 +15,15 @@ use crate::config::{
     names::{Names, Runner},
 };
 
-/// The time-out of a client tool. A person may have to act first, so it is longer than for a tool that a worker runs.
+/// The time-out of a client tool. It is longer than the time-out of a worker's tool, because a person may have to act
+/// first.
 const DEFAULT_CLIENT_TIMEOUT: Duration = Duration::from_hours(1);
 const MAX_CLIENT_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
 const FORMS: &str =
     r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
-/// The keys of the table.
+/// The keys of a tool's table.
 pub(in crate::config) const KEYS: [&str; 4] =
     ["name", "timeout", "approval", "on_definition_change"];
 
@@ -33,8 +34,8 @@ struct Entry {
     on_definition_change: Option<OnDefinitionChange>,
 }
 
-/// The tool of an entry; `None` when it cannot be used. `delegates` are the agents that tool `delegate` may start, when
-/// the agent names any.
+/// Returns the tool of an entry, or `None` when the entry is wrong. `delegates` are the agents that the tool
+/// `delegate` may start, if the agent has `delegates`.
 pub(super) fn tool(
     check: &mut Checker<'_>,
     written: &Spanned<Value>,
@@ -77,7 +78,8 @@ pub(super) fn tool(
     })
 }
 
-/// Only a worker looks at the definition of a tool again before it runs it.
+/// Refuses `on_definition_change` for a tool that no worker runs, because only a worker reads the definition again
+/// before a call.
 fn check_change(check: &mut Checker<'_>, written: &Spanned<Value>, entry: &Entry, kind: &ToolKind) {
     if entry.on_definition_change.is_some() && *kind != ToolKind::Worker {
         check.wrong(
@@ -87,7 +89,7 @@ fn check_change(check: &mut Checker<'_>, written: &Spanned<Value>, entry: &Entry
     }
 }
 
-/// The tool `delegate`, which an agent lists among its tools only to give it an approval policy.
+/// Returns the tool `delegate`. An agent lists it among its tools only to set an approval policy.
 fn delegate(
     check: &mut Checker<'_>,
     written: &Spanned<Value>,
@@ -109,7 +111,8 @@ fn delegate(
     delegates::tool(delegates.unwrap_or_default().to_vec(), entry.approval)
 }
 
-/// Who runs the tool. Only the MCP server knows which tools it has, so any name of one is taken.
+/// Returns who runs the tool. Any tool name of a known MCP server is accepted, because only the server knows its
+/// tools.
 fn runner(
     check: &mut Checker<'_>,
     written: &Spanned<Value>,
@@ -139,7 +142,7 @@ fn runner(
 }
 
 impl Entry {
-    /// Reads an entry by hand, because the error of an untagged enum only says that nothing matched.
+    /// Reads an entry by hand, because serde's error for an untagged enum says only: no variant matched.
     fn read(value: &Value) -> Result<Self, String> {
         let table = match value {
             Value::String(name) => {
@@ -176,7 +179,8 @@ impl Entry {
     }
 }
 
-/// What becomes of a call of a tool that has changed. What is the default has no word in the definition.
+/// Reads what happens to a call after its tool's definition has changed. The default has no word in the agent's
+/// definition.
 fn on_definition_change(value: &Value) -> Result<Option<OnDefinitionChange>, String> {
     match value.as_str().map(OnDefinitionChange::from) {
         Some(OnDefinitionChange::Run) => Ok(None),

@@ -1,4 +1,4 @@
-//! `[agents.NAME.fallback]`: the models that answer when the agent's own cannot.
+//! `[agents.NAME.fallback]`: the models that answer when the agent's own model cannot.
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
@@ -13,11 +13,11 @@ use toml::Spanned;
 use crate::config::{checker::Checker, models::Models, settings::DEMO_PROVIDER};
 
 const MAX_MODELS: usize = 5;
-/// A step makes six calls that may be billed, whatever models it asks. With more failures than these, it would never come to
-/// the second model.
+/// The failures before the next model is asked. A step makes at most six billable calls over all models. With more
+/// than five failures, the step would never reach the second model.
 const AFTER: RangeInclusive<u32> = 1..=5;
 const DEFAULT_AFTER: u32 = 2;
-/// Failures that another model may not have, and that no waiting mends.
+/// Failures that another model may not have, and that waiting does not repair.
 const AT_ONCE_ON: [FailureCode; 5] = [
     FailureCode::LlmContextTooLong,
     FailureCode::LlmContentPolicy,
@@ -35,7 +35,7 @@ pub(in crate::config) struct FallbackTable {
     at_once_on: Option<Vec<Spanned<String>>>,
 }
 
-/// What the chain begins with.
+/// The agent's own model, the first of the chain.
 pub(super) struct OwnModel<'a> {
     pub(super) provider: &'a str,
     pub(super) model: &'a str,
@@ -43,7 +43,8 @@ pub(super) struct OwnModel<'a> {
 }
 
 impl FallbackTable {
-    /// The chain. `parameters` checks that a kind of provider has the agent's parameters, which its own kind has.
+    /// Checks the chain. `parameters` checks whether a provider's kind supports the agent's parameters; the kind of
+    /// the agent's own provider does.
     pub(super) fn check(
         &self,
         check: &mut Checker<'_>,
@@ -86,7 +87,7 @@ impl FallbackTable {
         }
     }
 
-    /// The codes after which a model is given up at once.
+    /// Returns the failure codes after which a model is given up at once.
     fn at_once_on(&self, check: &mut Checker<'_>) -> Vec<String> {
         let Some(written) = &self.at_once_on else {
             return AT_ONCE_ON.map(String::from).into();
@@ -107,7 +108,7 @@ impl FallbackTable {
     }
 }
 
-/// A model of the chain, and the kind of its provider.
+/// Returns a model of the chain and the kind of its provider.
 fn model_of(
     check: &mut Checker<'_>,
     written: &Spanned<String>,

@@ -18,15 +18,15 @@ use crate::config::{
     names::Names,
 };
 
-/// A turn waits for its hooks, so one that hangs must not cost more than some seconds.
+/// A turn waits for its hooks. A hook that hangs must cost no more than some seconds.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
-/// All hooks of a turn run at once.
+/// The limit exists because all hooks of a turn run in parallel.
 const MAX_HOOKS: usize = 8;
-/// Eight results of this size have some 20,000 tokens, which every window has room for.
+/// Eight results of this size are about 20,000 tokens. Every context window has room for them.
 const DEFAULT_RESULT_BYTES: u32 = 8 * 1024;
 const MIN_RESULT_BYTES: u32 = 256;
-/// The input is a part of the agent's definition.
+/// The limit exists because the input is a part of the agent's definition.
 const MAX_INPUT_BYTES: usize = 16 * 1024;
 
 const FORMS: &str = r#"write a hook as "tool" or { name = "tool", timeout = "5s", input = { query = "{message}" } }"#;
@@ -44,7 +44,7 @@ pub(super) struct HooksTable {
 }
 
 impl HooksTable {
-    /// The hooks; `None` when there are none. `tools` are those of the agent.
+    /// Returns the hooks, or `None` for an empty table. `tools` are the agent's tools.
     pub(super) fn check(
         &self,
         check: &mut Checker<'_>,
@@ -80,7 +80,7 @@ impl HooksTable {
     }
 }
 
-/// The hook of an entry; `None` when it cannot be used.
+/// Returns the hook of an entry, or `None` when the entry is wrong.
 fn one(
     check: &mut Checker<'_>,
     hook: &Hook,
@@ -131,7 +131,7 @@ fn one(
     None
 }
 
-/// The entry as an entry of `tools`, and its input.
+/// Reads a hook as an entry of `tools` and the hook's input.
 fn read(value: &Value) -> Result<(Table, Option<Json>), String> {
     let mut table = match value {
         Value::String(name) => {

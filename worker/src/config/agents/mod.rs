@@ -1,13 +1,13 @@
 //! `[agents.NAME]`: agents, and the limits of their turns.
 //!
-//! - `entries`: the entries of their `tools`
-//! - `approval`: which calls a person must approve
-//! - `output`: the schema of its answers
-//! - `parameters`: how its model is to write
-//! - `fallback`: the models that answer when its own cannot
-//! - `hooks`: the tools that run around its turns
-//! - `delegates`: which agents an agent may start
-//! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
+//! - `entries`: the entries of an agent's `tools`
+//! - `approval`: the calls that a person must approve
+//! - `output`: the schema of an agent's answers
+//! - `parameters`: the parameters of an agent's LLM calls
+//! - `fallback`: the models that answer when the agent's own model cannot
+//! - `hooks`: the tools that run around an agent's turns
+//! - `delegates`: the agents that an agent may start
+//! - `defaults`: the defaults of an agent's table, and the agent of a start without any configuration
 
 mod approval;
 mod defaults;
@@ -64,7 +64,7 @@ pub(super) struct AgentTable {
     llm_timeout: Option<Spanned<String>>,
     tool_timeout: Option<Spanned<String>>,
     max_output_tokens: Option<u32>,
-    /// It has no effect any more.
+    /// The key has no effect any more.
     max_context_messages: Option<Spanned<u32>>,
     context_window: Option<Spanned<u32>>,
     on_full_context: Option<FullContextWord>,
@@ -90,7 +90,7 @@ pub(super) struct AgentTable {
     tenants: Option<TenantList>,
 }
 
-/// What becomes of an answer that the provider cut.
+/// What happens with an answer that the provider cut.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CutReplyWord {
@@ -99,7 +99,7 @@ enum CutReplyWord {
 }
 
 impl CutReplyWord {
-    /// The word in the definition. What is the default there has none.
+    /// Returns the word in the agent's definition. The default has no word there.
     fn in_definition(self) -> Option<String> {
         match self {
             Self::End => None,
@@ -108,7 +108,7 @@ impl CutReplyWord {
     }
 }
 
-/// What becomes of older messages when the context window nears its end.
+/// What happens with older messages when the context window is nearly full.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum FullContextWord {
@@ -117,7 +117,7 @@ enum FullContextWord {
 }
 
 impl FullContextWord {
-    /// The word in the definition. What is the default there has none.
+    /// Returns the word in the agent's definition. The default has no word there.
     fn in_definition(self) -> Option<String> {
         match self {
             Self::Summarize => None,
@@ -126,7 +126,7 @@ impl FullContextWord {
     }
 }
 
-/// Where agents limit the money of their turns.
+/// Returns the places in the file where agents limit the money of their turns.
 pub(super) fn money_limits(tables: &BTreeMap<Spanned<String>, AgentTable>) -> MoneyLimits {
     let budgets = tables
         .iter()
@@ -134,7 +134,7 @@ pub(super) fn money_limits(tables: &BTreeMap<Spanned<String>, AgentTable>) -> Mo
     budgets.collect()
 }
 
-/// The agents of the file, and `default` when it has none of that name.
+/// Checks the agents of the file. Adds the agent `default` if the file has no agent of that name.
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, AgentTable>,
     check: &mut Checker<'_>,
@@ -151,8 +151,8 @@ pub(super) fn check(
     if !names.agents.contains(DEFAULT_AGENT) {
         let is_configured = !providers.is_empty();
         let agent = defaults::default_agent(check, names, models, providers);
-        // The demo model is for a start without configuration, and not for an agent that was forgotten. A gateway does
-        // not know whether a worker has a provider's key.
+        // The demo model is for a start without configuration. A forgotten agent must not get the demo model. A
+        // gateway does not know whether a worker has a provider's key.
         let is_worker = matches!(read_by, ReadBy::Worker { .. });
         if is_worker && is_configured && agent.provider == DEMO_PROVIDER {
             check.missing(
@@ -227,8 +227,8 @@ impl AgentTable {
         }
     }
 
-    /// The tools of `tools`, then the skills, then `delegate` unless it is among `tools`: the order is part of the
-    /// definition's hash.
+    /// Returns the tools of `tools`, then the skills' tools, then `delegate` unless `tools` has it. The order is part
+    /// of the definition's hash.
     fn tools(&self, check: &mut Checker<'_>, names: &Names) -> Vec<AgentTool> {
         let timeout = check.duration(
             "tool_timeout",
@@ -257,7 +257,7 @@ impl AgentTable {
         tools
     }
 
-    /// The tools by which the agent uses its skills.
+    /// Returns the tools through which the agent uses its skills.
     fn skill_tools(
         &self,
         check: &mut Checker<'_>,
@@ -284,7 +284,7 @@ impl AgentTable {
         tools
     }
 
-    /// The limits of the agent's turns.
+    /// Returns the definition with the limits of the agent's turns.
     fn limits(&self, check: &mut Checker<'_>) -> AgentDefinition {
         if self.max_context_messages.is_some() {
             tracing::warn!(
@@ -303,7 +303,7 @@ impl AgentTable {
                 defaults::MAX_PARALLEL_TOOLS,
                 max_parallel_tools,
             )),
-            // Workers of earlier releases cut a context at it.
+            // Workers of earlier releases cut a context at this number of messages.
             max_context_messages: MAX_CONTEXT_MESSAGES,
             context_window: self.context_window.as_ref().map(|_| {
                 number(
@@ -323,7 +323,7 @@ impl AgentTable {
                 defaults::MAX_SUB_AGENTS,
                 1000,
             ),
-            // A 0 in the file means that the provider's limit holds.
+            // A 0 in the file means: the provider's own limit applies.
             max_output_tokens: self.max_output_tokens.filter(|tokens| *tokens > 0),
             llm_timeout_ms: milliseconds(check.duration(
                 "llm_timeout",

@@ -9,11 +9,12 @@ use toml::{Spanned, Value};
 
 use crate::config::checker::{Checker, is_json};
 
-/// The name of a schema that has none.
+/// The name of a schema without a `name`.
 const NAME: &str = "answer";
-/// What OpenAI takes.
+/// OpenAI's limit on the name of a schema.
 const MAX_NAME_CHARS: usize = 64;
-/// The schema is part of each request and of the agent's definition. Providers take far less.
+/// The limit exists because the schema is part of each request and of the agent's definition. Providers accept far
+/// smaller schemas only.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -27,7 +28,8 @@ pub(super) struct OutputTable {
 }
 
 impl OutputTable {
-    /// What the answers have to be. `at` is where the agent is named; `None` when there is a mistake.
+    /// Returns the schema of the agent's answers, or `None` after a mistake. `at` is the position of the agent's name
+    /// in the file.
     pub(super) fn check<T>(&self, check: &mut Checker<'_>, at: &Spanned<T>) -> Option<AgentOutput> {
         let schema = match (&self.schema, &self.schema_file) {
             (Some(written), None) => checked(check, written, in_file(written.get_ref())),
@@ -74,7 +76,7 @@ impl OutputTable {
     }
 }
 
-/// The schema, which was written here or in a file. What is wrong with it is told.
+/// Checks a schema from the configuration file or from a file of its own, and reports a mistake at `at`.
 fn checked<T>(
     check: &mut Checker<'_>,
     at: &Spanned<T>,
@@ -99,7 +101,7 @@ fn checked<T>(
     usable.ok()
 }
 
-/// The schema of the configuration file: a table, or a text with JSON.
+/// Returns the schema that the configuration file has in `schema`: a table, or a string with JSON.
 fn in_file(written: &Value) -> Result<Json, String> {
     match written {
         Value::String(text) => parsed(text),
@@ -109,7 +111,7 @@ fn in_file(written: &Value) -> Result<Json, String> {
 }
 
 fn parsed(text: &str) -> Result<Json, String> {
-    // It is written anew, so that it does not depend on how the text is laid out.
+    // The schema is serialized again, because its hash must not depend on the layout of the text.
     let schema: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
     Ok(Json::of(&schema))

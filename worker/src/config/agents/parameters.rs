@@ -1,6 +1,8 @@
-//! The parameters of an agent's calls: `temperature`, `top_p`, `reasoning_effort`, `stop`, `seed` and `extra_body`.
+//! The parameters of an agent's LLM calls: `temperature`, `top_p`, `reasoning_effort`, `stop`, `seed` and
+//! `extra_body`.
 //!
-//! A parameter that the provider's kind does not have is refused, because a call would silently go without it.
+//! A parameter that the provider's kind does not support is refused. Otherwise, calls would silently lack the
+//! parameter.
 
 use std::ops::RangeInclusive;
 
@@ -11,16 +13,16 @@ use toml::Spanned;
 use super::AgentTable;
 use crate::config::checker::{Checker, is_json};
 
-/// What Gemini takes, which has the smallest range.
+/// Gemini's limit on `seed`, which is the smallest of all providers.
 const MAX_SEED: u32 = i32::MAX.unsigned_abs();
-/// OpenAI takes 4, Gemini 5, and some servers more: providers refuse what is too many for them.
+/// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. Each provider refuses more than its own limit.
 const MAX_STOPS: usize = 16;
 const MAX_STOP_CHARS: usize = 200;
-/// The fields are part of each request and of the agent's definition.
+/// The limit exists because the fields are part of each request and of the agent's definition.
 const MAX_EXTRA_BYTES: usize = 16 * 1024;
 
 impl AgentTable {
-    /// The definition with the parameters, which must be some that the provider's kind has.
+    /// Returns the definition with the parameters. Refuses parameters that the provider's kind does not support.
     pub(super) fn parameters(
         &self,
         check: &mut Checker<'_>,

@@ -1,4 +1,4 @@
-//! `[client_tools.NAME]`: tools that run at the client, which posts their results.
+//! `[client_tools.NAME]`: tools that run at the client. The client posts the results.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What a model is told about a tool: its description, the schema of its input, and its effect.
+//! The parts of a tool that the runtime and a model need to know: its description, the schema of its input, and its
+//! effect.
 
 use everturn_activities::tools::{Effect, ToolSpec};
 use everturn_proto::Json;
@@ -8,7 +9,7 @@ use toml::Spanned;
 
 use crate::config::checker::Checker;
 
-/// `effect = …`. A word that is none of these is refused.
+/// `effect = …`. An unknown word is refused.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WrittenEffect {
@@ -27,7 +28,7 @@ impl From<WrittenEffect> for Effect {
     }
 }
 
-/// What a table says of a tool that runs somewhere else. It is taken for a `once` tool unless the table says otherwise.
+/// Returns the specification of a tool that runs elsewhere. Its effect is `once` unless the table sets another effect.
 pub(super) fn checked_spec(
     check: &mut Checker<'_>,
     name: &Spanned<String>,
@@ -54,7 +55,7 @@ pub(super) fn checked_description(check: &mut Checker<'_>, text: &Spanned<String
     text.get_ref().clone()
 }
 
-/// The schema of an input, which is always an object.
+/// Checks the schema of a tool's input. An input is always an object.
 pub(super) fn checked_schema<T>(
     check: &mut Checker<'_>,
     at: &Spanned<T>,

@@ -1,4 +1,4 @@
-//! `[egress]`: where tools may connect to.
+//! `[egress]`: the addresses that tools may connect to.
 
 use everturn_activities::egress::EgressPolicy;
 use serde::Deserialize;

@@ -1,11 +1,11 @@
-//! The tables of tools. Each adds its names to those that agents may use.
+//! The tables of tools. Each table adds its tools to the names that agents may refer to.
 //!
-//! - `http`: endpoints as tools, and `egress`, where they may connect to
+//! - `http`: HTTP endpoints as tools, and `egress`, the addresses that tools may connect to
 //! - `client`: tools that run at the client
 //! - `remote`: tools that a worker of the operator's own runs
 //! - `mcp`: MCP servers
 //! - `skills`: folders of instructions
-//! - `description`: what the tables of single tools have in common
+//! - `description`: the parts that all tables of single tools share
 
 pub(super) mod client;
 mod description;

@@ -13,11 +13,12 @@ use crate::config::{
     names::{Names, Runner},
 };
 
-/// How long a call waits for a worker unless the table says: a deployment of the tool's worker may take that long.
+/// The default time for which a call waits for a worker. A deployment of the tool's worker may take that long.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_mins(1);
-/// What a result may have at the most. A KiB holds an answer, and 1 MiB is the limit of every tool (`TOOL_RESULT_MAX_BYTES`).
+/// The limits on a result. One KiB has room for an answer, and 1 MiB is the limit of every tool
+/// (`TOOL_RESULT_MAX_BYTES`).
 const RESULT_BYTES: RangeInclusive<u32> = 1024..=1024 * 1024;
-/// The engine's limit on names of task queues and activities.
+/// Temporal's limit on names of task queues and activities.
 const MAX_NAME_BYTES: usize = 1000;
 
 #[derive(Debug, Deserialize)]

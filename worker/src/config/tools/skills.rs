@@ -1,4 +1,4 @@
-//! `[skills]`: the folders whose skills agents may name.
+//! `[skills]`: the folders of the skills that agents may name.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ pub(in crate::config) struct SkillsTable {
 }
 
 impl SkillsTable {
-    /// The skills in the folders of `paths`, which are relative to the file's own. A skill that is broken is no mistake
-    /// of the file: it is left out.
+    /// Returns the skills in the folders of `paths`. A relative path starts at the file's own folder. A broken skill
+    /// is left out; it is no mistake of the configuration file.
     pub(in crate::config) fn check(&self, check: &mut Checker<'_>) -> Skills {
         let mut folders = Vec::new();
         for path in &self.paths {

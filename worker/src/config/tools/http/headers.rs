@@ -1,4 +1,4 @@
-//! The headers of an HTTP tool: fixed ones, and secrets from the environment.
+//! The headers of an HTTP tool: fixed headers, and secrets from the environment.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::config::checker::Checker;
 
-/// Headers that belong to the connection, or hold secrets, which have a place of their own.
+/// Headers of the connection itself, and headers with secrets. Secrets belong into `auth`.
 const RESERVED: [&str; 10] = [
     "authorization",
     "connection",
@@ -22,7 +22,7 @@ const RESERVED: [&str; 10] = [
     "upgrade",
 ];
 
-/// Headers that a service trusts when they are signed.
+/// The prefix of headers that a service trusts when they are signed.
 const OF_THE_RUNTIME: &str = "everturn-";
 
 pub(super) type Headers = BTreeMap<Spanned<String>, Spanned<String>>;
@@ -56,7 +56,7 @@ pub(super) fn fixed(table: &Headers, check: &mut Checker<'_>) -> HeaderMap {
 }
 
 impl ToolAuthTable {
-    /// The headers with secrets. None of them is shown where headers are logged.
+    /// Returns the headers with secrets. Each is marked as sensitive, so that logs do not show its value.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> HeaderMap {
         let mut secrets = HeaderMap::new();
         if let Some(variable) = &self.bearer_env {
@@ -94,7 +94,7 @@ fn add_secret(
                 variable.get_ref()
             ),
         ),
-        // The missing variable was noted already, or a gateway reads the file and needs no secrets.
+        // The checker has already noted the missing variable, or a gateway reads the file and needs no secrets.
         None => {}
     }
 }

@@ -1,4 +1,4 @@
-//! `[tools.NAME]`: endpoints as tools.
+//! `[tools.NAME]`: HTTP endpoints as tools.
 
 mod headers;
 mod signing;
@@ -25,13 +25,13 @@ use crate::config::{
     names::{Names, Runner},
 };
 
-/// Users wait for half a minute. The table of a slower service sets its own time-out.
+/// The default time-out, because users wait for half a minute. A slower service sets a time-out in its own table.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT: RangeInclusive<Duration> = SECOND..=HOUR;
 const DEFAULT_IDEMPOTENCY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
-/// The most inputs: a model has to read all of the schema.
+/// The largest schema of an input. The limit exists because a model has to read the whole schema.
 const MAX_SCHEMA_BYTES: u64 = 256 * 1024;
-/// A model sees the first of these bytes in any case.
+/// The limit on a response. A model sees the first `TOOL_RESULT_INLINE_BYTES` in any case.
 const RESPONSE_BYTES: RangeInclusive<usize> = TOOL_RESULT_INLINE_BYTES..=TOOL_RESULT_MAX_BYTES;
 
 #[derive(Debug, Deserialize)]
@@ -124,7 +124,7 @@ impl HttpToolTable {
         Some(definition)
     }
 
-    /// Checks that every input is used, and that every place in the URL has an input.
+    /// Checks that the request uses every input, and that every placeholder of the URL has an input.
     fn check_inputs(&self, tool: &HttpToolDefinition, check: &mut Checker<'_>) {
         let schema = &tool.spec.parameters;
         let is_required = |name: &str| {
@@ -200,8 +200,8 @@ impl From<WrittenMethod> for Method {
     }
 }
 
-/// A GET changes nothing (RFC 9110, 9.2.1). PUT and DELETE should be idempotent, but not every service keeps to that.
-/// An operator who knows that theirs does sets `effect`.
+/// Returns the default effect. A GET changes nothing (RFC 9110, 9.2.1). PUT and DELETE should be idempotent, but some
+/// services violate the rule. An operator with a service that follows the rule sets `effect`.
 fn default_effect(method: &Method) -> Effect {
     if *method == Method::GET {
         Effect::Read

@@ -1,4 +1,4 @@
-//! `signing = …` of an HTTP tool: the key with which its requests are signed.
+//! `signing = …` of an HTTP tool: the key that signs its requests.
 
 use everturn_activities::egress::SigningKey;
 use serde::Deserialize;
@@ -6,9 +6,9 @@ use toml::Spanned;
 
 use crate::config::checker::Checker;
 
-/// The fewest characters of a secret. HMAC-SHA256 has no more strength than its key.
+/// The fewest characters of a secret. HMAC-SHA256 is only as strong as its key.
 const MIN_SECRET_CHARS: usize = 32;
-/// The most characters of a key's id: it is sent with each request.
+/// The most characters of a key's id. The limit exists because each request contains the id.
 const MAX_ID_CHARS: usize = 64;
 
 #[derive(Debug, Deserialize)]
@@ -19,7 +19,7 @@ pub(super) struct SigningTable {
 }
 
 impl SigningTable {
-    /// The key; `None` when something is wrong, or a gateway reads the file.
+    /// Returns the key, or `None` after a mistake or at a gateway.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> Option<SigningKey> {
         let id = self.key_id.get_ref();
         let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');

@@ -1,7 +1,7 @@
-//! `[mcp.NAME]`: servers whose tools agents may use.
+//! `[mcp.NAME]`: MCP servers, whose tools agents may use.
 //!
-//! - `oauth`: `[mcp.NAME.oauth]`, how tokens for a server are asked for
-//! - `per`: who shares a connection, and the files of tenants
+//! - `oauth`: `[mcp.NAME.oauth]`, how the worker requests tokens for a server
+//! - `per`: who shares a connection, and secrets in files per tenant
 
 mod oauth;
 mod per;
@@ -136,7 +136,7 @@ impl McpTable {
         })
     }
 
-    /// The limits of connections that belong to tenants; `None` when all tenants share one.
+    /// Returns the limits of connections per tenant, or `None` when all tenants share a connection.
     fn per_tenant(&self, check: &mut Checker<'_>) -> Option<PerTenant> {
         let default = PerTenant::default();
         let limits = PerTenant {
@@ -160,7 +160,7 @@ impl McpTable {
         None
     }
 
-    /// Values that are in files.
+    /// Returns the values that are stored in files.
     fn files(
         &self,
         key: &str,
@@ -174,7 +174,7 @@ impl McpTable {
         files
     }
 
-    /// Where the server is: a program or a URL.
+    /// Returns the server's command or URL.
     fn location(
         &self,
         name: &Spanned<String>,
@@ -255,7 +255,7 @@ impl McpTable {
         }
     }
 
-    /// How tokens are asked for.
+    /// Returns how the worker requests tokens.
     fn oauth(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> Option<OAuthOptions> {
         let table = self.oauth.as_ref()?;
         let names = self.headers_env.keys().chain(self.headers_file.keys());
@@ -269,7 +269,8 @@ impl McpTable {
     }
 }
 
-/// A variable that the server gets under its own name, which may be in lower case.
+/// Returns the name and the value of a variable that the server inherits unchanged. The name may have lower-case
+/// letters.
 fn inherited(variable: &Spanned<String>, check: &mut Checker<'_>) -> Option<(String, String)> {
     let name = variable.get_ref();
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';

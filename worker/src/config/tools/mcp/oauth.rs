@@ -1,4 +1,4 @@
-//! `[mcp.NAME.oauth]`: how tokens for a server are asked for.
+//! `[mcp.NAME.oauth]`: how the worker requests tokens for a server.
 
 use everturn_activities::tools::mcp::{
     ClientAuth, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host,
@@ -24,7 +24,7 @@ pub(super) struct OAuthTable {
     scopes: Option<Vec<Spanned<String>>>,
 }
 
-/// How the client says who it is, in the words of RFC 7591.
+/// How the client authenticates, in the words of RFC 7591.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ClientAuthWord {
@@ -33,7 +33,7 @@ enum ClientAuthWord {
 }
 
 impl OAuthTable {
-    /// What is written; `None` when something is wrong, or a gateway reads the file.
+    /// Returns the options, or `None` after a mistake or at a gateway.
     pub(super) fn check(
         &self,
         table: &Spanned<Self>,
@@ -162,7 +162,7 @@ fn from_variable(
     Some(SecretSource::Value(value.trim().to_owned()))
 }
 
-/// A URL to which tokens or secrets are sent.
+/// Returns a URL that receives tokens or secrets.
 fn private_url(key: &str, text: &Spanned<String>, check: &mut Checker<'_>) -> Option<Url> {
     let url = text.get_ref().parse::<Url>().ok();
     let url = url.filter(is_private_to_its_host);

@@ -1,4 +1,4 @@
-//! Who shares a connection to a server, and so whose files its secrets may be in.
+//! `per` of an MCP server: who shares a connection, which decides whether its secrets may come from files per tenant.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(super) enum PerWord {
 }
 
 impl PerWord {
-    /// A file with a secret. Only connections of tenants have files of tenants.
+    /// Returns the file of a secret. Only a connection per tenant may have a file per tenant.
     pub(super) fn file(
         self,
         key: &str,
