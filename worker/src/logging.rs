@@ -1,4 +1,4 @@
-//! Logs: what is written to standard error, and how. Standard output is for what was asked for.
+//! Logs: the entries on standard error, and their formats. Standard output is for the results of commands.
 
 use std::{fmt, io::IsTerminal, panic};
 
@@ -8,18 +8,18 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// How a log entry is written.
+/// The format of log entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// A line for people.
+    /// A line of text for people.
     #[default]
     Text,
-    /// A JSON object a line, for programs that collect logs.
+    /// A JSON object per line, for log collectors.
     Json,
 }
 
 impl LogFormat {
-    /// Reads the word of `--log-format`.
+    /// Reads the value of `--log-format`.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
             "text" => Ok(Self::Text),
@@ -41,18 +41,19 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// Libraries whose entries never reach the log, whatever the filter says, because they repeat what others have sent, and
-/// that may be a key: genai (docs/libraries.md, genai: its log holds what providers say) and rmcp (docs/libraries.md, rmcp:
-/// its log holds what servers say). What matters of their errors is in our own entries.
+/// Libraries whose entries never reach the log, whatever the filter is. Their entries repeat texts of providers and
+/// servers, and a text may be a key: genai (docs/libraries.md, genai: its log holds what providers say) and rmcp
+/// (docs/libraries.md, rmcp: its log holds what servers say). Our own entries report the important parts of their
+/// errors.
 const NEVER: [&str; 2] = ["genai", "rmcp"];
 
-/// Says whether entries of this target may be logged: those of the crates of [`NEVER`] and of all their modules may not.
+/// Returns false for the targets of [`NEVER`], which are the listed crates and all their modules.
 fn may_be_logged(target: &str) -> bool {
     let library = target.split("::").next().unwrap_or(target);
     !NEVER.contains(&library)
 }
 
-/// Writes the entries that pass the filter from here on.
+/// Starts the log. From here on, the process writes the entries that pass the filter.
 pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     let parsed =
         EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
@@ -69,7 +70,7 @@ pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
         LogFormat::Json => {
             let log = log.json().flatten_event(true).with_span_list(false);
             log.finish().with(allowed).init();
-            // A panic is a JSON entry, too, for programs that read the log line by line.
+            // A panic becomes a JSON entry, too, because log collectors parse every line.
             panic::set_hook(Box::new(
                 |panic| tracing::error!(%panic, "a thread panicked"),
             ));
@@ -78,7 +79,7 @@ pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says why the process ends, in the form of the other entries.
+/// Logs why the process ends, in the format of the other entries.
 pub fn report_failure(error: &anyhow::Error, format: LogFormat) {
     match format {
         LogFormat::Text => eprintln!("everturn: {error:#}"),

@@ -1,5 +1,5 @@
-//! The metrics of Temporal's SDK, among ours. They keep their names, with the endings that Prometheus wants: `_total` of
-//! counters, `_seconds` of times.
+//! Adds the metrics of Temporal's SDK to ours. The metrics keep their names, and get the suffixes of Prometheus:
+//! `_total` for counters, `_seconds` for times.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use temporalio_common::telemetry::metrics::{
     UpDownCounterBase,
 };
 
-/// The gauge of the SDK that says how many calls wait for tasks.
+/// The SDK's gauge of open poll requests.
 const POLLERS: &str = "temporal_num_pollers";
 
 /// Records the metrics of the SDK.
@@ -25,12 +25,12 @@ pub(super) struct EngineMeter {
     pollers: Arc<Pollers>,
 }
 
-/// How many calls of this process wait for tasks, by the labels of the gauge.
+/// The number of this process's open poll requests, by the labels of the gauge.
 #[derive(Debug, Default)]
 pub(super) struct Pollers(Mutex<HashMap<Vec<Label>, u64>>);
 
 impl Pollers {
-    /// True while this process asks for tasks.
+    /// True while this process polls for tasks.
     pub(super) fn are_there(&self) -> bool {
         self.lock().values().any(|number| *number > 0)
     }
@@ -54,7 +54,8 @@ impl EngineMeter {
     }
 }
 
-/// The labels of the SDK. It lets a meter choose among its own kinds of them, and this one is a plain map.
+/// Returns the labels of the SDK's attributes. A meter must choose among the SDK's own attribute types, and `NoOp` is
+/// a plain map.
 fn labels_of(attributes: &MetricAttributes) -> Vec<Label> {
     let MetricAttributes::NoOp(labels) = attributes else {
         return Vec::new();
@@ -114,7 +115,7 @@ impl CoreMeter for EngineMeter {
     }
 }
 
-/// A metric, before its labels are known.
+/// A metric without its labels.
 struct Instrument {
     name: String,
     pollers: Option<Arc<Pollers>>,
@@ -123,7 +124,7 @@ struct Instrument {
 /// A metric with its labels.
 struct Bound<T>(T);
 
-/// A gauge with its labels. `pollers`: it is the one that counts them.
+/// A gauge with its labels. `pollers` is set for the gauge of open poll requests only.
 struct BoundGauge {
     gauge: metrics::Gauge,
     pollers: Option<(Arc<Pollers>, Vec<Label>)>,
@@ -177,7 +178,7 @@ bound!(
     gauge,
     |gauge: &metrics::Gauge, value: f64| gauge.set(value)
 );
-// The SDK counts few things up and down, none beyond 32 bits.
+// The SDK counts few things up and down, and no count exceeds 32 bits.
 bound!(
     UpDownCounterBase,
     adds(i64),
@@ -207,7 +208,7 @@ impl GaugeBase for BoundGauge {
     }
 }
 
-/// The value as metrics have it, to 15 digits.
+/// Converts a value to the type of metrics, which keeps 15 digits.
 #[allow(clippy::cast_precision_loss)]
 fn rounded(value: u64) -> f64 {
     value as f64

@@ -1,4 +1,4 @@
-//! The metrics as Prometheus reads them.
+//! Exports the metrics in Prometheus' format.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use anyhow::Context;
 use everturn_telemetry::{Kind, all, switch_on};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Upper bounds for what the SDK of Temporal measures, in seconds: from calls to whole turns.
+/// Upper bounds of the SDK's histograms, in seconds, from calls to whole turns.
 const OF_ENGINE: &[f64] = &[
     0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 600.0, 3600.0,
 ];
@@ -39,7 +39,7 @@ impl Exporter {
         })
     }
 
-    /// Has `sample` called before the metrics are written.
+    /// Registers `sample`, which runs before each export of the metrics.
     pub(super) fn sample(&self, sample: impl Fn() + Send + Sync + 'static) {
         self.lock().push(Box::new(sample));
     }
@@ -52,8 +52,8 @@ impl Exporter {
         self.handle.render()
     }
 
-    /// Adds up the values of histograms, which wait in memory until then. It is to be called every few seconds, because
-    /// perhaps nobody asks for the metrics.
+    /// Aggregates the values of histograms, which otherwise stay in memory until the next export. The caller runs
+    /// `tidy` every few seconds, because perhaps no Prometheus server reads the metrics.
     pub(super) fn tidy(&self) {
         self.handle.run_upkeep();
     }

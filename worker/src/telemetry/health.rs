@@ -1,4 +1,4 @@
-//! How far a process is: for the programs that start, restart and replace it.
+//! The health of a process, for the systems that start, restart and replace it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,28 +10,28 @@ use serde::Serialize;
 use tokio::{runtime::Handle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-/// The time between two signs of life of the process's runtime.
+/// The time between two heartbeats of the process's runtime.
 const BEAT: Duration = Duration::from_secs(1);
-/// A runtime that gives no sign of life for so long runs nothing any more. It is longer than any stall of a busy machine,
-/// because a restart makes every call in flight again.
+/// A runtime without a heartbeat for this time is stuck. The limit is longer than any stall of a busy machine, because
+/// a restart repeats every call in flight.
 const STALLED: Duration = Duration::from_secs(60);
-/// The longest time that a check may take. A process that answers later should get no traffic.
+/// The longest duration of a check. A slower process should get no traffic.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Check = Box<dyn Fn() -> BoxFuture<'static, Result<(), NotReady>> + Send + Sync>;
 
-/// Why a process is not ready, as a part of a sentence.
+/// The reason why a process is not ready, as a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotReady(String);
 
 impl NotReady {
-    /// Says that the process is not ready for this reason.
+    /// Returns an error with the reason.
     pub fn because(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 }
 
-/// How far the process is.
+/// The state of the process.
 pub(super) struct Health {
     runtime: Handle,
     waits_for: Mutex<&'static str>,
@@ -44,7 +44,7 @@ struct Running {
     shutdown: CancellationToken,
 }
 
-/// The answer to a probe.
+/// The response to a probe.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Answer {
     pub(super) status: &'static str,
@@ -73,7 +73,7 @@ impl Answer {
 }
 
 impl Health {
-    /// The health of a process that starts, on this runtime.
+    /// Returns the health of a process that starts on the current runtime.
     pub(super) fn begin() -> Self {
         Self {
             runtime: Handle::current(),
@@ -102,12 +102,13 @@ impl Health {
         self.running().push(running);
     }
 
-    /// The roles of the process that run: one, or two.
+    /// Returns the roles that the process runs: one role, or two.
     fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes signs of life of the runtime, for ever. It is to run on that runtime.
+    /// Records a heartbeat every second, forever. The caller spawns `beat` on the process's own runtime, so that a
+    /// stuck runtime stops the heartbeats.
     pub(super) async fn beat(&self) {
         loop {
             *self.last_beat() = Instant::now();
@@ -124,8 +125,8 @@ impl Health {
         &self.runtime
     }
 
-    /// Whether the process can go on, or is to be restarted. What it depends on does not matter: a restart would not
-    /// help there.
+    /// Returns whether the process is alive; if not, it must be restarted. The state of the database or of Temporal
+    /// does not count, because a restart would not repair them.
     pub(super) fn live(&self) -> Answer {
         self.live_at(Instant::now())
     }
@@ -142,7 +143,7 @@ impl Health {
         )
     }
 
-    /// Whether the process has connected to what it needs, and runs.
+    /// Returns whether the process has connected to its services and runs.
     pub(super) fn started(&self) -> Answer {
         if !self.running().is_empty() {
             return Answer::ok();
@@ -154,7 +155,7 @@ impl Health {
         Answer::no("starting", format!("it waits for {waits_for}"))
     }
 
-    /// Whether the process does its work now.
+    /// Returns whether the process can work now.
     pub(super) async fn ready(&self) -> Answer {
         let running = self.running().clone();
         if running.is_empty() {
@@ -173,7 +174,7 @@ impl Health {
         if running.shutdown.is_cancelled() {
             return Answer::no("stopping", "it was told to stop".to_owned());
         }
-        // The check uses connections of the process, so it runs where they are.
+        // The check uses the process's connections. Therefore the check runs on the runtime of the connections.
         let checked = timeout(CHECK_TIMEOUT, self.runtime.spawn((running.check)())).await;
         match checked {
             Ok(Ok(Ok(()))) => Answer::ok(),

@@ -1,5 +1,5 @@
-//! The store of the workers' leases, with its errors counted. A lease is renewed also while no turn runs, so they say at any
-//! time whether the worker can reach the database.
+//! Wraps the store of worker leases, and counts its errors. Workers renew leases even without turns, so the metric
+//! always shows whether a worker reaches the database.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use everturn_store::{StoreError, WorkerId, WorkerLease, WorkerLeases};
 
 use super::noted;
 
-/// A store of leases that counts.
+/// A store of leases that counts its errors.
 pub(super) struct MeasuredLeases {
     store: Arc<dyn WorkerLeases>,
 }

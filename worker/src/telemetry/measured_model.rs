@@ -1,4 +1,4 @@
-//! The client of models, with metrics of its calls.
+//! Wraps the client of models, and records metrics of its calls.
 
 use std::{borrow::Cow, sync::Arc, time::Instant};
 
@@ -9,7 +9,7 @@ use everturn_activities::model::{
 use everturn_stream::Part;
 use everturn_telemetry::turns::Model;
 
-/// A client of models that counts.
+/// A client of models that records metrics.
 pub(super) struct MeasuredModel {
     client: Arc<dyn ModelClient>,
 }
@@ -20,8 +20,8 @@ impl MeasuredModel {
     }
 }
 
-/// A call that is being made. When it is dropped before its end, the turn was cancelled, its time was over, or its worker
-/// stops.
+/// A call in flight. A call that is dropped before its end was cancelled with its turn, ran into its time-out, or lost
+/// its worker.
 struct Call {
     model: Model,
     begun: Instant,
@@ -34,7 +34,7 @@ impl Drop for Call {
     }
 }
 
-/// Notes when the first piece of a reply comes.
+/// Records the time until the first piece of a reply.
 struct Timed<'a> {
     listener: &'a mut dyn ReplyListener,
     call: &'a Call,

@@ -1,4 +1,4 @@
-//! The stream as workers write it, with metrics of what it did not take.
+//! Wraps the writing side of the stream, and counts its errors.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use everturn_proto::LogId;
 use everturn_stream::{Announcement, Piece, Published, StreamError, StreamWriter};
 use everturn_telemetry::process;
 
-/// A stream that counts its errors.
+/// A stream writer that counts its errors.
 pub(super) struct MeasuredStream {
     stream: Arc<dyn StreamWriter>,
 }

@@ -1,4 +1,4 @@
-//! The store of turns, with metrics of what it is asked to do.
+//! Wraps the store of turns, and records metrics of its calls.
 
 use std::{
     collections::BTreeMap,
@@ -23,14 +23,14 @@ use lru::LruCache;
 
 use super::noted;
 
-/// How many turns are timed at once: more than a worker runs. The time of one that began before so many others is not
-/// told.
+/// The most turns that are timed in parallel, which is more than a worker runs. Beyond the limit, the oldest turn's
+/// time is not recorded.
 const TIMED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// A store of turns that counts.
+/// A store of turns that records metrics.
 pub(super) struct MeasuredTurns {
     store: Arc<dyn TurnStore>,
-    /// When the turns began that this process has begun, by their agent executions.
+    /// The start times of turns that began in this process, by agent execution id.
     begun: Mutex<LruCache<String, Instant>>,
 }
 
@@ -65,7 +65,7 @@ impl MeasuredTurns {
     }
 }
 
-/// The name of a batch in metrics.
+/// Returns the name of a batch in metrics.
 fn name_of(request: &SaveRequest) -> &'static str {
     match &request.batch {
         Some(Batch::Steer(_)) => "steer",
@@ -80,7 +80,8 @@ fn name_of(request: &SaveRequest) -> &'static str {
     }
 }
 
-/// An end counts each time that it is stored: once more when the answer was lost, and the attempt stores it again.
+/// Counts the end of a tool execution. The end counts again after a lost response, because the next attempt stores the
+/// end again.
 fn note_tool(record: &ToolRecord) {
     if let Some(end) = &record.end {
         let took = Duration::from_millis(u64::from(end.duration_ms));

@@ -1,15 +1,15 @@
-//! What operators see of a process: its health and its metrics (docs/operate/health.md), and traces of turns
+//! The telemetry of a process: its health and its metrics (docs/operate/health.md), and traces of turns
 //! (docs/operate/traces.md).
 //!
-//! - `server`: the listener for both, on a thread of its own
-//! - `health`: how far the process is
-//! - `exporter`: the metrics as Prometheus reads them
+//! - `server`: the listener for health and metrics, on a thread of its own
+//! - `health`: the state of the process
+//! - `exporter`: the metrics in Prometheus' format
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
-//! - `measured_turns`, `measured_leases`, `measured_model`, `measured_stream`: what workers use, with metrics
+//! - `measured_turns`, `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
 //!
-//! Without an address to listen on there are no metrics, and without an endpoint no traces: workers then use the store, the
-//! models and the stream themselves.
+//! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Workers then use
+//! the store, the models and the stream directly.
 //!
 //! Must not be here: names of metrics (`telemetry/`).
 
@@ -53,7 +53,7 @@ pub use self::traces::{TracedActivities, tells_remote_tools};
 
 pub use self::health::NotReady;
 
-/// The health, the metrics and the traces of a process. Clones share them.
+/// The health, the metrics and the traces of a process. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Telemetry {
     served: Option<Arc<Served>>,
@@ -67,9 +67,9 @@ struct Served {
 }
 
 impl Telemetry {
-    /// Begins to serve health and metrics of a process of this role, if there is an address to listen on, and to export
-    /// traces, if there is an endpoint. It is called before anything is connected, so that probes are answered from the
-    /// start. Must be called within a tokio runtime, once in a process.
+    /// Starts the telemetry of a process with this role. Serves health and metrics if the options have an address, and
+    /// exports traces if the options have an endpoint. Call `start` before the process connects to anything, so that
+    /// probes get answers from the beginning. Call it within a tokio runtime, and only once per process.
     pub fn start(options: &TelemetryOptions, role: &'static str) -> anyhow::Result<Self> {
         let traces = Traces::start(&options.traces, role)?;
         let Some(listen) = options.health_listen else {
@@ -99,14 +99,14 @@ impl Telemetry {
         })
     }
 
-    /// Says what the process waits for before it can run.
+    /// Sets the service for which the starting process waits.
     pub fn waits_for(&self, what: &'static str) {
         if let Some(served) = &self.served {
             served.health.waits_for(what);
         }
     }
 
-    /// Says that the process runs until `shutdown`. `check` says each time whether it is ready.
+    /// Marks the process as running until `shutdown`. Each readiness probe calls `check`.
     pub fn runs<F>(
         &self,
         shutdown: &CancellationToken,
@@ -119,7 +119,7 @@ impl Telemetry {
         }
     }
 
-    /// Does what [`Telemetry::runs`] does, for a worker: it is ready while it asks for tasks.
+    /// Marks a worker as running, like [`Telemetry::runs`]. The worker is ready while it polls for tasks.
     pub fn worker_runs(&self, shutdown: &CancellationToken) {
         if let Some(served) = &self.served {
             let pollers = served.engine.pollers();
@@ -127,14 +127,14 @@ impl Telemetry {
         }
     }
 
-    /// Has `sample` record what is only looked at when somebody asks for the metrics.
+    /// Registers `sample`, which records values just before each export of the metrics.
     pub fn sample(&self, sample: impl Fn() + Send + Sync + 'static) {
         if let Some(served) = &self.served {
             served.exporter.sample(sample);
         }
     }
 
-    /// Has the connections of the store among the metrics.
+    /// Adds the store's connections to the metrics.
     pub fn sample_connections(&self, store: Arc<dyn ConnectionUsage>) {
         self.sample(move || {
             let connections = store.connections();
@@ -142,7 +142,7 @@ impl Telemetry {
         });
     }
 
-    /// The store of turns, measured.
+    /// Wraps the store of turns with metrics.
     pub fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
         let turns = match self.served {
             Some(_) => Arc::new(MeasuredTurns::new(turns)),
@@ -154,7 +154,7 @@ impl Telemetry {
         }
     }
 
-    /// The store of the workers' leases, measured.
+    /// Wraps the store of worker leases with metrics.
     pub fn leases(&self, leases: Arc<dyn WorkerLeases>) -> Arc<dyn WorkerLeases> {
         match self.served {
             Some(_) => Arc::new(MeasuredLeases::new(leases)),
@@ -162,7 +162,7 @@ impl Telemetry {
         }
     }
 
-    /// The client of models, measured.
+    /// Wraps the client of models with metrics.
     pub fn model(&self, model: Arc<dyn ModelClient>) -> Arc<dyn ModelClient> {
         let model = match self.served {
             Some(_) => Arc::new(MeasuredModel::new(model)),
@@ -174,7 +174,7 @@ impl Telemetry {
         }
     }
 
-    /// The port to conversations, which keeps the traces of the requests that come through it.
+    /// Wraps the port to conversations. The wrapper stores the traces of incoming requests.
     pub fn conversations(&self, port: Arc<dyn Conversations>) -> Arc<dyn Conversations> {
         match &self.traces {
             Some(traces) => traces.conversations(port),
@@ -182,33 +182,33 @@ impl Telemetry {
         }
     }
 
-    /// Who is told of what readers were shown. Must be called within a tokio runtime.
+    /// Returns the receiver of delivery reports, if traces are exported. Must be called within a tokio runtime.
     pub fn deliveries(&self) -> Option<Arc<dyn Deliveries>> {
         self.traces.as_ref()?.deliveries()
     }
 
-    /// Says where the traces of turns are kept. Must be called before any of the ports is made.
+    /// Sets the store of the turns' traces. Must be called before any port is wrapped.
     pub fn keep_traces_in(&self, store: Arc<dyn TraceContexts>) {
         if let Some(traces) = &self.traces {
             traces.kept_in(store);
         }
     }
 
-    /// Puts each activity into its place in the trace of its turn.
+    /// Returns the interceptor that puts each activity into its turn's trace.
     pub fn activities(&self) -> TracedActivities {
         let traced = self.traces.as_ref().and_then(|traces| traces.activities());
         traced.unwrap_or_default()
     }
 
-    /// Exports the spans that are left, for some seconds at the most.
+    /// Exports the remaining spans, for some seconds at most.
     pub async fn end(self) {
         if let Some(traces) = self.traces {
-            // It waits for a thread.
+            // `end` blocks its thread.
             let _ended = tokio::task::spawn_blocking(move || traces.end()).await;
         }
     }
 
-    /// The stream, measured.
+    /// Wraps the writing side of the stream with metrics.
     pub fn stream(&self, stream: Arc<dyn StreamWriter>) -> Arc<dyn StreamWriter> {
         match self.served {
             Some(_) => Arc::new(MeasuredStream::new(stream)),
@@ -216,7 +216,7 @@ impl Telemetry {
         }
     }
 
-    /// The options of Temporal's SDK, which then records its metrics here.
+    /// Returns the options of Temporal's SDK. With the options, the SDK records its metrics here.
     pub fn engine_options(&self) -> RuntimeOptions {
         let Some(served) = &self.served else {
             return RuntimeOptions::default();
@@ -224,7 +224,7 @@ impl Telemetry {
         let telemetry = EngineTelemetryOptions::builder()
             .metrics(Arc::clone(&served.engine) as Arc<_>)
             .build();
-        // The builder refuses only an interval of heartbeats, which is not set here.
+        // The builder refuses only a wrong interval of heartbeats, and the interval is not set here.
         RuntimeOptions::builder()
             .telemetry_options(telemetry)
             .build()
@@ -232,7 +232,7 @@ impl Telemetry {
     }
 }
 
-/// Counts a call of the store if it has failed.
+/// Counts a failed call of the store.
 fn noted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
     if let Err(error) = &answer {
         turns::store_failed(error.is_retryable());

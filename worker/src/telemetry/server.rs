@@ -1,4 +1,4 @@
-//! Serves health and metrics, on a thread of its own: it answers also when the process runs nothing else any more.
+//! Serves health and metrics on a thread of its own, which answers even when the process's runtime is stuck.
 
 use std::{net::TcpListener, sync::Arc, thread, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 /// The content type of Prometheus' text format.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How often values that nobody has asked for are added up.
+/// The interval between two aggregations of the histograms.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Puts each activity into a span. What the activity does finds that span as the current one.
+//! Runs each activity within a span. Inside the activity, the span is the current span.
 
 use std::{
     sync::Arc,
@@ -24,7 +24,7 @@ use temporalio_sdk::interceptors::{
 
 use super::{failed, ids, known::KnownTraces};
 
-/// Puts each activity into its place in the trace of its turn. The default does nothing.
+/// Puts each activity into its turn's trace. The default does nothing.
 #[derive(Clone, Default)]
 pub struct TracedActivities {
     known: Option<Arc<KnownTraces>>,
@@ -60,21 +60,22 @@ impl ActivityInboundInterceptor for TracedActivities {
     }
 }
 
-/// What an activity does, as far as a trace is concerned.
+/// The kinds of activities for a trace.
 enum Work {
-    /// It begins a turn.
+    /// The activity begins a turn.
     BeginTurn(TraceKey),
-    /// It is a part of what an agent does, and has no span of its own: a call of a model has one.
+    /// The activity is a part of an agent execution. It has no span of its own, because each LLM call has a span.
     OfAgent(TraceKey),
-    /// It runs a tool.
+    /// The activity runs a tool.
     RunTool {
         of: TraceKey,
         execution_id: String,
         attempt: u32,
     },
-    /// It claims a tool that another worker runs. What the other worker is told is under the span of the tool.
+    /// The activity claims a tool execution for a remote worker. The remote worker's spans belong under the span of
+    /// the tool execution.
     ClaimRemote { of: TraceKey, execution_id: String },
-    /// It records how a tool ended that another worker has run for so long.
+    /// The activity records the end of a tool execution on a remote worker, which took `took`.
     RecordRemote {
         of: TraceKey,
         execution_id: String,
@@ -120,7 +121,7 @@ impl Work {
         })
     }
 
-    /// The context that the activity runs in; `None` when its turn has no trace.
+    /// Returns the context in which the activity runs, or `None` when its turn has no trace.
     async fn context(self, known: &KnownTraces) -> Option<Context> {
         match self {
             Self::OfAgent(of) => Some(known.of(&of).await?.within()),
@@ -159,7 +160,7 @@ impl Work {
     }
 }
 
-/// Why an attempt failed.
+/// Returns why an attempt failed.
 fn why(error: &ActivityError) -> String {
     match error {
         ActivityError::Application(failure) => failure.to_string(),
@@ -180,20 +181,20 @@ fn tool_span(of: &TraceKey, execution_id: String) -> impl Iterator<Item = KeyVal
     .into_iter()
 }
 
-/// A tool's span. The claim adds the tool's name.
+/// Returns the builder of a tool's span. The claim of the tool execution adds the tool's name later.
 fn builder(attributes: impl Iterator<Item = KeyValue>) -> SpanBuilder {
     SpanBuilder::from_name("execute_tool")
         .with_kind(SpanKind::Internal)
         .with_attributes(attributes)
 }
 
-/// Begins a span under the one of a context.
+/// Begins a span under the span of the context.
 fn begun(builder: SpanBuilder, above: &Context) -> Context {
     let span = tracer().build_with_context(builder, above);
     above.with_span(span)
 }
 
-/// The span at the root of a turn that did not come from a gateway that exports traces.
+/// Begins the root span of a turn whose gateway exports no traces.
 fn root() -> Context {
     let builder = SpanBuilder::from_name("begin_turn").with_kind(SpanKind::Server);
     begun(builder, &Context::new())

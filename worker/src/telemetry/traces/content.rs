@@ -1,13 +1,13 @@
-//! Texts of models and tools in spans, when the operator wants them: they are the users' words.
+//! Texts of models and tools in spans. The operator must ask for them, because the texts contain user data.
 
 use everturn_activities::model::{ModelReply, ModelRequest};
 use opentelemetry::KeyValue;
 use serde_json::{Value, json};
 
-/// The most bytes of one attribute. Collectors refuse large requests, and nobody reads more in a span.
+/// The most bytes of one attribute. Collectors refuse large requests, and people do not read longer texts in a span.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Whether texts go into spans.
+/// Whether spans contain texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Content {
     is_wanted: bool,
@@ -18,13 +18,13 @@ impl Content {
         Self { is_wanted }
     }
 
-    /// The attribute with a text; none when texts are not wanted.
+    /// Returns the attribute with a text, or `None` when texts are switched off.
     pub(super) fn text(self, key: &'static str, text: impl FnOnce() -> String) -> Option<KeyValue> {
         self.is_wanted
             .then(|| KeyValue::new(key, shortened(text())))
     }
 
-    /// What a model is asked, in the form of the GenAI conventions.
+    /// Returns the request to a model, in the form of the GenAI conventions.
     pub(super) fn request(self, request: &ModelRequest) -> impl Iterator<Item = KeyValue> {
         let instructions = request.instructions.as_ref().and_then(|instructions| {
             self.text("gen_ai.system_instructions", || {
@@ -46,7 +46,7 @@ impl Content {
         instructions.into_iter().chain(messages)
     }
 
-    /// What a model has answered, in the form of the GenAI conventions.
+    /// Returns the reply of a model, in the form of the GenAI conventions.
     pub(super) fn reply(self, reply: &ModelReply, finish: &str) -> Option<KeyValue> {
         self.text("gen_ai.output.messages", || {
             let calls = reply.tool_calls.iter().map(|call| {

@@ -1,4 +1,4 @@
-//! The port to conversations: a message that is stored keeps the span of its request for its turn.
+//! Wraps the port to conversations. A stored message keeps the span of its request for the later turn.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use opentelemetry::{Context, KeyValue, trace::TraceContextExt};
 
 use super::KnownTraces;
 
-/// A port to conversations that keeps traces.
+/// A port to conversations that stores traces.
 pub(super) struct TracedConversations {
     port: Arc<dyn Conversations>,
     known: Arc<KnownTraces>,

@@ -1,4 +1,4 @@
-//! The span of a turn's way to its readers at one gateway: from its first event that was put into their queues to its last.
+//! Makes the span of a turn's delivery at one gateway: from the first event in the readers' queues to the last.
 
 use std::{num::NonZeroUsize, sync::Arc, time::SystemTime};
 
@@ -14,10 +14,11 @@ use tokio::sync::mpsc;
 
 use super::KnownTraces;
 
-/// Deliveries that wait to be noted. Those beyond are missing in their traces: readers never wait for traces.
+/// Delivery reports that wait in the channel. Further reports are dropped and are missing in their traces, because
+/// readers never wait for traces.
 const WAITING: usize = 10_000;
-/// Turns that are being delivered, of which each remembers its events: some 20 MB at the worst. The oldest beyond has no
-/// span.
+/// Turns in delivery. Each keeps its events, so the worst case is about 20 MB. Beyond the limit, the oldest turn gets
+/// no span.
 const OPEN: NonZeroUsize = NonZeroUsize::new(2_000).unwrap();
 
 /// Makes the spans of deliveries in a task of its own, which ends with the gateway.
@@ -32,14 +33,14 @@ struct News {
     readers: usize,
 }
 
-/// A turn that is being delivered.
+/// A turn in delivery.
 struct Delivery {
     from: SystemTime,
     events: Vec<(SystemTime, String)>,
 }
 
 impl TracedDeliveries {
-    /// Must be called within a tokio runtime.
+    /// Starts the task. Must be called within a tokio runtime.
     pub(super) fn start(known: Arc<KnownTraces>) -> Self {
         let (news, mut waiting) = mpsc::channel::<News>(WAITING);
         tokio::spawn(async move {

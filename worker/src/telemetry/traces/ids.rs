@@ -1,4 +1,4 @@
-//! The ids of spans: random ones, and those that each process works out for the same thing.
+//! The ids of spans: random ids, and stable ids, which every process computes from the same names.
 
 use std::cell::Cell;
 
@@ -7,11 +7,11 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
 use sha2::{Digest, Sha256};
 
 thread_local! {
-    /// The id of the span that this thread begins next.
+    /// The id of the next span on this thread.
     static NEXT: Cell<Option<SpanId>> = const { Cell::new(None) };
 }
 
-/// Gives random ids, except to a span that is begun in [`with_id`].
+/// Generates random ids, except for a span within [`with_id`].
 #[derive(Debug, Default)]
 pub(super) struct StableIds {
     random: RandomIdGenerator,
@@ -27,7 +27,7 @@ impl IdGenerator for StableIds {
     }
 }
 
-/// Has `begin` begin a span with this id.
+/// Runs `begin`, which begins a span with the given id.
 pub(super) fn with_id<T>(id: SpanId, begin: impl FnOnce() -> T) -> T {
     NEXT.set(Some(id));
     let begun = begin();
@@ -35,7 +35,7 @@ pub(super) fn with_id<T>(id: SpanId, begin: impl FnOnce() -> T) -> T {
     begun
 }
 
-/// The id of the span of an agent execution, or of a tool execution that another worker runs.
+/// Returns the span id of an agent execution, or of a tool execution on a remote worker.
 pub(super) fn span_of(conversation_id: &str, id: &str) -> SpanId {
     let mut digest = Sha256::new();
     for part in ["span", conversation_id, id] {

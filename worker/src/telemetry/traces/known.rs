@@ -1,4 +1,4 @@
-//! The traces of agent executions, as far as this process has seen them.
+//! The traces of agent executions that this process knows.
 
 use std::{
     collections::HashMap,
@@ -19,21 +19,22 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 
 use super::ids;
 
-/// More agent executions than a process works on at once. What is forgotten is read again.
+/// The most cached traces, which is more than a process's parallel agent executions. A removed trace is read from the
+/// store again.
 const KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-/// A longer state of other systems is left out, as W3C Trace Context allows (3.3.1.5).
+/// A longer `tracestate` of other systems is left out, as W3C Trace Context allows (3.3.1.5).
 const MAX_STATE_BYTES: usize = 512;
 
-/// Where an agent execution is in its trace.
+/// The position of an agent execution in its trace.
 #[derive(Debug, Clone)]
 pub(super) struct AgentTrace {
-    /// The span above the agent's.
+    /// The parent of the agent's span.
     pub(super) above: SpanContext,
     /// The agent's own span.
     pub(super) own: SpanId,
-    /// The agent's name; `None` before it has begun.
+    /// The agent's name; `None` before the agent execution begins.
     pub(super) agent: Option<String>,
-    /// When it began.
+    /// The start of the agent execution.
     pub(super) begun_at: Option<SystemTime>,
 }
 
@@ -47,12 +48,12 @@ impl AgentTrace {
         }
     }
 
-    /// What is directly under the agent's span.
+    /// Returns the context for direct children of the agent's span.
     pub(super) fn within(&self) -> Context {
         self.within_span(self.own)
     }
 
-    /// What is under the span of this id.
+    /// Returns the context for children of the span with this id.
     pub(super) fn within_span(&self, span: SpanId) -> Context {
         let above = &self.above;
         Context::new().with_remote_span_context(SpanContext::new(
@@ -65,8 +66,7 @@ impl AgentTrace {
     }
 }
 
-/// The traces that are kept, and those of them that this process has used last. An error of the store is logged, and then
-/// there is no trace.
+/// The stored traces, with a cache of the last used ones. An error of the store is logged, and the trace is left out.
 pub(super) struct KnownTraces {
     store: Arc<dyn TraceContexts>,
     last_used: Mutex<LruCache<TraceKey, AgentTrace>>,
@@ -80,7 +80,7 @@ impl KnownTraces {
         }
     }
 
-    /// Where an agent execution is in its trace; `None` when nobody asked for one.
+    /// Returns the position of an agent execution in its trace, or `None` without a trace.
     pub(super) async fn of(&self, key: &TraceKey) -> Option<AgentTrace> {
         let known = self.last_used().get(key).cloned();
         if known.is_some() {
@@ -90,13 +90,14 @@ impl KnownTraces {
         Some(self.remember(key, kept))
     }
 
-    /// Keeps the span that this is called in as the one above the turn's.
+    /// Stores the current span as the parent of the turn's span.
     pub(super) async fn offer(&self, key: &TraceKey) {
         let context = write(&Context::current());
         noted(self.store.offer_trace(key, &context).await);
     }
 
-    /// Notes that an agent execution has begun, in the span that was offered, else in the one that this is called in.
+    /// Stores that an agent execution has begun. Its parent is the span of `offer` or, without an offer, the current
+    /// span.
     pub(super) async fn begin(&self, key: &TraceKey, agent: &str) {
         let context = write(&Context::current());
         let kept = self.store.begin_trace(key, &context, agent).await;
@@ -107,7 +108,7 @@ impl KnownTraces {
 
     fn remember(&self, key: &TraceKey, kept: KeptTrace) -> AgentTrace {
         let trace = AgentTrace::of(key, kept);
-        // The rest is not known before it has begun.
+        // An entry without an agent is incomplete: the agent execution has not begun.
         if trace.agent.is_some() {
             self.last_used().put(key.clone(), trace.clone());
         }

@@ -1,17 +1,18 @@
-//! The traces of turns, which are exported to an OpenTelemetry collector (docs/operate/traces.md).
+//! Exports traces of turns to an OpenTelemetry collector (docs/operate/traces.md).
 //!
-//! A turn is done by several processes, one after the other, and any of them may die. So the place of a turn in its trace is
-//! kept beside it in the store (`TraceContexts`), and the span of an agent has an id that each process can work out.
+//! Several processes work on a turn one after the other, and any of them may die. Therefore the store keeps the turn's
+//! trace context (`TraceContexts`) next to the turn, and every process computes the same id for an agent's span.
 //!
-//! - `known`: the traces of agent executions, as far as this process has seen them
+//! - `known`: the traces of agent executions that this process knows
 //! - `ids`: the ids of spans
-//! - `activities`: in whose span an activity runs
-//! - `turns`, `model`, `conversations`: the ports, with spans of what goes through them
-//! - `remote`: tells the workers of remote tools
-//! - `delivery`: what readers were shown
-//! - `content`: texts of models and tools in spans, when the operator wants them
+//! - `activities`: the span around an activity
+//! - `turns`, `model`, `conversations`: the ports, wrapped with spans
+//! - `remote`: sends the span to workers of remote tools
+//! - `delivery`: the delivery of events to readers
+//! - `content`: texts of models and tools in spans, if the operator wants them
 //!
-//! Without an endpoint none of it is there. The workflow knows nothing of traces, and an error of theirs stops no turn.
+//! Without an endpoint, the process makes no traces. The workflow knows nothing of traces, and an error in the tracing
+//! stops no turn.
 
 mod activities;
 mod content;
@@ -47,7 +48,8 @@ use crate::{cli::TraceOptions, version::version};
 
 /// The path of OTLP below the endpoint.
 const PATH: &str = "/v1/traces";
-/// Events of one span: a delivery has one for each event of its turn, and a turn may have thousands.
+/// The most events of one span. A delivery has an event in its span for each event of its turn, and a turn may have
+/// thousands.
 const MAX_EVENTS: u32 = 256;
 
 /// The traces of a process.
@@ -58,12 +60,12 @@ pub(super) struct Traces {
 }
 
 impl Traces {
-    /// Begins to export, if there is an endpoint. Once in a process.
+    /// Starts the export, if the options have an endpoint. Must be called only once per process.
     pub(super) fn start(options: &TraceOptions, role: &str) -> anyhow::Result<Option<Arc<Self>>> {
         let Some(endpoint) = &options.otlp_endpoint else {
             return Ok(None);
         };
-        // The rest of a URL may hold secrets.
+        // The rest of the URL may contain secrets.
         let shown = endpoint.origin().ascii_serialization();
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
@@ -91,7 +93,7 @@ impl Traces {
         })))
     }
 
-    /// Says where the traces of turns are kept. Before that, there are none of turns.
+    /// Sets the store of the turns' traces. Before the call, turns have no traces.
     pub(super) fn kept_in(&self, store: Arc<dyn TraceContexts>) {
         self.known.get_or_init(|| Arc::new(KnownTraces::new(store)));
     }
@@ -123,7 +125,7 @@ impl Traces {
         Some(Arc::new(TracedDeliveries::start(known)))
     }
 
-    /// Exports what has not been exported yet, for some seconds at the most.
+    /// Exports the remaining spans, for some seconds at most.
     pub(super) fn end(&self) {
         if let Err(error) = self.provider.shutdown() {
             tracing::warn!(%error, "the last spans were not exported");
@@ -131,7 +133,8 @@ impl Traces {
     }
 }
 
-/// The exporter has a thread of its own, without a runtime. A blocking client refuses to be made on a thread of one.
+/// Returns the exporter's HTTP client. The exporter has a thread of its own without a runtime, and a blocking client
+/// cannot be made on a runtime's thread.
 fn http_client() -> anyhow::Result<reqwest::blocking::Client> {
     std::thread::spawn(reqwest::blocking::Client::new)
         .join()
@@ -147,7 +150,8 @@ fn with_path(endpoint: &str) -> String {
     }
 }
 
-/// What each span says of its process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add to it.
+/// Returns the attributes of the process, which each span has. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add
+/// further attributes.
 fn resource(role: &str) -> Resource {
     let resource = Resource::builder().with_attributes([
         KeyValue::new("service.version", version()),
@@ -161,7 +165,7 @@ fn resource(role: &str) -> Resource {
     }
 }
 
-/// A status that says that it failed, and why.
+/// Returns the status of a failure with its reason.
 fn failed(why: impl Into<String>) -> Status {
     Status::Error {
         description: why.into().into(),

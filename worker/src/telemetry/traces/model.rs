@@ -1,4 +1,4 @@
-//! The client of models, with a span of each call.
+//! Wraps the client of models, and makes a span for each call.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use opentelemetry::{
 
 use super::{Content, failed};
 
-/// A client of models that makes spans, as the conventions for GenAI clients describe them.
+/// A client of models that makes spans according to the conventions for GenAI clients.
 pub(super) struct TracedModel {
     client: Arc<dyn ModelClient>,
     content: Content,
@@ -73,8 +73,8 @@ impl TracedModel {
     }
 }
 
-/// The span of a call that is being made. When it is dropped before its end, the turn was cancelled, its time was over, or
-/// its worker stops.
+/// The span of a call in flight. A call that is dropped before its end was cancelled with its turn, ran into its
+/// time-out, or lost its worker.
 struct Call {
     context: Context,
     has_ended: bool,
@@ -89,7 +89,7 @@ impl Drop for Call {
     }
 }
 
-/// Notes in the span when the first piece of a reply comes.
+/// Adds an event to the span at the first piece of a reply.
 struct Noted<'a> {
     listener: &'a mut dyn ReplyListener,
     context: Context,

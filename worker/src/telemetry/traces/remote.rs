@@ -1,8 +1,8 @@
-//! Tells the workers of remote tools in which span their activity runs, in the header that the OpenTelemetry plugins of
+//! Sends the span of a remote tool's activity to the tool's worker, in the header that the OpenTelemetry plugins of
 //! Temporal's SDKs read.
 //!
-//! The span is in the activity's input already (`RemoteToolInput`), so that it is in the history, and a replay finds the
-//! same one. Nothing is decided by it.
+//! The activity's input (`RemoteToolInput`) already contains the span. Therefore the history has the span, and a
+//! replay finds an identical one. The workflow decides nothing by the span.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use temporalio_sdk::workflow_interceptors::{
 /// The header of Temporal's SDKs.
 const HEADER: &str = "_tracer-data";
 
-/// Adds the header to each activity whose input names a span.
+/// Adds the header to each activity whose input contains a span.
 pub fn tells_remote_tools() -> WorkflowInterceptorConstructor {
     WorkflowInterceptorConstructor::new(|_| ToRemoteTools)
 }
@@ -60,7 +60,7 @@ fn header(input: &RemoteToolInput) -> Option<Payload> {
         data: serde_json::to_vec(&fields).ok()?,
         ..Payload::default()
     };
-    // SDKs read headers without their codec. It holds ids of a trace.
+    // The header stays in clear, because SDKs read headers without their codec. It contains only ids of a trace.
     left_clear(&mut header);
     Some(header)
 }

@@ -1,5 +1,5 @@
-//! The store of turns, with the spans of agents: each is made when its agent execution has ended, by the worker that has
-//! saved the end. Tools get their names here.
+//! Wraps the store of turns, and makes the spans of agents. The worker that saves the end of an agent execution makes
+//! its span. The wrapper also adds the tools' names to their spans.
 
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -49,7 +49,7 @@ impl TracedTurns {
         }
     }
 
-    /// Makes the span of an agent execution that has ended.
+    /// Makes the span of an ended agent execution.
     async fn ended(&self, request: &SaveRequest, end: &AgentEnd) {
         let key = TraceKey::of(&request.conversation_id, &request.agent_execution_id);
         let Some(trace) = self.known.of(&key).await else {
@@ -74,7 +74,7 @@ impl TracedTurns {
         span.end();
     }
 
-    /// Adds to the span of a tool what its record says of it.
+    /// Adds the data of the tool's record to the tool's span.
     fn describe(&self, record: &ToolRecord) {
         let call = &record.call;
         Context::map_current(|context| {
@@ -97,7 +97,7 @@ impl TracedTurns {
         });
     }
 
-    /// Adds to the span of a tool how it ended.
+    /// Adds the end of the tool execution to the tool's span.
     fn tool_ended(&self, record: &ToolRecord) {
         self.describe(record);
         Context::map_current(|context| {
