@@ -1,4 +1,4 @@
-//! The whole binary, to which users add tools of their own.
+//! The whole binary, to which users can add their own tools.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     dev, environment, logging, roles, tail, waterfall,
 };
 
-/// The binary `everturn`, with tools of one's own: every role of it, read from the command line and the environment.
+/// The binary `everturn` with user-defined tools. It reads the command line and the environment, and runs every role.
 ///
 /// ```no_run
 /// # use everturn_worker::{App, ToolContext, ToolError, TypedTool};
@@ -37,35 +37,36 @@ pub struct App {
 }
 
 impl App {
-    /// `everturn` as it is.
+    /// Returns the standard binary, without user-defined tools.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a tool, which agents use when their `tools` name it.
+    /// Adds a tool. An agent uses the tool if the agent's `tools` have its name.
     #[must_use]
     pub fn tool(self, tool: impl TypedTool) -> Self {
         self.dynamic_tool(typed(tool))
     }
 
-    /// Adds a tool whose schema is known only when it runs.
+    /// Adds a tool whose schema is known only at run time.
     #[must_use]
     pub fn dynamic_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Reads the command line and runs one role to its end. What went wrong is on standard error.
+    /// Reads the command line and runs one role to its end. Errors go to standard error.
     ///
-    /// Call it before you start a program or a thread: it also is what a program of a tool begins with
-    /// ([`launch`](everturn_supervisor::launch)), and it keeps other processes from looking into this one.
+    /// Call `run` before you start a program or a thread. A program of a tool also starts through it
+    /// ([`launch`](everturn_supervisor::launch)), and it prevents other processes from reading this process's memory.
     pub async fn run(self) -> ExitCode {
         if let Some(failed) = launched() {
             return failed;
         }
         environment::shut();
         end_when_nobody_reads();
-        // Installs one TLS backend for everything. Without it, HTTP clients panic at their first request.
+        // Installs one TLS backend for the whole process. Without a backend, HTTP clients panic at their first
+        // request.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let cli = Cli::parse();
         let log_format = cli.common.log_format;
@@ -113,11 +114,11 @@ impl App {
     }
 }
 
-/// The exit code of a command whose output nobody reads any more, as shells have it: 128 and the number of SIGPIPE.
+/// The exit code after the reader of the output has closed the pipe. Shells use 128 plus the number of SIGPIPE.
 const NOBODY_READS: i32 = 141;
 
-/// Has the process end when its reader ends first, as in `everturn tools list | head -1`. The macros that print panic
-/// there, and a panic looks like a fault.
+/// Ends the process when the reader closes the pipe, as in `everturn tools list | head -1`. The print macros would
+/// panic, and users would take a panic for a bug.
 fn end_when_nobody_reads() {
     let otherwise = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,4 +1,4 @@
-//! Entries of the audit trail about what operators and processes do. See `docs/operate/audit.md`.
+//! Writes audit entries about the actions of operators and processes. See `docs/operate/audit.md`.
 
 use std::{env, sync::Arc, time::Duration};
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{config::Config, version::version};
 
-/// How often a start is told again while the store is away, and how long that is waited for.
+/// The number of attempts to write the entry of a start while the store is away, and the pause between two attempts.
 const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Makes the entry of what a command does, as if it were done.
+/// Returns the entry of an operator's command, with the outcome "done".
 pub(crate) fn by_operator(
     action: AuditAction,
     tenant_id: Option<String>,
@@ -61,7 +61,8 @@ fn entry(
     }
 }
 
-/// The user who runs the command, as the environment says it: whoever can reach the database can also say another name.
+/// Returns the user of the command, as named by the environment. The name is no proof, because anyone with access to
+/// the database can set another name.
 fn user() -> String {
     ["SUDO_USER", "USER", "LOGNAME"]
         .into_iter()
@@ -69,8 +70,8 @@ fn user() -> String {
         .unwrap_or_default()
 }
 
-/// Tells the audit trail that a process works by this configuration. It waits for nothing: while the store is away it tries
-/// again for a while, and then the log says that the entry is missing.
+/// Writes an audit entry with this process's configuration, in a task of its own. While the store is away, the task
+/// tries again for a while; after the last attempt, the log reports the missing entry.
 pub(crate) fn tell_configuration(trail: Arc<dyn AuditTrail>, role: &'static str, config: &Config) {
     let details = json!({
         "role": role,

@@ -1,4 +1,4 @@
-//! Connects to Temporal and the store, with back-off, and prints what is waited for.
+//! Connects to Temporal and the store with back-off, and logs the service that the process waits for.
 
 use std::{
     error::Error,
@@ -30,33 +30,34 @@ use crate::{
     transport::{self, certificates},
 };
 
-/// The shortest pause between two tries.
+/// The shortest pause between two attempts.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
-/// The longest pause between two tries: short enough to notice soon that a server has started.
+/// The longest pause between two attempts. It is short, so that the process notices a started server soon.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// A wait that is longer than the start of a server is logged.
+/// A longer wait than a server's usual start is logged.
 const NEWSWORTHY_WAIT: Duration = Duration::from_secs(1);
-/// How long a server on this machine may take to answer. What listens there and does not answer is no Temporal server.
+/// The time in which a server on this machine must answer. A listener that does not answer in this time is not
+/// Temporal.
 const LOCAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// The sides of the stream of texts that are still being written.
+/// The stream of live texts, by its users.
 #[derive(Clone)]
 pub struct Stream {
-    /// Used by workers.
+    /// Workers write live texts.
     pub writer: Arc<dyn StreamWriter>,
-    /// How workers hear of cancels.
+    /// Workers receive cancels.
     pub cancels: Arc<dyn CancelNews>,
-    /// Used by gateways.
+    /// Gateways read live texts.
     pub reader: Arc<dyn StreamReader>,
-    /// What gateways share their counts by; `None` when there is one gateway alone.
+    /// Gateways share their counters; `None` when the installation has a single gateway.
     pub counts: Option<Arc<dyn SharedCounts>>,
-    /// Whether announcements of workers in other processes arrive.
+    /// True when announcements of workers in other processes arrive.
     pub is_shared: bool,
 }
 
-/// The stream of this process: Redis when configured, else memory. While Redis does not answer, readers get events and
-/// whole texts. They get live texts again when it is back.
+/// Returns the stream of this process: Redis if configured, otherwise memory. While Redis is away, readers get events
+/// and whole texts. Live texts continue when Redis is back.
 pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     let Some(url) = &common.redis else {
         let stream = Arc::new(InProcessStream::default());
@@ -85,8 +86,8 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     })
 }
 
-/// What the gateways of one installation have in common, and others that use the same Redis have not: the task queue, and
-/// the name of the database. The rest of its address may differ from process to process.
+/// Returns the name of the installation, which separates installations on a shared Redis: the task queue and the name
+/// of the database. The rest of the database's address may differ from process to process.
 fn installation(common: &Common) -> String {
     let database = common.database();
     let name = match database.parse::<url::Url>() {
@@ -96,17 +97,17 @@ fn installation(common: &Common) -> String {
     format!("{} {name}", common.task_queue)
 }
 
-/// What a worker and a gateway are connected to.
+/// The connections of a worker and a gateway.
 pub struct Connected {
-    /// Temporal, which has the search attributes.
+    /// Temporal, with the search attributes registered.
     pub client: Client,
     /// The database.
     pub store: Store,
-    /// The texts that are being written.
+    /// The live texts.
     pub stream: Stream,
 }
 
-/// Connects to everything, waiting for what is not there yet; probes are told for what.
+/// Connects to all services, waits for services that are away, and reports the awaited service to probes.
 pub async fn everything(
     common: &Common,
     postgres: PostgresOptions,
@@ -114,7 +115,7 @@ pub async fn everything(
     telemetry: &Telemetry,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connected> {
-    // What is wrong with the keys is told before anything is waited for.
+    // Errors in the keys must appear before the process waits for a service.
     let codec = codec.codec()?;
     transport::check(common)?;
     telemetry.waits_for("the database");
@@ -129,8 +130,8 @@ pub async fn everything(
     })
 }
 
-/// Opens the store, waiting for a server to come up. A file is created and brought up to date. The tables of a server
-/// must be up to date already (`everturn migrate`).
+/// Opens the store, and waits for a server that is away. Creates and migrates a SQLite file. The tables of a database
+/// server must be up to date already (`everturn migrate`).
 pub async fn store(
     common: &Common,
     postgres: PostgresOptions,
@@ -149,7 +150,7 @@ pub async fn store(
     .with_context(|| format!("cannot open the database {}", without_password(&database)))
 }
 
-/// Opens the store for a command that makes one call after the other.
+/// Opens the store for a command, which makes its calls one after the other.
 pub async fn store_of_command(
     common: &Common,
     shutdown: &CancellationToken,
@@ -161,7 +162,7 @@ pub async fn store_of_command(
     store(common, one_connection, shutdown).await
 }
 
-/// Creates the tables or brings them up to date.
+/// Creates the tables, or migrates them.
 pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<()> {
     transport::check_database(common)?;
     let database = common.database();
@@ -177,16 +178,16 @@ pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> any
     })
 }
 
-/// A URL without its password; a path as it is.
+/// Returns a URL without its password. A path stays unchanged.
 pub fn without_password(url: &str) -> String {
     match url.parse::<url::Url>() {
         Ok(mut url) if url.password().is_some() => {
-            // This fails only for a URL that cannot have a password.
+            // `set_password` fails only for a URL that cannot have a password.
             let _has_one = url.set_password(Some("***"));
             url.to_string()
         }
         Ok(_) => url.to_owned(),
-        // A URL that cannot be read may have a password in any place.
+        // A URL that cannot be parsed may have a password anywhere.
         Err(_) => match url.split_once("://") {
             Some((scheme, _)) => format!("{scheme}://***"),
             None => url.to_owned(),
@@ -194,7 +195,7 @@ pub fn without_password(url: &str) -> String {
     }
 }
 
-/// Tries until it works, or until an error comes that waiting does not help. Prints what is waited for.
+/// Repeats `call` until it succeeds, or fails with an error that waiting cannot repair. Logs the awaited service.
 async fn retry_with_back_off<T, E, F>(
     what: &str,
     shutdown: &CancellationToken,
@@ -209,7 +210,7 @@ where
     loop {
         match call().await {
             Err(error) if is_passing(&error) => {
-                // The first tries are not logged: a server may just be starting.
+                // The first attempts are not logged, because a server may just be starting.
                 if wait > NEWSWORTHY_WAIT {
                     tracing::warn!(error = with_causes(&error), "waiting for {what}");
                 }
@@ -224,7 +225,7 @@ where
     }
 }
 
-/// The error with what it comes from, in one line: the last cause often is the only one that says what to do.
+/// Returns the error and its causes in one line. Often, only the last cause says what to do.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -238,7 +239,7 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Connects to Temporal as the environment says, waiting for it to come up.
+/// Connects to the Temporal server of the environment, and waits while it is away.
 pub async fn temporal(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Client> {
     let (mut connection, client, written) = temporal_options(common)?;
     let address = connection.target.to_string();
@@ -247,7 +248,7 @@ pub async fn temporal(common: &Common, shutdown: &CancellationToken) -> anyhow::
     Ok(Client::new(connection, client)?)
 }
 
-/// The same connection. What goes through it is encrypted, and decrypted on the way back.
+/// Returns the client with a codec, which encrypts outgoing payloads and decrypts incoming ones.
 pub fn with_codec(mut client: Client, codec: Option<&Codec>) -> Client {
     if let Some(codec) = codec {
         client.options_mut().data_converter = codec.converter();
@@ -255,7 +256,7 @@ pub fn with_codec(mut client: Client, codec: Option<&Codec>) -> Client {
     client
 }
 
-/// What the environment says of Temporal (TEMPORAL_*, temporal.toml), for people. Connects to nothing.
+/// Describes the environment's settings for Temporal (TEMPORAL_*, temporal.toml) for people. Connects to no server.
 pub fn describe_temporal(common: &Common) -> anyhow::Result<String> {
     let (connection, client, written) = temporal_options(common)?;
     let tls = match (&connection.tls_options, &connection.api_key) {
@@ -272,8 +273,8 @@ pub fn describe_temporal(common: &Common) -> anyhow::Result<String> {
     ))
 }
 
-/// What the environment says of Temporal, and what of its TLS as it is written. What somebody else could read or answer is
-/// refused.
+/// Returns the environment's settings for Temporal, and the TLS settings as written. Refuses connections that an
+/// attacker could read or answer.
 pub(crate) fn temporal_options(
     common: &Common,
 ) -> anyhow::Result<(ConnectionOptions, ClientOptions, Option<ClientConfigTLS>)> {
@@ -306,7 +307,7 @@ async fn connect(
     limit: Option<Duration>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connection> {
-    // What passes is small, because texts go by reference. To compress it would cost both sides more than it saves.
+    // Payloads are small, because texts go by reference. Compression would cost both sides more than it saves.
     options.grpc_compression = GrpcCompression::None;
     let started = Instant::now();
     let is_passing = |_: &_| limit.is_none_or(|limit| started.elapsed() <= limit);
@@ -323,7 +324,7 @@ async fn connect(
     })
 }
 
-/// Registers the search attributes of turns, waiting for Temporal while it is away. Those that exist stay as they are.
+/// Registers the search attributes of turns, and waits while Temporal is away. Existing attributes stay unchanged.
 pub async fn register_search_attributes(
     client: &Client,
     shutdown: &CancellationToken,
@@ -333,7 +334,7 @@ pub async fn register_search_attributes(
         everturn_gateway::turns::register_search_attributes(client)
     });
     tokio::select! {
-        // The client tries each call for half a minute.
+        // The client itself retries each call for half a minute.
         () = shutdown.cancelled() => bail!("stopped while waiting for Temporal"),
         registered = registered => registered.with_context(|| {
             let namespace = &client.options().namespace;
@@ -342,7 +343,7 @@ pub async fn register_search_attributes(
     }
 }
 
-/// True when Temporal did not answer, or cannot answer now. False when it has refused the call, and would refuse it
+/// True when Temporal did not answer, or cannot answer now. False when Temporal refused the call, and would refuse it
 /// again.
 pub(crate) fn is_away(answer: &Status) -> bool {
     !matches!(

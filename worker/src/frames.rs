@@ -1,12 +1,13 @@
-//! What this release knows of the frames that a client gets.
+//! Interprets the frames of a client's stream with this release's types.
 
 use std::collections::HashSet;
 
 use everturn_client::Frame;
 use everturn_proto::words::EventType;
 
-/// The turn of one message, as a client follows it from its beginning. It tells its own agent from sub-agents by what was
-/// begun, because the ids of agent executions follow from the id of the conversation, which clients do not know.
+/// The turn of one message, which a client follows from its beginning. `FollowedTurn` recognizes its own agent by the
+/// turn's first events. It cannot compute the id of the agent execution, because the id depends on the conversation's
+/// id, which clients do not know.
 #[derive(Debug)]
 pub struct FollowedTurn {
     message_id: String,
@@ -14,7 +15,7 @@ pub struct FollowedTurn {
 }
 
 impl FollowedTurn {
-    /// The turn that this message began.
+    /// Returns the follower of the message's turn.
     pub fn of(message_id: &str) -> Self {
         Self {
             message_id: message_id.to_owned(),
@@ -22,7 +23,8 @@ impl FollowedTurn {
         }
     }
 
-    /// Takes the next frame. True for the event that ends the turn, and not for the end of a sub-agent or of another turn.
+    /// Takes the next frame. Returns true for the event that ends the turn, and false for the end of a sub-agent or of
+    /// another turn.
     pub fn ends_with(&mut self, frame: &Frame) -> bool {
         let event_type = frame.event_type();
         let agent = frame.data["agent_execution_id"].as_str();
@@ -36,9 +38,9 @@ impl FollowedTurn {
     }
 }
 
-/// What this release knows of a frame. A client of another release has only its words.
+/// This release's interpretation of a frame. A client of another release sees only the frame's words.
 pub trait KnownFrame {
-    /// The type of a persisted event. Frames of texts and of the stream itself are `Unknown`.
+    /// Returns the type of a persisted event. Frames of live texts and of the stream itself are `Unknown`.
     fn event_type(&self) -> EventType;
 }
 

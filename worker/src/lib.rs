@@ -1,20 +1,20 @@
-//! The binary `everturn` as a library, for binaries with tools of their own and for tests. Every role gets its
+//! The binary `everturn` as a library, for tests and for binaries with user-defined tools. Every role gets its
 //! connections as arguments.
 //!
-//! - [`App`]: the whole binary, with tools of one's own; [`TypedTool`] is what they implement
+//! - [`App`]: the whole binary with user-defined tools, which implement [`TypedTool`]
 //! - [`cli`]: the command line
-//! - `audit`: what operators and processes leave in the audit trail
-//! - [`logging`]: what is written to standard error
+//! - `audit`: audit entries about the actions of operators and processes
+//! - [`logging`]: the log on standard error
 //! - [`config`]: the file `everturn.toml`, read and checked
-//! - [`connections`]: Temporal and the store, waited for with back-off
-//! - [`environment`]: the secrets of the environment, kept from other processes
-//! - [`roles`]: what a process can be: worker, gateway, and the commands of operators
+//! - [`connections`]: connects to Temporal and the store, with back-off
+//! - [`environment`]: the secrets of the environment, hidden from other processes
+//! - [`roles`]: the roles of a process: worker, gateway, and the commands of operators
 //! - [`telemetry`]: health and metrics of a process
-//! - [`transport`]: what must not leave this machine without TLS, and certificates that are replaced
+//! - [`transport`]: which connections need TLS, and the renewal of certificates
 //! - [`version`]: the version of this build
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
-//! - [`frames`]: what this release knows of the frames that a client of the gateway gets
+//! - [`frames`]: interprets the frames of a client's stream with this release's types
 //! - [`chat`], [`tail`], [`waterfall`], [`show`]: the terminal
 //!
 //! Must not be here: state that a second gateway or worker would not have.

@@ -6,8 +6,8 @@ use everturn_worker::App;
 #[cfg(not(target_env = "msvc"))]
 use tikv_jemallocator::Jemalloc;
 
-/// A worker grows with glibc's allocator, although nothing is left in use (docs/libraries.md, jemalloc: freed memory stays
-/// in the arenas of glibc).
+/// With glibc's allocator, a worker's memory grows although the memory is freed (docs/libraries.md, jemalloc: freed
+/// memory stays in the arenas of glibc).
 #[cfg(not(target_env = "msvc"))]
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;

@@ -1,4 +1,4 @@
-//! Events as lines of a terminal.
+//! Formats events as lines of a terminal.
 
 use std::{fmt::Write as _, io};
 
@@ -9,10 +9,10 @@ use everturn_client::Frame;
 
 use crate::frames::KnownFrame;
 
-/// Longest text shown of one event, in characters: a line or two of a terminal.
+/// Longest text of one event, in characters: a line or two of a terminal.
 const MAX_CHARS: usize = 160;
 
-/// The line of a persisted event; `None` for deltas and other frames that are not persisted.
+/// Returns the line of a persisted event, or `None` for deltas and other frames without a persisted event.
 pub fn line(frame: &Frame) -> Option<String> {
     let sequence = frame.id?;
     let text = about(&frame.event_type(), &frame.data);
@@ -20,7 +20,7 @@ pub fn line(frame: &Frame) -> Option<String> {
     Some(format!("{sequence:>4}  {:<18} {text}", frame.event))
 }
 
-/// The text that the event carries.
+/// Returns the text of an event.
 pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
@@ -70,7 +70,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The text as one line, shortened, without control characters.
+/// Returns the text as a single line, shortened, without control characters.
 pub fn shortened(text: &str) -> String {
     let line = text.replace(char::is_control, " ");
     let line = printable(&line);
@@ -80,8 +80,9 @@ pub fn shortened(text: &str) -> String {
     }
 }
 
-/// Text of a model, a tool or a user for the terminal. Line breaks and tabs stay. Other control characters, with which escape
-/// sequences begin, and characters that turn the direction of a text around are shown as their numbers, like `⟨1B⟩`.
+/// Returns text of a model, a tool or a user in a form that is safe for a terminal. Line breaks and tabs stay. Other
+/// control characters, with which escape sequences begin, and characters that change the text's direction become their
+/// numbers, like `⟨1B⟩`.
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -94,12 +95,12 @@ pub fn printable(text: &str) -> String {
     printable
 }
 
-/// True for the characters of Unicode that change the direction of the text around them, or break a line.
+/// True for Unicode characters that change the direction of surrounding text, or break a line.
 fn turns_around(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// True when nobody reads what is printed any more, as with `| head`.
+/// True when the reader of the output has closed the pipe, as with `| head`.
 pub(crate) fn is_closed(written: io::Result<()>) -> io::Result<bool> {
     match written {
         Ok(()) => Ok(false),

@@ -1,10 +1,10 @@
-//! Ctrl-C and SIGTERM as one token.
+//! Turns Ctrl-C and SIGTERM into one token.
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A token that is cancelled by the first SIGINT or SIGTERM. The second one ends the process at once.
+/// Returns a token that the first SIGINT or SIGTERM cancels. The second signal ends the process immediately.
 pub fn token() -> anyhow::Result<CancellationToken> {
     let token = CancellationToken::new();
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
@@ -19,7 +19,7 @@ pub fn token() -> anyhow::Result<CancellationToken> {
             if is_first {
                 cancelled.cancel();
             } else {
-                // What was in flight is taken over by another worker, as after a crash.
+                // Another worker takes over the work in flight, as after a crash.
                 std::process::exit(130);
             }
         }

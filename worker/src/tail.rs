@@ -1,4 +1,4 @@
-//! `everturn tail`: the events of a conversation as lines, as they come.
+//! `everturn tail`: prints the events of a conversation as lines, live.
 
 use std::{
     io::{Write, stdout},
@@ -12,7 +12,7 @@ use futures::StreamExt;
 
 use crate::{cli::TailOptions, show, shutdown};
 
-/// Prints the newest events, and then what comes, until it is told to stop.
+/// Prints the newest events, and then new events until a stop signal.
 pub async fn run(options: TailOptions) -> anyhow::Result<ExitCode> {
     let client = options.gateway.client()?;
     let last = client.last_sequence(&options.conversation).await?;
@@ -40,7 +40,7 @@ pub async fn run(options: TailOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The line of an event, or of `reset`, after which events come anew.
+/// Returns the line of an event, or of `reset`, after which the events come again.
 fn line(frame: &Frame, is_json: bool) -> Option<String> {
     let is_reset = frame.event == "reset";
     if is_json {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// The version, and the commit when the build was told it (`EVERTURN_COMMIT`).
+/// The version, with the commit if the build had `EVERTURN_COMMIT`.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let version = env!("CARGO_PKG_VERSION");
     match option_env!("EVERTURN_COMMIT") {

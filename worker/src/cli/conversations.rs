@@ -7,7 +7,7 @@ use everturn_client::{ClientError, GatewayClient};
 
 use crate::chat::Offered;
 
-/// Which gateway, and with which credential.
+/// The address of a gateway, and the credential.
 #[derive(Debug, Clone, Args)]
 pub struct GatewayAddress {
     /// URL of the gateway.
@@ -18,7 +18,7 @@ pub struct GatewayAddress {
         value_name = "URL"
     )]
     pub url: String,
-    /// Key or token, where the gateway requires one.
+    /// Key or token, if the gateway requires one.
     #[arg(
         long,
         env = "EVERTURN_TOKEN",
@@ -29,7 +29,7 @@ pub struct GatewayAddress {
 }
 
 impl GatewayAddress {
-    /// A client of this gateway.
+    /// Returns a client of the gateway.
     pub fn client(&self) -> Result<GatewayClient, ClientError> {
         GatewayClient::with_token(&self.url, self.token.as_deref())
     }
@@ -38,54 +38,55 @@ impl GatewayAddress {
 /// Options of `chat`.
 #[derive(Debug, Clone, Args)]
 pub struct ChatOptions {
-    /// Which gateway.
+    /// The gateway.
     #[command(flatten)]
     pub gateway: GatewayAddress,
-    /// Goes on with this conversation; without it a new one begins.
+    /// Continues this conversation. Without the option, a new conversation begins.
     #[arg(long, value_name = "ID")]
     pub conversation: Option<String>,
     /// Agent of a new conversation.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Approves every tool call that waits for a person. Without it you are asked, and with no terminal calls are denied.
+    /// Approves every tool call that waits for a person. Without the option, the chat asks you; without a terminal, it
+    /// denies the calls.
     #[arg(long)]
     pub approve: bool,
-    /// Runs this command when the agent calls the client tool NAME: the input is JSON on its standard input, and what it
-    /// writes to standard output is the result. You are asked each time. May be given several times.
+    /// Runs this command when the agent calls the client tool NAME. The command gets the input as JSON on standard
+    /// input, and its standard output is the result. The chat asks you before each call. May be given several times.
     #[arg(long = "tool", value_name = "NAME=COMMAND")]
     pub tools: Vec<Offered>,
-    /// Runs the commands of --tool without asking. Calls that waited before this chat began are still asked about.
+    /// Runs the commands of --tool without asking. The chat still asks about calls that waited before it began.
     #[arg(long)]
     pub yes_tools: bool,
-    /// How long a command of --tool may run.
+    /// The longest duration of a --tool command.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub tool_timeout: Duration,
-    /// Shows so many of the newest events of a conversation that goes on; by default 200 on a terminal, else none.
+    /// Shows this number of the newest events of a continued conversation; by default 200 on a terminal, otherwise 0.
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub history: Option<u32>,
-    /// Prints each event of the turns as a line of JSON, as it is on the wire (docs/api/events.md), and no other line on
-    /// standard output.
+    /// Prints each event of the turns as a line of JSON in the API's format (docs/api/events.md), and prints nothing
+    /// more on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Sends one message, prints the answer and exits; without it, messages are read line by line.
+    /// Sends a single message, prints the answer and exits. Without a message, the chat reads messages line by line.
     pub message: Option<String>,
 }
 
 /// Options of `tail`.
 #[derive(Debug, Clone, Args)]
 pub struct TailOptions {
-    /// Which gateway.
+    /// The gateway.
     #[command(flatten)]
     pub gateway: GatewayAddress,
     /// The conversation.
     pub conversation: String,
-    /// Begins with so many of the newest events.
+    /// Begins with this number of the newest events.
     #[arg(long, short = 'n', default_value_t = 20, value_name = "EVENTS")]
     pub lines: u32,
-    /// Ends at the last event, and does not wait for more.
+    /// Ends at the last event instead of waiting for more.
     #[arg(long)]
     pub no_follow: bool,
-    /// Prints each event as a line of JSON, as it is on the wire (docs/api/events.md).
+    /// Prints each event as a line of JSON in the API's format (docs/api/events.md).
     #[arg(long)]
     pub json: bool,
 }
@@ -93,21 +94,21 @@ pub struct TailOptions {
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowOptions {
-    /// Which gateway.
+    /// The gateway.
     #[command(flatten)]
     pub gateway: GatewayAddress,
     /// The conversation.
     pub conversation: String,
-    /// The turn of this message; without it, the newest one.
+    /// The turn of this message; by default the newest turn.
     #[arg(long, value_name = "MESSAGE_ID", conflicts_with = "all")]
     pub turn: Option<String>,
-    /// All turns among the events that are read.
+    /// Shows all turns whose events were read.
     #[arg(long)]
     pub all: bool,
-    /// Reads so many of the newest events.
+    /// Reads this number of the newest events.
     #[arg(long, default_value_t = 5000, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     pub events: u32,
-    /// Width in columns; without it, that of the terminal, or 110.
+    /// Width in columns; by default the width of the terminal, or 110.
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=1000))]
     pub width: Option<u16>,
 }

@@ -1,6 +1,6 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
-//! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`, `all`
+//! - `serve`: the roles that run until a signal stops them: `dev`, `worker`, `gateway`, `all`
 //! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay`, `retention`
 //! - `conversations`: the commands that talk to a gateway: `chat`, `tail`, `show`
 //! - `tools`
@@ -74,7 +74,7 @@ pub struct Cli {
     /// Options of every role.
     #[command(flatten)]
     pub common: Common,
-    /// The role, or the command.
+    /// The role or the command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -83,7 +83,7 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Common {
-    /// Configuration file; without one, ./everturn.toml when it exists, else built-in defaults.
+    /// Configuration file; by default ./everturn.toml if it exists, otherwise built-in defaults.
     #[arg(long, global = true, env = "EVERTURN_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Database: a SQLite file or a postgres:// URL; by default everturn.db in the data directory.
@@ -95,8 +95,8 @@ pub struct Common {
         hide_env_values = true
     )]
     pub database: Option<String>,
-    /// Redis for texts that are still being written, rediss://host:port; without it they reach only gateways in the
-    /// worker's process.
+    /// Redis for live texts, rediss://host:port. Without Redis, live texts reach only a gateway in the worker's own
+    /// process.
     #[arg(
         long,
         global = true,
@@ -105,8 +105,8 @@ pub struct Common {
         hide_env_values = true
     )]
     pub redis: Option<String>,
-    /// Connections to other machines that may go without TLS, or without a check of the server's certificate: database,
-    /// redis, temporal.
+    /// Connections to other machines that may work without TLS, or without a check of the server's certificate:
+    /// database, redis, temporal.
     #[arg(
         long,
         global = true,
@@ -117,16 +117,16 @@ pub struct Common {
         value_parser = AllowedPlaintext::parse
     )]
     pub allow_plaintext: AllowedPlaintext,
-    /// Where data is kept; by default `everturn` in the user's state directory.
+    /// Directory for data; by default `everturn` in the user's state directory.
     #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Task queue of the workers.
     #[arg(long, global = true, env = "EVERTURN_TASK_QUEUE", default_value = TASK_QUEUE, value_name = "NAME")]
     pub task_queue: String,
-    /// Log filter, e.g. info or everturn=debug; by default warnings in commands for the terminal, else info.
+    /// Log filter, e.g. info or everturn=debug; by default warnings for commands on the terminal, otherwise info.
     #[arg(long, global = true, env = "EVERTURN_LOG", value_name = "FILTER")]
     pub log: Option<String>,
-    /// How the log is written to standard error: text, or json for a JSON object a line.
+    /// Format of the log on standard error: text, or json for a JSON object per line.
     #[arg(
         long,
         global = true,
@@ -138,10 +138,10 @@ pub struct Common {
     pub log_format: LogFormat,
 }
 
-/// What a process can be.
+/// The roles and commands of a process.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs everything in one process, with a Temporal dev server: for development and to try it out.
+    /// Runs everything in one process, with a Temporal dev server, for development and for a first try.
     Dev(DevOptions),
     /// Runs turns. Start as many workers as you like.
     Worker(WorkerOptions),
@@ -149,40 +149,42 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Runs a gateway and a worker in one process, for one pod or one machine.
     All(AllOptions),
-    /// Prepares database and Temporal: schema and search attributes. Safe to repeat, also from several places at once.
+    /// Prepares the database and Temporal: schema and search attributes. Safe to repeat, also on several machines at
+    /// once.
     Migrate,
-    /// Checks the configuration file and the environment, without connecting to anything.
+    /// Checks the configuration file and the environment, without connecting to any server.
     Config(ConfigOptions),
-    /// Makes keys that encrypt what goes through Temporal.
+    /// Makes keys that encrypt payloads in Temporal.
     Codec(CodecOptions),
-    /// Removes conversations whose last event is older than this. Never one with a turn running or waiting.
+    /// Removes conversations whose last event is older than this age. Keeps every conversation with a running or
+    /// waiting turn.
     #[command(
         after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
     )]
     Retention(RetentionOptions),
-    /// Replays the histories of turns with this version, and says which it could not go on with: before a release.
+    /// Checks before a release whether this version can continue the running turns, by replaying their histories.
     #[command(
-        after_help = "Exit codes: 0 all of them replay; 1 one does not, or it failed. Nothing is done and nothing is changed."
+        after_help = "Exit codes: 0 every history replays; 1 a history does not replay, or the command failed. Nothing is done and nothing is changed."
     )]
     Replay(ReplayOptions),
     /// Makes, lists and revokes API keys for callers of the gateway.
     Keys(KeysOptions),
-    /// Prints the audit trail: who did what, when, from where, and what became of it. The oldest entry comes first.
+    /// Prints the audit trail: who did what, when and from where, with the outcome. The oldest entry comes first.
     Audit(AuditOptions),
-    /// Lists the tools that an agent has here, or runs one by hand. Needs neither Temporal nor a database.
+    /// Lists an agent's tools in this environment, or runs a tool by hand. Needs neither Temporal nor a database.
     Tools(ToolsOptions),
     /// Talks to a running gateway from the terminal.
     #[command(
         after_help = CHAT_HELP
     )]
     Chat(ChatOptions),
-    /// Follows a conversation: one line for each event, or JSON.
+    /// Follows a conversation: a line of text or JSON for each event.
     #[command(
         after_help = "Exit codes: 0 it was told to stop, or came to the last event with --no-follow; 1 the gateway refuses, \
                       or says that nothing more comes."
     )]
     Tail(TailOptions),
-    /// Shows where the time of a turn went: its LLM calls, tools and sub-agents on a time axis.
+    /// Shows on a time axis how a turn spent its time: LLM calls, tools and sub-agents.
     #[command(
         after_help = "Exit codes: 0 it is shown; 1 there is no such turn, or the gateway refuses."
     )]
@@ -190,7 +192,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The log filter when none is given. In a terminal, warnings only.
+    /// Returns the log filter of a command without `--log`. Commands on a terminal log warnings only.
     fn default_log_filter(&self) -> &'static str {
         match self {
             Self::Dev(_)
@@ -202,7 +204,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Config(_)
             | Self::Codec(_) => "warn",
-            // The SDK warns of each history that does not replay, which is told on standard output.
+            // The SDK warns about each failed replay, but standard output already reports it.
             Self::Replay(_) => "error",
             Self::Worker(_)
             | Self::Gateway(_)
@@ -214,7 +216,7 @@ impl Command {
 }
 
 impl Cli {
-    /// Starts logging as the options say.
+    /// Starts logging according to the options.
     pub fn start_logging(&self) -> anyhow::Result<()> {
         let filter = self.common.log.as_deref();
         logging::start(
@@ -225,7 +227,7 @@ impl Cli {
 }
 
 impl Common {
-    /// Where data is kept.
+    /// Returns the directory for data.
     pub fn data_dir(&self) -> PathBuf {
         self.data_dir.clone().unwrap_or_else(|| {
             let state = env::var_os("XDG_STATE_HOME")
@@ -239,7 +241,7 @@ impl Common {
         })
     }
 
-    /// The database: a file or a URL.
+    /// Returns the database: a file or a URL.
     pub fn database(&self) -> String {
         self.database
             .clone()

@@ -9,28 +9,29 @@ use everturn_proto::{ids, limits::MAX_ID_BYTES};
 
 use super::serve::{ListenOptions, TestTools};
 
-/// Bytes of an owner's or a key's name: those of `sub` in a token.
+/// The longest name of an owner or a key, in bytes: the limit of `sub` in a token.
 const MAX_NAME_BYTES: usize = 255;
 
 /// Options of `codec`.
 #[derive(Debug, Clone, Args)]
 pub struct CodecOptions {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: CodecCommand,
 }
 
-/// What `codec` does.
+/// The subcommands of `codec`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CodecCommand {
-    /// Makes a key and prints it as a line of the ring that [codec] names. It is stored nowhere.
+    /// Makes a key and prints it as a line for the key ring of [codec]. The key is not stored.
     Key(NewCodecKey),
 }
 
 /// Options of `codec key`.
 #[derive(Debug, Clone, Args)]
 pub struct NewCodecKey {
-    /// Its name, which stands in every payload in clear: letters, digits, dots, dashes and underscores. By default the date.
+    /// Id of the key. Every payload has the id in clear: letters, digits, dots, dashes and underscores. By default the
+    /// date.
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
 }
@@ -38,16 +39,16 @@ pub struct NewCodecKey {
 /// Options of `config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigOptions {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: ConfigCommand,
 }
 
-/// What `config` does.
+/// The subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Says what is wrong in everturn.toml and the environment, with file, line and key, and what is configured.
-    /// Connects to nothing.
+    /// Reports mistakes in everturn.toml and the environment, with file, line and key, and shows the configuration.
+    /// Connects to no server.
     #[command(
         after_help = "Exit codes: 0 everything can be used; 1 something is wrong, and all of it is listed."
     )]
@@ -57,7 +58,7 @@ pub enum ConfigCommand {
 /// Options of `config check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckConfig {
-    /// Where a gateway would listen.
+    /// The address of a gateway.
     #[command(flatten)]
     pub listen: ListenOptions,
     /// The tools of the end-to-end tests.
@@ -68,40 +69,40 @@ pub struct CheckConfig {
 /// Options of `keys`.
 #[derive(Debug, Clone, Args)]
 pub struct KeysOptions {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: KeysCommand,
 }
 
-/// What `keys` does.
+/// The subcommands of `keys`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeysCommand {
-    /// Makes a key and prints it, this once: only its hash is stored.
+    /// Makes a key and prints it. The key cannot be shown again, because only its hash is stored.
     Create(CreateKey),
-    /// Lists keys, the oldest first; never their secrets.
+    /// Lists keys, the oldest first, without their secrets.
     List(ListKeys),
-    /// Revokes a key and ends its sessions. Gateways follow within seconds (`key_cache` of [auth]).
+    /// Revokes a key and ends its sessions. Gateways refuse the key within seconds (`key_cache` of [auth]).
     Revoke(RevokeKey),
 }
 
 /// Options of `keys create`.
 #[derive(Debug, Clone, Args)]
 pub struct CreateKey {
-    /// Tenant whose conversations the key is for.
+    /// Tenant of the key. The key gives access to the tenant's conversations.
     #[arg(long, value_name = "TENANT", value_parser = parse_tenant)]
     pub tenant: String,
-    /// Only this owner's conversations; without it, every owner's of the tenant.
+    /// Limits the key to this owner's conversations; by default the key is for every owner of the tenant.
     #[arg(long, value_name = "OWNER", value_parser = parse_owner)]
     pub owner: Option<String>,
-    /// What the key may do: read, write, approve; codec, to read what Temporal holds; admin, to look after the tenant;
-    /// admin:all, to look after every tenant.
+    /// Scopes of the key: read, write, approve; codec, to decrypt payloads in Temporal; admin, to manage the tenant;
+    /// admin:all, to manage every tenant.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
     pub scope: Vec<Scope>,
-    /// How long it is valid, e.g. 90d, or `never`: until it is revoked. By default as `key_lifetime` of [auth] says, else
-    /// until it is revoked.
+    /// Lifetime of the key, e.g. 90d, or `never`: the key is valid until you revoke it. By default `key_lifetime` of
+    /// [auth], or never.
     #[arg(long, value_name = "AGE", value_parser = parse_expiry)]
     pub expires: Option<Expiry>,
-    /// What it is for, shown in lists.
+    /// Purpose of the key, which lists show.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = parse_name)]
     pub name: String,
 }
@@ -109,16 +110,16 @@ pub struct CreateKey {
 /// How long a key is valid.
 #[derive(Debug, Clone, Copy)]
 pub enum Expiry {
-    /// It is valid for so long from now.
+    /// The key is valid for this time from now.
     After(Duration),
-    /// It is valid until it is revoked.
+    /// The key is valid until a revocation.
     Never,
 }
 
 /// Options of `keys list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListKeys {
-    /// Only this tenant's.
+    /// Only keys of this tenant.
     #[arg(long, value_name = "TENANT")]
     pub tenant: Option<String>,
     /// Prints JSON.
@@ -136,19 +137,19 @@ pub struct RevokeKey {
 /// Options of `audit`.
 #[derive(Debug, Clone, Args)]
 pub struct AuditOptions {
-    /// Only this tenant's.
+    /// Only entries of this tenant.
     #[arg(long, value_name = "TENANT")]
     pub tenant: Option<String>,
-    /// Only those of this action, like key_created.
+    /// Only entries of this action, like key_created.
     #[arg(long, value_name = "ACTION")]
     pub action: Option<String>,
-    /// Only those of the key, session, subject or user with this id.
+    /// Only entries of the key, session, subject or user with this id.
     #[arg(long, value_name = "ID")]
     pub actor: Option<String>,
-    /// Only those of this age, e.g. 7d or 12h, or since this time, like 2026-11-30T12:00:00Z.
+    /// Only entries up to this age, e.g. 7d or 12h, or since this time, like 2026-11-30T12:00:00Z.
     #[arg(long, value_name = "AGE|TIME", value_parser = parse_since)]
     pub since: Option<DateTime<Utc>>,
-    /// Prints JSON lines, as the API exports them.
+    /// Prints JSON lines in the API's export format.
     #[arg(long)]
     pub json: bool,
 }
@@ -159,7 +160,7 @@ pub struct RetentionOptions {
     /// Age of a conversation's last event, e.g. 90d or 12h.
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub older_than: Duration,
-    /// Only says what would be removed.
+    /// Only reports what would be removed.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -220,8 +221,8 @@ fn parse_scope(word: &str) -> Result<Scope, String> {
 /// Options of `replay`.
 #[derive(Debug, Clone, Args)]
 pub struct ReplayOptions {
-    /// Histories to replay, as `temporal workflow show --output json` writes them; without any, those of the turns that run
-    /// now on Temporal, on this task queue.
+    /// Histories to replay, written by `temporal workflow show --output json`. Without a file, the command replays the
+    /// turns that run on this task queue of Temporal now.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The most runs to replay, the newest first.
@@ -232,10 +233,10 @@ pub struct ReplayOptions {
         conflicts_with = "files"
     )]
     pub limit: usize,
-    /// Replays runs that have ended, too, as long as Temporal keeps them.
+    /// Also replays ended runs, as long as Temporal keeps them.
     #[arg(long, conflicts_with = "files")]
     pub closed: bool,
-    /// One more condition of Temporal's list filter, such as "TenantId = 'acme'".
+    /// An additional condition for Temporal's list filter, such as "TenantId = 'acme'".
     #[arg(long, value_name = "CONDITION", conflicts_with = "files")]
     pub query: Option<String>,
 }

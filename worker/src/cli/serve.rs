@@ -1,11 +1,11 @@
-//! Options of the roles that run until they are told to stop.
+//! Options of the roles that run until a signal stops them.
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum, builder::FalseyValueParser};
 use url::Url;
 
-/// Where a gateway listens.
+/// The address on which a gateway listens.
 #[derive(Debug, Clone, Args)]
 pub struct ListenOptions {
     /// Address to listen on. Other than loopback, and behind a proxy, it needs `required = true` under [auth] in the
@@ -22,12 +22,12 @@ pub struct ListenOptions {
     pub insecure_no_auth: bool,
 }
 
-/// Where the traces of turns go.
+/// The collector of the turns' traces.
 #[derive(Debug, Clone, Args)]
 pub struct TraceOptions {
-    /// Exports traces of turns to an OpenTelemetry collector, by OTLP over HTTP, such as http://127.0.0.1:4318. By default
-    /// none. The other variables of OpenTelemetry's SDK (OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER,
-    /// OTEL_SERVICE_NAME, …) hold, too.
+    /// Exports traces of turns to an OpenTelemetry collector, by OTLP over HTTP, such as http://127.0.0.1:4318. By
+    /// default no traces are exported. The other variables of OpenTelemetry's SDK (OTEL_EXPORTER_OTLP_HEADERS,
+    /// OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME, …) work, too.
     #[arg(
         long,
         env = "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -35,7 +35,7 @@ pub struct TraceOptions {
         hide_env_values = true
     )]
     pub otlp_endpoint: Option<Url>,
-    /// Puts the texts of models and tools into traces, 16 KiB of each at the most. They are your users' words.
+    /// Adds the texts of models and tools to traces, at most 16 KiB of each text. The texts contain your users' data.
     #[arg(
         long,
         env = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
@@ -44,13 +44,14 @@ pub struct TraceOptions {
     pub trace_content: bool,
 }
 
-/// What operators see of a process.
+/// Telemetry of a process.
 #[derive(Debug, Clone, Args)]
 pub struct TelemetryOptions {
-    /// Address for probes and Prometheus: /startupz, /readyz, /livez and /metrics, without authentication. By default none.
+    /// Address for probes and Prometheus: /startupz, /readyz, /livez and /metrics, without authentication. By default
+    /// the process listens on no such address.
     #[arg(long, env = "EVERTURN_HEALTH_LISTEN", value_name = "ADDRESS")]
     pub health_listen: Option<SocketAddr>,
-    /// Where traces go.
+    /// The collector of traces.
     #[command(flatten)]
     pub traces: TraceOptions,
 }
@@ -58,8 +59,8 @@ pub struct TelemetryOptions {
 /// The tools of the end-to-end tests.
 #[derive(Debug, Clone, Args)]
 pub struct TestTools {
-    /// Offers the test tools (test_once, test_read, test_idempotent) to agents that name them; effects are appended
-    /// to this file.
+    /// Offers the test tools (test_once, test_read, test_idempotent) to agents that name them. The tools append their
+    /// effects to this file.
     #[arg(
         long = "test-tools",
         env = "EVERTURN_TEST_TOOLS",
@@ -76,10 +77,10 @@ pub struct TestTools {
                   complete; 130 a second Ctrl-C ended it at once."
 )]
 pub struct DevOptions {
-    /// Where the gateway listens.
+    /// The gateway's address.
     #[command(flatten)]
     pub listen: ListenOptions,
-    /// Key or token that --once and --sample send, where the configuration requires one.
+    /// Key or token for --once and --sample, if the configuration requires one.
     #[arg(
         long,
         env = "EVERTURN_TOKEN",
@@ -87,7 +88,8 @@ pub struct DevOptions {
         hide_env_values = true
     )]
     pub token: Option<String>,
-    /// Port of Temporal on 127.0.0.1; a server that runs there is used, else one is started (its web UI on port + 1000).
+    /// Port of Temporal on 127.0.0.1. A server on that port is used; otherwise the command starts one (its web UI is
+    /// on port + 1000).
     #[arg(long, default_value_t = 7233, value_name = "PORT")]
     pub temporal_port: u16,
     /// The `temporal` binary.
@@ -98,13 +100,13 @@ pub struct DevOptions {
         value_name = "FILE"
     )]
     pub temporal_bin: PathBuf,
-    /// Runs one turn with this message, prints it as it happens, and exits: 0 only when the turn completed.
+    /// Runs one turn with this message, prints it live, and exits. The exit code is 0 only if the turn completed.
     #[arg(long, value_name = "MESSAGE")]
     pub once: Option<String>,
-    /// Runs one turn with this message at the start, then stays up.
+    /// Runs one turn with this message at the start, and keeps running.
     #[arg(long, value_name = "MESSAGE", conflicts_with = "once")]
     pub sample: Option<String>,
-    /// Where traces go.
+    /// The collector of traces.
     #[command(flatten)]
     pub traces: TraceOptions,
     /// The tools of the end-to-end tests.
@@ -112,11 +114,11 @@ pub struct DevOptions {
     pub test_tools: TestTools,
 }
 
-/// Which version of the workers this one is.
+/// The version of this worker.
 #[derive(Debug, Clone, Args)]
 pub struct VersionOptions {
-    /// Worker deployment of Temporal that this worker belongs to: it then gets turns of its own version only. It needs a
-    /// build id, and the version must be made the current one (docs/operate/versions.md).
+    /// Worker deployment of Temporal to which this worker belongs. The worker then gets only turns of its own version.
+    /// A deployment needs a build id, and the version must be made the current one (docs/operate/versions.md).
     #[arg(
         long,
         env = "TEMPORAL_DEPLOYMENT_NAME",
@@ -127,7 +129,7 @@ pub struct VersionOptions {
     /// Build id of this worker; by default a checksum of the binary.
     #[arg(long, env = "TEMPORAL_WORKER_BUILD_ID", value_name = "ID")]
     pub build_id: Option<String>,
-    /// Whether a turn of a deployment ends on the version that it began on, or moves to the newest one at its next step.
+    /// Whether a deployment's turn ends on the version of its start, or moves to the newest version at its next step.
     #[arg(
         long,
         env = "EVERTURN_TURN_VERSION",
@@ -138,19 +140,19 @@ pub struct VersionOptions {
     pub turns: TurnVersion,
 }
 
-/// Which version of the workers a turn runs on.
+/// The workers' version on which a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TurnVersion {
-    /// The one that it began on, to its end.
+    /// The version of the turn's start, to the turn's end.
     Pinned,
-    /// The current one, from its next step on.
+    /// The current version, from the next step on.
     Newest,
 }
 
-/// A part of the work of workers, for pools of their own.
+/// A part of the workers' tasks, for separate pools of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Work {
-    /// Runs workflows. The turns that it begins have their LLM calls and their tools done by workers of the other two kinds.
+    /// Runs workflows. Workers of the two other kinds make the LLM calls and run the tools of the turns.
     Workflows,
     /// Makes LLM calls.
     Models,
@@ -161,14 +163,14 @@ pub enum Work {
 /// Options of `worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerOptions {
-    /// Does only a part of the work, on a task queue of its own. It takes at least one worker of each kind. By default a
-    /// worker does everything.
+    /// Does only a part of the work, on a task queue of its own. An installation then needs at least one worker of
+    /// each kind. By default a worker does everything.
     #[arg(long, env = "EVERTURN_WORKER_ONLY", value_enum, value_name = "WORK")]
     pub only: Option<Work>,
-    /// Its version.
+    /// The worker's version.
     #[command(flatten)]
     pub version: VersionOptions,
-    /// What operators see of it.
+    /// The worker's telemetry.
     #[command(flatten)]
     pub telemetry: TelemetryOptions,
     /// The tools of the end-to-end tests.
@@ -179,10 +181,10 @@ pub struct WorkerOptions {
 /// Options of `gateway`.
 #[derive(Debug, Clone, Args)]
 pub struct GatewayOptions {
-    /// Where it listens.
+    /// The gateway's address.
     #[command(flatten)]
     pub listen: ListenOptions,
-    /// What operators see of it.
+    /// The gateway's telemetry.
     #[command(flatten)]
     pub telemetry: TelemetryOptions,
 }
@@ -190,13 +192,13 @@ pub struct GatewayOptions {
 /// Options of `all`.
 #[derive(Debug, Clone, Args)]
 pub struct AllOptions {
-    /// Where the gateway listens.
+    /// The gateway's address.
     #[command(flatten)]
     pub listen: ListenOptions,
-    /// The version of the worker.
+    /// The worker's version.
     #[command(flatten)]
     pub version: VersionOptions,
-    /// What operators see of it.
+    /// The process's telemetry.
     #[command(flatten)]
     pub telemetry: TelemetryOptions,
     /// The tools of the end-to-end tests.

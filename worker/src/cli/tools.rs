@@ -8,7 +8,7 @@ use super::serve::TestTools;
 /// Options of `tools`.
 #[derive(Debug, Clone, Args)]
 pub struct ToolsOptions {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: ToolsCommand,
     /// The tools of the end-to-end tests.
@@ -16,10 +16,10 @@ pub struct ToolsOptions {
     pub test_tools: TestTools,
 }
 
-/// What `tools` does.
+/// The subcommands of `tools`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ToolsCommand {
-    /// Shows the tools that the model of an agent is offered. Asks MCP servers for theirs.
+    /// Shows the tools that an agent's model is offered. Asks MCP servers for their tools.
     #[command(
         after_help = "Exit codes: 0 done; 1 the configuration cannot be used, or with --strict something is not there; \
                       2 there is no such agent."
@@ -39,13 +39,13 @@ pub struct ListTools {
     /// The agent.
     #[arg(long, default_value = DEFAULT_AGENT, value_name = "NAME")]
     pub agent: String,
-    /// The tenant for whom the tools are asked.
+    /// The tenant in whose name the tools are listed.
     #[arg(long, default_value = DEFAULT_TENANT, value_name = "TENANT")]
     pub tenant: String,
     /// Prints JSON, with the schemas.
     #[arg(long)]
     pub json: bool,
-    /// Exits with 1 when something the agent lists is not there, like the tools of a server that is down.
+    /// Exits with 1 if a tool of the agent is unavailable, for example because its server is down.
     #[arg(long)]
     pub strict: bool,
 }
@@ -53,18 +53,18 @@ pub struct ListTools {
 /// Options of `tools call`.
 #[derive(Debug, Clone, Args)]
 pub struct CallTool {
-    /// The tool, by the name that the model sees.
+    /// Name of the tool, as the model sees it.
     pub name: String,
-    /// Its input: a JSON object.
+    /// Input of the tool: a JSON object.
     #[arg(default_value = "{}", value_name = "JSON")]
     pub input: String,
-    /// Only when this agent has the tool, and with the agent's time-out.
+    /// Checks that this agent has the tool, and uses the agent's time-out.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// The tenant for whom the tool is called.
+    /// The tenant in whose name the tool is called.
     #[arg(long, default_value = DEFAULT_TENANT, value_name = "TENANT")]
     pub tenant: String,
-    /// Does not ask before a tool is run that must not run twice.
+    /// Runs a tool that must not run twice without asking.
     #[arg(long)]
     pub yes: bool,
 }

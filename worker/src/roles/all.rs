@@ -14,8 +14,8 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// Runs both, with these tools besides the built-in ones, until SIGTERM or Ctrl-C. When one of them ends with an error, the
-/// other one is stopped, too.
+/// Runs both roles, with `own` tools besides the built-in ones, until SIGTERM or Ctrl-C. If a role ends with an error,
+/// the other role is stopped, too.
 pub async fn run(
     common: &Common,
     options: AllOptions,
@@ -65,7 +65,7 @@ pub async fn run(
     let serving = gateway::serve(of_gateway, listener, shutdown.clone());
     let serving = stopping(serving, shutdown.clone());
     let working = stopping(worker::serve(of_worker, shutdown.clone()), shutdown);
-    // The gateway runs on all threads. The worker's future stays on this one.
+    // The gateway runs on all threads. The worker's future is not `Send` and stays on this thread.
     let (served, worked) = tokio::join!(tokio::spawn(serving), working);
     telemetry.end().await;
     served.context("the gateway panicked")??;
@@ -73,7 +73,7 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Stops the process when this role ends.
+/// Cancels `shutdown` when the role ends.
 async fn stopping<T>(role: impl Future<Output = T>, shutdown: CancellationToken) -> T {
     let _stop = shutdown.drop_guard();
     role.await

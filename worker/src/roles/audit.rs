@@ -16,10 +16,10 @@ use crate::{
     connections, show, shutdown,
 };
 
-/// How many entries one query reads.
+/// The number of entries per query.
 const PAGE: u32 = 500;
 
-/// Prints the entries, the oldest first, a page after the other.
+/// Prints the entries page by page, the oldest first.
 pub async fn run(common: &Common, options: AuditOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let trail = connections::store_of_command(common, &shutdown)
@@ -30,7 +30,7 @@ pub async fn run(common: &Common, options: AuditOptions) -> anyhow::Result<ExitC
         action: options.action.map(AuditAction::from),
         actor: options.actor,
         since: options.since,
-        // What is written meanwhile is for the next time.
+        // Entries that are written during the command are left out.
         until: Some(Utc::now()),
         limit: PAGE,
         ..AuditQuery::default()
@@ -109,7 +109,8 @@ fn line(entry: &AuditEntry) -> String {
     ])
 }
 
-/// A line of cells. Their widths are fixed, because pages are printed as they come. What could steer a terminal is replaced.
+/// Returns a line of cells. The columns have fixed widths, because pages are printed as they arrive. Characters that
+/// could control a terminal are replaced.
 fn columns(cells: [&str; 8]) -> String {
     const WIDTHS: [usize; 8] = [19, 9, 20, 12, 24, 40, 15, 0];
     let cells = cells.into_iter().zip(WIDTHS).map(|(cell, width)| {

@@ -1,4 +1,4 @@
-//! `everturn codec`: makes keys for the ring of `[codec]`. Connects to nothing.
+//! `everturn codec`: makes keys for the ring of `[codec]`. Connects to no server.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use chrono::Utc;
 
 use crate::cli::{CodecCommand, NewCodecKey};
 
-/// Runs one of the commands.
+/// Runs a subcommand.
 pub fn run(command: CodecCommand) -> anyhow::Result<ExitCode> {
     let CodecCommand::Key(NewCodecKey { id }) = command;
     let id = id.unwrap_or_else(|| Utc::now().format("%Y-%m-%d").to_string());

@@ -1,4 +1,4 @@
-//! `everturn config check`: what is wrong with the configuration, and what is configured. Connects to nothing.
+//! `everturn config check`: reports mistakes in the configuration, and shows the configuration. Connects to no server.
 
 use std::{
     net::SocketAddr,
@@ -18,7 +18,7 @@ use crate::{
     connections, show, transport,
 };
 
-/// Prints what was found. Exits with 0 when everything can be used, else with 1.
+/// Prints the findings. The exit code is 0 if the whole configuration is valid, otherwise 1.
 pub fn check(
     common: &Common,
     options: CheckConfig,
@@ -54,7 +54,7 @@ pub fn check(
     Ok(report.end())
 }
 
-/// Prints what was checked, and counts what is wrong.
+/// Prints the results, and counts mistakes.
 #[derive(Default)]
 struct Report {
     problems: usize,
@@ -71,7 +71,7 @@ impl Report {
         }
     }
 
-    /// The configuration file, and the tools that it describes.
+    /// Checks the configuration file and its tools.
     fn file(
         &mut self,
         common: &Common,
@@ -148,7 +148,7 @@ fn print_providers(config: &Config) {
     }
 }
 
-/// Where it is and how to speak to it; never its key.
+/// Describes the provider's address and protocol, but never its key.
 fn about_provider(provider: &Provider) -> String {
     let wire = provider.kind.as_str();
     let address = provider.base_url.as_deref();

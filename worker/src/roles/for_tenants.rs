@@ -1,14 +1,14 @@
-//! Has what an activity ends with encrypted for its tenant.
+//! Encrypts the result of an activity with its tenant's key.
 //!
-//! The engine tells each activity the fairness key of its workflow, which is the label of its tenant. Local activities
-//! have none: what they give back is encrypted for the tenant that it names, or for the installation.
+//! Temporal passes each activity the fairness key of its workflow, which is the label of the tenant. Local activities
+//! have no fairness key. Their result is encrypted for the tenant that it names, or for the installation.
 
 use everturn_codec::tenant;
 use temporalio_sdk::interceptors::{
     ActivityInboundInterceptor, ExecuteActivityInput, ExecuteActivityOutput, Next,
 };
 
-/// Notes for whom each activity runs, where anything is encrypted.
+/// Records the tenant of each activity, if a codec is configured.
 #[derive(Clone, Copy)]
 pub(super) struct ForTenants {
     is_on: bool,
@@ -28,7 +28,8 @@ impl ActivityInboundInterceptor for ForTenants {
     ) -> ExecuteActivityOutput<'a> {
         let priority = &input.activity_info().priority;
         if let Some(label) = priority.fairness_key.as_deref().filter(|_| self.is_on) {
-            // The SDK calls this in the task of the activity, in which it also encrypts the activity's end.
+            // The SDK calls the interceptor in the activity's task, and encrypts the activity's result in the same
+            // task.
             tenant::of_this_task(label);
         }
         next.run(input)

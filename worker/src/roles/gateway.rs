@@ -23,19 +23,19 @@ use crate::{
     telemetry::{NotReady, Telemetry},
 };
 
-/// What a gateway works with.
+/// The parts of a gateway.
 pub struct Parts {
     /// The connection to Temporal.
     pub client: Client,
-    /// What it reads events from and queues messages in.
+    /// The store of events and queued messages.
     pub store: Store,
-    /// Texts while they are written.
+    /// Live texts.
     pub stream: Stream,
     /// Agents and limits.
     pub config: Config,
     /// Task queue of the workers.
     pub task_queue: String,
-    /// Where health and metrics are told.
+    /// Health and metrics.
     pub telemetry: Telemetry,
 }
 
@@ -75,7 +75,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses to serve agents with a tool that somebody else has to approve, when nobody is known.
+/// Refuses agents with a tool that needs a second person's approval, if the gateway does not authenticate callers.
 fn check_approvers(config: &Config) -> anyhow::Result<()> {
     let Some((agent, tool)) = config
         .needs_other()
@@ -89,7 +89,7 @@ fn check_approvers(config: &Config) -> anyhow::Result<()> {
     )
 }
 
-/// Refuses to serve others than the users of this machine without authentication, unless the options ask for it.
+/// Refuses to serve other machines without authentication, unless the options allow it.
 pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
     check_approvers(config)?;
     if config.gateway.auth.required || options.insecure_no_auth {
@@ -107,8 +107,8 @@ pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Resul
     )
 }
 
-/// What makes the gateway reachable from other machines, if anything does. A proxy on this machine is on loopback, too,
-/// but whoever has one tells the gateway of it.
+/// Returns why other machines can reach the gateway, if they can. A proxy on this machine also uses loopback, but an
+/// operator with a proxy configures the proxy in the gateway.
 fn exposure(options: &ListenOptions, config: &Config) -> Option<String> {
     let public = config.gateway.auth.public_origin.as_ref();
     let listen = options.listen;
@@ -123,15 +123,15 @@ fn exposure(options: &ListenOptions, config: &Config) -> Option<String> {
     is_behind_proxies.then(|| "be behind proxies (`trusted_proxies` in [gateway])".to_owned())
 }
 
-/// Lets a gateway be asked by any name when the configuration names no host. Without a credential, a gateway that is not on
-/// loopback is asked by whoever something in front of it lets through ([`check_exposure`]), by names that are not known.
+/// Allows any `Host` if the configuration names no host. Without authentication, a gateway beyond loopback serves any
+/// caller behind its proxy or network ([`check_exposure`]), and the gateway cannot know its own names.
 fn any_host_unless_named(auth: &mut AuthConfig) {
     if auth.allowed_hosts.as_ref().is_some_and(Vec::is_empty) {
         auth.allowed_hosts = None;
     }
 }
 
-/// What is configured for a gateway that listens here, with the keys of its codec server.
+/// Returns the configuration of a gateway on this listener, with the keys of its codec server.
 fn configured(config: &Config, listener: &TcpListener) -> anyhow::Result<GatewayConfig> {
     let mut gateway = config.gateway.clone();
     gateway.codec = config.codec.server()?;
@@ -141,7 +141,7 @@ fn configured(config: &Config, listener: &TcpListener) -> anyhow::Result<Gateway
     Ok(gateway)
 }
 
-/// Takes the address, which no other process may have.
+/// Binds the address, which no other process may have bound.
 pub fn bind(options: &ListenOptions) -> anyhow::Result<TcpListener> {
     listener::bind(options.listen).with_context(|| {
         format!(
@@ -220,7 +220,8 @@ pub async fn serve(
     served
 }
 
-/// How often the store is asked for events without an announcement: as configured, else as the stream announces them.
+/// Returns how often the store is polled for events without an announcement: the configured interval, or a default for
+/// the kind of stream.
 fn poll_interval(asked: Option<Duration>, is_shared: bool, default: Duration) -> Duration {
     match asked {
         Some(interval) => interval,

@@ -1,4 +1,4 @@
-//! What the kernel of this machine enforces of what the configuration says about programs.
+//! Checks which of the configured limits on programs this machine's kernel can enforce.
 
 use anyhow::bail;
 use everturn_activities::tools::mcp::ServerLocation;
@@ -6,7 +6,7 @@ use everturn_supervisor::launch::{Enforcement, Policy};
 
 use crate::config::Config;
 
-/// Warns of what the kernel cannot enforce. Refuses it where the configuration requires it.
+/// Warns about limits that the kernel cannot enforce. Returns an error if the configuration requires them.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {
     let servers = config
         .mcp

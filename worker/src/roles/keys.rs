@@ -16,10 +16,10 @@ use crate::{
     connections, shutdown,
 };
 
-/// How many keys one query reads.
+/// The number of keys per query.
 const PAGE: u32 = 500;
 
-/// Runs one of the commands.
+/// Runs a subcommand.
 pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
@@ -34,7 +34,7 @@ pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCo
     }
 }
 
-/// Makes a key. Only its secret goes to standard output, so that a script can read it.
+/// Makes a key. Standard output gets the secret only, so that a script can read it.
 async fn create(
     keys: &dyn Keys,
     options: CreateKey,
@@ -118,7 +118,7 @@ async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
 }
 
 async fn revoke(keys: &dyn Keys, options: RevokeKey, keep_days: u32) -> anyhow::Result<ExitCode> {
-    // Of a key that leaked, people have the secret, which begins with the id.
+    // A person who revokes a leaked key often has only the secret, which begins with the id.
     let id = Secret::parse(&options.id).map_or(options.id, |secret| secret.id().to_owned());
     let key = keys.find_key(&id).await.context("cannot read the key")?;
     let entry = by_operator(
@@ -177,7 +177,7 @@ const COLUMNS: [&str; 9] = [
     "NAME",
 ];
 
-/// Prints a table whose columns are as wide as their widest entry.
+/// Returns a table. Each column is as wide as its widest entry.
 fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
     let time = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M").to_string();
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

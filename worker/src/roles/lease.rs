@@ -1,9 +1,10 @@
-//! The lease of this worker process: renewed for as long as it lives, so that gateways find out soon when it is dead.
+//! The lease of this worker process. The process renews the lease while it lives, so that gateways soon notice a dead
+//! worker.
 //!
-//! A worker whose lease is over is not stopped. Another one may then do the same again, and the claims keep both from
-//! doing harm (invariant 5, paid once; invariant 6, done once; invariant 7, fenced deltas).
+//! A worker with an expired lease is not stopped. Another worker may then repeat its work, and the claims prevent harm
+//! (invariant 5, paid once; invariant 6, done once; invariant 7, fenced deltas).
 //!
-//! Must not be here: what becomes of what a dead worker did (the gateway's reconciler).
+//! Must not be here: how a dead worker's work continues (the gateway's reconciler).
 
 use std::{process, sync::Arc, time::Duration};
 
@@ -15,13 +16,13 @@ use tokio::{
 
 use crate::config::MAX_LEASE;
 
-/// The number of times that a lease is renewed in its duration. Three renewals may fail or come late.
+/// The number of renewals within the lease's duration. Three renewals may fail or come late.
 const RENEWALS: u32 = 4;
 
-/// The time without a late renewal after which a lease that was made longer has its configured duration again.
+/// After this time without a late renewal, a prolonged lease gets its configured duration again.
 const STEADY: Duration = Duration::from_mins(10);
 
-/// The lease, which a task renews until it is ended.
+/// The lease, which a task renews until the end.
 pub(super) struct LeaseKeeper {
     store: Arc<dyn WorkerLeases>,
     lease: WorkerLease,
@@ -29,7 +30,7 @@ pub(super) struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    /// Begins the lease of this process. When the database does not take it now, it is tried again.
+    /// Begins the lease of this process. If the database is away, the task tries again.
     pub(super) async fn begin(store: Arc<dyn WorkerLeases>, duration: Duration) -> Self {
         let worker = WorkerId::random();
         let host = gethostname::gethostname();
@@ -39,7 +40,7 @@ impl LeaseKeeper {
             worker,
             duration,
         };
-        // Before the first claim, which names the worker.
+        // The lease must exist before the first claim, because a claim names the worker.
         if let Err(error) = store.renew_lease(&lease).await {
             tracing::warn!(%error, "this worker has no lease yet; trying again");
         }
@@ -51,18 +52,18 @@ impl LeaseKeeper {
         }
     }
 
-    /// The id of this process.
+    /// Returns the worker's id.
     pub(super) fn worker(&self) -> &WorkerId {
         &self.lease.worker
     }
 
-    /// What the engine calls this process.
+    /// Returns Temporal's name for this process.
     pub(super) fn identity(&self) -> &str {
         &self.lease.identity
     }
 
-    /// Ends the lease, after the last activity has ended. If that fails, the lease is over by itself in a while, and this
-    /// worker is taken for dead.
+    /// Ends the lease after the last activity has ended. If the call fails, the lease expires by itself, and gateways
+    /// take this worker for dead.
     pub(super) async fn end(self) {
         self.renewing.abort();
         let ended = self.store.end_lease(&self.lease.worker);
@@ -74,14 +75,14 @@ impl LeaseKeeper {
     }
 }
 
-/// How long the lease lasts. Where the machine or the database stalls, renewals come late, and a worker that lives would
-/// be taken for dead at the next longer stall: so the lease is doubled before that, and what is found out later is only
-/// that a worker is dead.
+/// The duration of the lease. On a slow machine or database, renewals come late, and a slightly longer stall would
+/// make a living worker look dead. Therefore a late renewal doubles the duration. The price is a later detection of a
+/// dead worker.
 #[derive(Debug)]
 struct Patience {
     configured: Duration,
     duration: Duration,
-    /// The last time at which a renewal came late.
+    /// The time of the last late renewal.
     late_at: Instant,
 }
 
@@ -94,7 +95,7 @@ impl Patience {
         }
     }
 
-    /// Takes in that the lease was renewed `pause` after the time before. Returns whether its duration has changed.
+    /// Records a renewal that came `pause` after the previous one. Returns whether the duration has changed.
     fn renewed(&mut self, pause: Duration) -> bool {
         let before = self.duration;
         if pause > self.duration / 2 {
@@ -107,14 +108,14 @@ impl Patience {
     }
 }
 
-/// Renews the lease again and again.
+/// Renews the lease forever.
 async fn keep(store: Arc<dyn WorkerLeases>, mut lease: WorkerLease) {
     let mut ticks = interval(lease.duration / RENEWALS);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut patience, mut renewed) = (Patience::new(lease.duration), Instant::now());
     loop {
         ticks.tick().await;
-        // A database that is away is reported by those who need it.
+        // The components that need the database report that it is away.
         if let Err(error) = store.renew_lease(&lease).await {
             tracing::debug!(%error, "the worker's lease could not be renewed");
             continue;

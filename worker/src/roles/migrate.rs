@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::{cli::Common, connections, shutdown, transport};
 
-/// Prepares database and Temporal. Safe to repeat and to run from several places at once.
+/// Prepares the database and Temporal. Safe to repeat and to run on several machines at once.
 pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     transport::check(common)?;

@@ -1,4 +1,5 @@
-//! What a process can be. Each role takes its connections and a shutdown token, and runs until told to stop.
+//! The roles of a process. Each role takes its connections and a shutdown token, and runs until the token is
+//! cancelled.
 
 pub mod all;
 pub mod audit;

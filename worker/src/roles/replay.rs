@@ -1,6 +1,6 @@
-//! `everturn replay`: whether this version can go on with turns that other versions have begun (invariant 1, pure workflow).
+//! `everturn replay`: checks whether this version can continue turns of other versions (invariant 1, pure workflow).
 //!
-//! It runs the workflow on the histories that Temporal has, without doing anything: activities are not called.
+//! The command runs the workflow on Temporal's histories, without side effects, because it calls no activities.
 
 use std::{path::Path, process::ExitCode};
 
@@ -21,10 +21,10 @@ use crate::{
     connections, shutdown, telemetry,
 };
 
-/// Progress is told each time that so many were replayed.
+/// The number of replayed histories between two progress lines.
 const PROGRESS: u32 = 100;
 
-/// Replays what is asked for. It fails when a history does not replay.
+/// Replays the histories of the options. Fails when a history does not replay.
 pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<ExitCode> {
     let codec = Config::load_for_gateway(common.config.as_deref())?
         .codec
@@ -44,7 +44,7 @@ pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<Exit
     Ok(replay.told())
 }
 
-/// What Temporal is asked for. The runs of other task queues have workers of their own.
+/// Returns the query for Temporal. Runs of other task queues have workers of their own.
 fn query(common: &Common, options: &ReplayOptions) -> String {
     let queue = common.task_queue.replace('\'', "''");
     let own =
@@ -72,7 +72,7 @@ struct Replay {
 }
 
 impl Replay {
-    /// Histories are encrypted where a codec is configured.
+    /// Returns a replayer. With a codec, the histories are encrypted.
     fn new(codec: Option<Codec>) -> anyhow::Result<Self> {
         let converter = codec.map(|codec| codec.converter()).unwrap_or_default();
         let options = WorkflowReplayerOptions::new()
@@ -88,7 +88,7 @@ impl Replay {
         })
     }
 
-    /// Replays the runs that Temporal finds, the newest first, until it is told to stop.
+    /// Replays the runs that Temporal lists, the newest first, until `shutdown`.
     async fn all_of(
         &mut self,
         client: &Client,
@@ -128,7 +128,7 @@ impl Replay {
         }
     }
 
-    /// Says how it was.
+    /// Prints the result and returns the exit code.
     fn told(&self) -> ExitCode {
         let Self {
             replayed, failed, ..

@@ -17,21 +17,21 @@ use crate::{
     connections, shutdown,
 };
 
-/// Conversations that one transaction removes: so few that no other transaction waits long.
+/// The most conversations of one transaction. The number is small, so that other transactions do not wait long.
 const BATCH: u32 = 100;
 
-/// Entries of the audit trail that one transaction removes.
+/// The most audit entries of one transaction.
 const AUDIT_BATCH: u32 = 1000;
 
-/// What tenants took on a day is kept for so long, whatever becomes of their conversations: a year, and the month in which it
-/// is looked at.
+/// The time for which the tenants' daily usage is kept, even after their conversations are removed: a year, plus a
+/// month to read it.
 const KEPT_USAGE: chrono::Duration = chrono::Duration::days(400);
 
-/// When so many conversations in a row cannot be removed, the reason is not one of them.
+/// After this number of failed removals in a row, the cause is not a single conversation, and the command fails.
 const MAX_KEPT: u32 = 10;
 
-/// Removes what is older than asked for, or says what would be. Stops between two batches when told to; running it
-/// again goes on.
+/// Removes old conversations, or prints what would be removed. A signal stops the command between two batches; the
+/// next run continues.
 pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
@@ -81,7 +81,7 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
     })
 }
 
-/// Tells the audit trail that a run begins, so that nothing is removed without an entry.
+/// Writes an audit entry at the beginning, so that every removal has an entry.
 async fn begun(
     audit: &dyn AuditTrail,
     before: DateTime<Utc>,
@@ -100,7 +100,7 @@ async fn begun(
     Ok(entry)
 }
 
-/// Tells the audit trail what a run has removed.
+/// Writes an audit entry with the number of removed conversations.
 async fn ended(
     audit: &dyn AuditTrail,
     mut entry: NewAuditEntry,
@@ -117,7 +117,7 @@ async fn ended(
     Ok(audit.append_audit(&entry).await?)
 }
 
-/// Removes the sums of what tenants took that are too old.
+/// Removes the old sums of tenants' usage.
 async fn forget_usage(usage: &dyn TenantUsage, before: DateTime<Utc>) -> anyhow::Result<()> {
     let oldest = before.min(Utc::now() - KEPT_USAGE);
     let oldest = oldest.format("%Y-%m-%d").to_string();
@@ -128,7 +128,8 @@ async fn forget_usage(usage: &dyn TenantUsage, before: DateTime<Utc>) -> anyhow:
     Ok(())
 }
 
-/// Removes entries of the audit trail that are older than configured now, and than was configured when they were written.
+/// Removes audit entries after their retention: an entry must exceed both the current `keep_days` and the `keep_days`
+/// at the time of writing.
 async fn prune(audit: &dyn AuditTrail, keep_days: u32) -> anyhow::Result<()> {
     let before = Utc::now() - chrono::Duration::days(keep_days.into());
     let mut removed = 0;
@@ -147,7 +148,7 @@ async fn prune(audit: &dyn AuditTrail, keep_days: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the files that no message names, and the objects of files that are gone.
+/// Removes files without a message, and objects of removed files.
 async fn remove_files(blobs: &BlobFiles) -> anyhow::Result<()> {
     let files = blobs.remove_unattached().await?;
     if files > 0 {
@@ -162,7 +163,7 @@ async fn remove_files(blobs: &BlobFiles) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One run of the command.
+/// A run of the command.
 struct Run<'a> {
     retention: &'a dyn Retention,
     before: DateTime<Utc>,
@@ -172,7 +173,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Removes one batch after the other. What cannot be removed is passed by. Returns false when it was told to stop.
+    /// Removes batch after batch, and skips conversations that cannot be removed. Returns false after a stop signal.
     async fn remove_all(&mut self, shutdown: &CancellationToken) -> anyhow::Result<bool> {
         let (mut after, mut limit, mut kept_in_a_row) = (None::<String>, BATCH, 0);
         loop {
@@ -193,7 +194,8 @@ impl Run<'_> {
                         return Ok(true);
                     }
                 }
-                // One conversation of the batch may be the reason: each has a transaction of its own then.
+                // A single conversation may have failed the batch. Therefore the next transactions remove one
+                // conversation each.
                 Err(_) if limit > 1 => limit = 1,
                 Err(error) if kept_in_a_row < MAX_KEPT => {
                     after = self.pass_by(after.as_deref(), &error).await?;
@@ -210,8 +212,8 @@ impl Run<'_> {
         }
     }
 
-    /// Says which conversation cannot be removed, and returns its id, behind which the next batch begins. An error means
-    /// that the database is away.
+    /// Prints the conversation that cannot be removed. Returns its id, after which the next batch begins. An error
+    /// means: the database is away.
     async fn pass_by(
         &mut self,
         after: Option<&str>,

@@ -1,10 +1,10 @@
-//! The SDK's workers of one process, one after another.
+//! Runs the SDK's workers of one process, one after another.
 //!
-//! The SDK keeps something of every activity for as long as its worker lives (docs/libraries.md, Temporal SDK: no activity
-//! is forgotten). So a worker is replaced by a fresh one after so many activities. The old one takes no more tasks, and
-//! ends when its last activity has ended by itself.
+//! The SDK keeps some memory for every activity as long as its worker lives (docs/libraries.md, Temporal SDK: no
+//! activity is forgotten). Therefore a fresh worker replaces the old one after a number of activities. The old worker
+//! takes no more tasks, and ends with its last activity.
 //!
-//! Must not be here: what a worker runs, and with which options (`worker.rs`).
+//! Must not be here: the tasks and options of a worker (`worker.rs`).
 
 use std::{
     sync::{
@@ -25,11 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connections::is_away;
 
-/// How many workers may wait for their last activities. With one more, no worker is replaced: tools that run for days
-/// would otherwise keep more and more of them. Each holds what the SDK keeps of its activities.
+/// The most workers that wait for their last activities. At the limit, no worker is replaced. Otherwise tools that run
+/// for days would keep more and more workers, each with the SDK's memory of its activities.
 const MAX_ENDING: usize = 16;
 
-/// The pause before a fresh worker is started again, when it could not begin: the engine is away.
+/// The pause before the next attempt, when a fresh worker could not begin because Temporal is away.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts the activities of one worker of the SDK.
@@ -73,14 +73,14 @@ impl ActivityInboundInterceptor for ActivityCount {
         next: Next<'a, ExecuteActivityInput, ExecuteActivityOutput<'a>>,
     ) -> ExecuteActivityOutput<'a> {
         if self.shared.count.fetch_add(1, Ordering::Relaxed) + 1 == self.shared.limit {
-            // The notification waits for the one who asks.
+            // `notify_one` stores the notification until `reached` is called.
             self.shared.is_reached.notify_one();
         }
         next.run(input)
     }
 }
 
-/// True when a worker could not begin because Temporal is away. It has run nothing.
+/// True when a worker could not begin because Temporal is away. The worker has run no activity.
 fn is_engine_away(error: &WorkerRunError) -> bool {
     match error {
         WorkerRunError::Validation(WorkerValidationError::NamespaceDescribeError {
@@ -91,7 +91,7 @@ fn is_engine_away(error: &WorkerRunError) -> bool {
     }
 }
 
-/// A worker that takes tasks.
+/// The worker that takes tasks.
 struct Current {
     number: usize,
     count: ActivityCount,
@@ -99,8 +99,8 @@ struct Current {
 }
 
 impl Current {
-    /// True when this worker has failed because Temporal is away. One that replaced another one and has run nothing
-    /// fails for no other reason.
+    /// True when the worker failed because Temporal is away. A replacement worker that has run no activity fails for
+    /// no other reason.
     fn could_not_begin(&self, error: &WorkerRunError) -> bool {
         let is_untried = self.number > 0 && !self.count.has_begun();
         is_untried || is_engine_away(error)
@@ -109,13 +109,13 @@ impl Current {
 
 type Ended = (usize, Result<(), WorkerRunError>);
 
-/// Runs workers that `make` makes, one after another, until `stop` is cancelled and the last of them has ended. A worker
-/// is replaced after `renew_after` activities.
+/// Runs the workers of `make` one after another, until `stop` is cancelled and the last worker has ended. A worker is
+/// replaced after `renew_after` activities.
 ///
 /// # Errors
 ///
-/// Temporal refused the first worker, or the current one ended although nobody stopped it. A Temporal that is away is waited
-/// for.
+/// Returns an error if Temporal refuses the first worker, or if the current worker ends without a stop. While Temporal
+/// is away, the function waits.
 pub(super) async fn run(
     make: impl Fn(ActivityCount) -> anyhow::Result<Worker>,
     renew_after: usize,
@@ -153,7 +153,7 @@ pub(super) async fn run(
                 Ok(()) if number != current.number => {}
                 Err(error) if current.could_not_begin(&error) => {
                     tracing::warn!(%error, "a fresh worker of the SDK could not begin; trying again");
-                    // The SDK takes no second worker of a queue while it counts this one.
+                    // The SDK accepts no second worker for a queue while the failed worker is still registered.
                     (current.stop)();
                     current = begin(number + 1, PAUSE, &running)?;
                 }

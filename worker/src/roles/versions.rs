@@ -1,4 +1,4 @@
-//! Which version of the workers this one is, for Temporal (docs/operate/versions.md).
+//! The worker's version for Temporal (docs/operate/versions.md).
 
 use temporalio_common::worker::{
     VersioningBehavior, WorkerDeploymentOptions, WorkerDeploymentVersion,
@@ -6,7 +6,7 @@ use temporalio_common::worker::{
 
 use crate::cli::{TurnVersion, VersionOptions};
 
-/// What a worker tells Temporal of its version; `None` when the options name none.
+/// Returns the version that a worker reports to Temporal, or `None` if the options have no deployment.
 pub(super) fn deployment(options: &VersionOptions) -> Option<WorkerDeploymentOptions> {
     let build_id = options.build_id.as_ref()?;
     let Some(deployment) = &options.deployment else {

@@ -43,18 +43,19 @@ use crate::{
     telemetry::{self, Telemetry},
 };
 
-/// A dead worker's workflow tasks wait on its sticky queue for this long.
+/// The time for which a dead worker's workflow tasks wait on its sticky queue.
 const STICKY_TIMEOUT: Duration = Duration::from_secs(1);
-/// A heartbeat that is asked for is sent within this time, whatever the heartbeat time-out: a cancel arrives with its answer.
+/// The SDK sends a requested heartbeat within this time, whatever the heartbeat time-out is. A cancel arrives with the
+/// response to a heartbeat.
 const HEARTBEAT_THROTTLE: Duration = Duration::from_secs(1);
 
-/// What a worker works with.
+/// The parts of a worker.
 pub struct Parts {
     /// The connection to Temporal.
     pub client: Client,
-    /// Where turns are kept.
+    /// The store of turns.
     pub store: Store,
-    /// Where texts go while they are written.
+    /// The stream of live texts.
     pub stream: Stream,
     /// Agents and limits.
     pub config: Config,
@@ -64,15 +65,15 @@ pub struct Parts {
     pub tools: ToolRegistry,
     /// Task queue to poll.
     pub task_queue: String,
-    /// The part of the work that it does; `None`: everything.
+    /// The worker's part of the tasks; `None` means all tasks.
     pub only: Option<Work>,
-    /// Its version; `None`: that of the binary, which divides no turns.
+    /// The worker's version; `None` means the binary's version, which does not assign turns to versions.
     pub deployment: Option<WorkerDeploymentOptions>,
-    /// Where health and metrics are told.
+    /// Health and metrics.
     pub telemetry: Telemetry,
 }
 
-/// Runs a worker with these tools besides the built-in ones, until SIGTERM or Ctrl-C.
+/// Runs a worker until SIGTERM or Ctrl-C, with `own` tools besides the built-in ones.
 pub async fn run(
     common: &Common,
     options: WorkerOptions,
@@ -116,7 +117,7 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a configuration whose turns could only be answered by the demo model.
+/// Refuses a configuration in which only the demo model could answer.
 pub fn check_providers(config: &Config) -> anyhow::Result<()> {
     if config.needs_demo_model() {
         anyhow::bail!(
@@ -127,8 +128,8 @@ pub fn check_providers(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The configuration, and all tools: the built-in ones, the test tools when asked for, `own`, and those that are
-/// configured.
+/// Returns the configuration and all tools: the built-in tools, the test tools if requested, `own`, and the configured
+/// tools.
 pub fn configure(
     common: &Common,
     test_tools: Option<PathBuf>,
@@ -144,7 +145,7 @@ pub fn configure(
     }
     process::start_with(Launch::confined(config.processes.clone()));
     isolation::check(&config)?;
-    // No server is started here. Each is started when it is first needed.
+    // No MCP server is started here. A server starts at its first use.
     for options in &config.mcp {
         tools.add_source(
             &options.name,
@@ -158,7 +159,7 @@ pub fn configure(
     Ok((config, tools))
 }
 
-/// The tools, and the one that reads whole results.
+/// Returns the tools, with the tool that reads whole results.
 fn with_results(
     mut tools: ToolRegistry,
     results: Arc<dyn ToolResults>,
@@ -167,7 +168,7 @@ fn with_results(
     Ok(Arc::new(tools))
 }
 
-/// Runs a worker until `shutdown`. Activities then have the configured time to end.
+/// Runs a worker until `shutdown`. Its activities then have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
     tell_configuration(parts.store.audit.clone(), "worker", &parts.config);
@@ -203,8 +204,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     };
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
-    // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
-    // activities themselves end in time when the process is to stop (`Stopping`).
+    // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process
+    // stops, the activities themselves end in time (`Stopping`).
     let make = |count: ActivityCount| {
         let options =
             SdkOptions::new(task_queue.clone()).maybe_deployment_options(parts.deployment.clone());
@@ -239,14 +240,15 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     ended
 }
 
-/// The client of workers, which may take less than that of gateways, and what notes for whom activities run.
+/// Returns the workers' client, whose codec may be stricter than the gateways' codec, and the interceptor that records
+/// the activities' tenants.
 fn encrypting(client: Client, codec: &CodecConfig) -> anyhow::Result<(Client, ForTenants)> {
     let for_tenants = ForTenants::new(codec.codec()?.is_some());
     let client = connections::with_codec(client, codec.strict()?.as_ref());
     Ok((client, for_tenants))
 }
 
-/// How many tasks of each kind a worker has at once.
+/// Returns the slots of a worker for each kind of task.
 fn tuner(limits: &WorkerLimits) -> TunerHolder {
     TunerHolder::builder()
         .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(
@@ -260,7 +262,7 @@ fn tuner(limits: &WorkerLimits) -> TunerHolder {
         .build()
 }
 
-/// The task queue of a worker that does this part of the work for the workflows of a queue.
+/// Returns the task queue of a worker that does a part of the work for the workflows of a queue.
 fn task_queue(of_workflows: &str, only: Option<Work>) -> String {
     match only {
         Some(Work::Models) => model_queue(of_workflows),
@@ -269,7 +271,7 @@ fn task_queue(of_workflows: &str, only: Option<Work>) -> String {
     }
 }
 
-/// Where the activities of the turns run that a worker begins.
+/// Returns the queues for the activities of a worker's turns.
 fn queues(of_workflows: &str, only: Option<Work>) -> TurnQueues {
     match only {
         Some(Work::Workflows) => TurnQueues {

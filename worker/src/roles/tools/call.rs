@@ -1,4 +1,5 @@
-//! `everturn tools call`: one call by hand, checked like a model's. Standard output is for the result alone.
+//! `everturn tools call`: calls a tool by hand, with the checks of a model's call. Standard output has the result
+//! only.
 
 use std::{
     convert::Infallible,
@@ -60,7 +61,7 @@ pub(super) async fn run(
     call(&tool, context, input, timeout).await
 }
 
-/// The input, and how long the call may take; or what is wrong with the command.
+/// Returns the input and the time-out of the call, or the mistake in the command.
 fn prepare(
     config: &Config,
     tools: &ToolRegistry,
@@ -88,7 +89,7 @@ fn prepare(
     Ok((input, timeout))
 }
 
-/// Asks on the terminal; without one the answer is no.
+/// Asks on the terminal. Without a terminal, the answer is no.
 fn confirm(name: &str, input: &Json) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
@@ -103,7 +104,7 @@ fn confirm(name: &str, input: &Json) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// Runs the tool until it ends, its time is up, or Ctrl-C.
+/// Runs the tool until it ends, reaches its time-out, or Ctrl-C.
 async fn call(
     tool: &CheckedTool,
     context: ToolContext,
@@ -112,7 +113,7 @@ async fn call(
 ) -> anyhow::Result<ExitCode> {
     let stop = shutdown::token()?;
     let cancellation = CancellationToken::new();
-    // Work that the tool does outside its future learns that the call is over.
+    // When the call ends, the tool's background work learns of the end, too.
     let _ends_with_call = cancellation.clone().drop_guard();
     let (progress, events) = (Progress::default(), ToolEvents::default());
     let context = ToolContext {

@@ -1,4 +1,4 @@
-//! `everturn tools list`: the tools of an agent, as its model is offered them.
+//! `everturn tools list`: lists an agent's tools, as its model sees them.
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{agent, refuse};
 use crate::{cli::ListTools, config::Config, show};
 
-/// What an agent has.
+/// The tools of an agent.
 #[derive(Serialize)]
 struct Listing<'a> {
     agent: &'a str,
@@ -32,7 +32,7 @@ struct Row {
     parameters: Value,
 }
 
-/// Tools that the agent lists and no source has now.
+/// Tools that the agent lists, but no source offers now.
 #[derive(Serialize)]
 struct Unavailable<'a> {
     name: &'a str,
@@ -62,7 +62,7 @@ pub(super) async fn run(
     })
 }
 
-/// Asks all sources at once.
+/// Asks all sources in parallel.
 async fn listing<'a>(
     config: &Config,
     agent: &'a AgentDefinition,
@@ -73,7 +73,7 @@ async fn listing<'a>(
         tenant_id,
         agent: &agent.name,
     };
-    // Sub-agents are no tools of the registry: the workflow starts them.
+    // Sub-agents are not in the registry of tools, because the workflow starts them.
     let (delegating, registered): (Vec<_>, Vec<_>) = agent
         .tools
         .iter()
@@ -120,7 +120,7 @@ async fn listing<'a>(
     Ok(listing)
 }
 
-/// The row of a tool. `kind` is shown for a tool that a worker runs itself.
+/// Returns the row of a tool. `kind` is shown for a worker's own tool.
 fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
     let listed = names::listed(&agent.tools, &spec.name)
         .cloned()

@@ -1,9 +1,10 @@
-//! `everturn tools`: what an agent sees, and one tool run by hand. Needs neither Temporal nor a database.
+//! `everturn tools`: shows an agent's tools, and runs a tool by hand. Needs neither Temporal nor a database.
 //!
-//! - `list`: the tools of an agent, as its model is offered them
-//! - `call`: one call, checked like a model's
+//! - `list`: lists an agent's tools, as its model sees them
+//! - `call`: calls a tool, with the checks of a model's call
 //!
-//! It runs with the worker's configuration and environment: the tools are those a worker here would have.
+//! The command uses the worker's configuration and environment. Therefore it has the tools of a worker on this
+//! machine.
 
 mod call;
 mod list;
@@ -20,10 +21,10 @@ use crate::{
     roles::worker,
 };
 
-/// The exit code of a command that cannot be done as it was given. clap uses the same.
+/// The exit code for a wrong command line. clap uses the same code.
 const USAGE: u8 = 2;
 
-/// Runs one of the commands, with these tools besides the built-in ones. Exit codes: 0 done; 1 the tool failed, or the
+/// Runs a subcommand, with `own` tools besides the built-in ones. Exit codes: 0 done; 1 the tool failed, or the
 /// configuration cannot be used; 2 the tool was not called; 130 cancelled.
 pub async fn run(
     common: &Common,
@@ -40,7 +41,7 @@ pub async fn run(
     ended
 }
 
-/// The agent of this name, or what to say when there is none.
+/// Returns the agent with the name, or an error message.
 fn agent<'a>(config: &'a Config, name: &str) -> Result<&'a AgentDefinition, String> {
     config
         .agents
@@ -59,7 +60,7 @@ fn agent<'a>(config: &'a Config, name: &str) -> Result<&'a AgentDefinition, Stri
         })
 }
 
-/// Says why nothing was done.
+/// Prints why nothing was done.
 fn refuse(reason: &str) -> ExitCode {
     eprintln!("everturn: {reason}");
     ExitCode::from(USAGE)
