@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use everturn_client::Frame;
 use everturn_proto::words::EventType;
 
-/// The turn of one message, which a client follows from its beginning. `FollowedTurn` recognizes its own agent by the
-/// turn's first events. It cannot compute the id of the agent execution, because the id depends on the conversation's
-/// id, which clients do not know.
+/// The turn of a message, for a client that follows the turn from its beginning. `FollowedTurn` recognizes sub-agents
+/// by their start events, because a client cannot derive the ids of agent executions.
 #[derive(Debug)]
 pub struct FollowedTurn {
     message_id: String,

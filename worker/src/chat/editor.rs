@@ -1,7 +1,8 @@
-//! The line that the user types, and the lines of before. Draws nothing.
+//! The input line of the user, and the history of earlier lines. The module draws nothing.
 //!
-//! Moving and deleting in a text of graphemes and words, and the file of the lines of before, are rustyline's. Its own loop is not
-//! used: it owns the terminal while it waits for a line, and here tools and answers move above the line.
+//! rustyline implements movement and deletion by grapheme and word, and the history file. The chat does not use
+//! rustyline's own loop, because the loop owns the terminal while it waits for a line. In the chat, tools and answers
+//! appear above the line meanwhile.
 
 use std::path::{Path, PathBuf};
 
@@ -16,35 +17,35 @@ use unicode_width::UnicodeWidthStr;
 
 use super::view::{Line, Style};
 
-/// The most bytes of a text: as long as a message may be.
+/// The most bytes of a text: the limit of a message.
 const MAX_BYTES: usize = 262_144;
 
-/// The most lines of before.
+/// The most lines of history.
 const MAX_HISTORY: usize = 1000;
 
-/// What a key has done.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Edited {
-    /// The text, or nothing, has changed.
+    /// The line handled the key.
     Text,
-    /// This text is ready.
+    /// The text is complete.
     Ready(String),
-    /// The key means nothing to a line.
+    /// The line does not use the key.
     No,
 }
 
-/// The text, the place of the cursor in it, and the lines of before.
+/// The text, the cursor's position, and the history.
 pub(super) struct Editor {
     buffer: LineBuffer,
     history: FileHistory,
     path: Option<PathBuf>,
-    /// Which of the lines of before is shown.
+    /// The index of the history line on display.
     shown: Option<usize>,
-    /// What was typed before one of them was shown.
+    /// The text that the user typed before the first history line was shown.
     draft: String,
 }
 
-/// Nobody listens to changes.
+/// Ignores rustyline's change events.
 struct Nobody;
 
 impl DeleteListener for Nobody {
@@ -58,7 +59,7 @@ impl ChangeListener for Nobody {
 }
 
 impl Editor {
-    /// An empty line, with the lines of before from this file.
+    /// Returns an empty line with the history of this file.
     pub(super) fn new(path: Option<PathBuf>) -> Self {
         let mut history = FileHistory::new();
         let _memory_only = history.set_max_len(MAX_HISTORY);
@@ -88,7 +89,7 @@ impl Editor {
         self.shown = None;
     }
 
-    /// Inserts a text that was pasted, with its line breaks.
+    /// Inserts pasted text with its line breaks.
     pub(super) fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
@@ -100,7 +101,7 @@ impl Editor {
         }
     }
 
-    /// Keeps a line for later, also in the file, which only this user can read.
+    /// Adds a line to the history and to the history file, which only this user can read.
     pub(super) fn remember(&mut self, line: &str) {
         let is_new = self.history.add(line).unwrap_or_default();
         let Some(path) = self.path.as_deref().filter(|_| is_new) else {
@@ -112,7 +113,7 @@ impl Editor {
         }
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Edited {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -226,8 +227,8 @@ impl Editor {
         self.shown = Some(at);
     }
 
-    /// The rows of the line behind a prompt, and where the cursor is: its row and its column. Rows that do not fit into
-    /// `height` are left out, those far from the cursor first.
+    /// Returns the rows of the line behind a prompt, and the row and the column of the cursor. At most `height` rows
+    /// are returned; rows far from the cursor are left out first.
     pub(super) fn rows(
         &self,
         prompt: &Line,
@@ -278,7 +279,7 @@ fn graphemes(text: &str) -> usize {
     text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
-/// The bytes of a text before a column.
+/// Returns the number of bytes before a column.
 fn bytes_of(text: &str, column: usize) -> usize {
     let mut used = 0;
     for (at, cluster) in text.grapheme_indices(true) {
@@ -290,7 +291,7 @@ fn bytes_of(text: &str, column: usize) -> usize {
     text.len()
 }
 
-/// The largest place in a text, up to `at`, where it can be cut.
+/// Returns the largest position up to `at` at which the text can be cut.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at)
 }

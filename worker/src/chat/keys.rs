@@ -1,4 +1,4 @@
-//! The terminal as a device: raw keys while this lives, and an editor of the user's own in between.
+//! The terminal as a device: raw mode, and pauses for the user's own editor.
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use crossterm::{
     execute, terminal,
 };
 
-/// Keys come one by one, and pastes as a whole, until this is dropped. Then the terminal is as it was.
+/// Raw mode: keys arrive one by one, and pastes as a whole. Dropping `Raw` restores the terminal.
 pub(super) struct Raw;
 
 impl Raw {
@@ -33,7 +33,7 @@ impl Drop for Raw {
     }
 }
 
-/// The user's own editor, if there is one.
+/// Returns the user's own editor, if the environment names one.
 pub(super) fn own_editor() -> Option<String> {
     let named = ["VISUAL", "EDITOR"]
         .into_iter()
@@ -43,8 +43,8 @@ pub(super) fn own_editor() -> Option<String> {
         .find(|text| !text.is_empty())
 }
 
-/// Has a text edited in the user's own editor. The terminal must not be read meanwhile. The text lies in a file that only this
-/// user can read, and that is removed.
+/// Lets the user edit a text in the user's own editor. The caller must not read the terminal meanwhile. The text is in
+/// a temporary file that only this user can read.
 pub(super) async fn edited(editor: &str, text: &str) -> anyhow::Result<String> {
     let mut file = tempfile::Builder::new()
         .prefix("everturn-")
@@ -65,6 +65,6 @@ pub(super) async fn edited(editor: &str, text: &str) -> anyhow::Result<String> {
         status.success(),
         "the editor `{editor}` ended with {status}"
     );
-    // Some editors write another file in the place of the first.
+    // Some editors replace the file by a new file. Therefore the text is read by path.
     Ok(std::fs::read_to_string(&path)?)
 }

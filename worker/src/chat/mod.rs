@@ -1,10 +1,10 @@
-//! `everturn chat`: a conversation in the terminal, or in a pipe.
+//! `everturn chat`: a conversation on the terminal or in a pipe.
 //!
-//! - `session`: what happens in the conversation, and what is sent; draws nothing
+//! - `session`: the state of the conversation, and the requests to the gateway; draws nothing
 //! - `view`: the state as rows; no I/O
 //! - `talk`, `screen`, `editor`, `keys`: the terminal
-//! - `plain`: pipes, and terminals that can do nothing but print
-//! - `tools`: client tools that the user offers
+//! - `plain`: pipes, and terminals that can only print
+//! - `tools`: client tools of the user
 
 mod editor;
 mod keys;
@@ -30,28 +30,28 @@ pub use self::tools::Offered;
 use self::{session::Session, view::Look};
 use crate::cli::{ChatOptions, Common};
 
-/// How many of the newest events are shown of a conversation that goes on.
+/// The number of newest events shown for a continued conversation.
 const HISTORY: u32 = 200;
 
-/// The exit code of a turn that was cancelled.
+/// The exit code of a cancelled turn.
 const CANCELLED: u8 = 3;
 
 /// The exit code after a second Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// What does not change while it runs.
+/// The fixed settings of a chat.
 #[derive(Debug, Clone)]
 struct Setup {
-    /// The message of `everturn chat "message"`: one turn, and the end.
+    /// The message of `everturn chat "message"`: the chat ends after its turn.
     message: Option<String>,
-    /// Every approval is given.
+    /// True when the chat approves every call.
     approves_all: bool,
-    /// Offered tools run without a question.
+    /// True when the user's tools run without a question.
     runs_tools: bool,
     look: Look,
 }
 
-/// Talks until the user leaves, the input ends, or the one turn has ended.
+/// Runs the chat until the user leaves, the input ends, or the single turn has ended.
 pub async fn run(common: &Common, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let client = options.gateway.client()?;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
@@ -97,7 +97,7 @@ pub async fn run(common: &Common, options: ChatOptions) -> anyhow::Result<ExitCo
     Ok(ExitCode::from(code))
 }
 
-/// The exit code after a turn.
+/// Returns the exit code after a turn.
 fn code_of(outcome: EndKind) -> u8 {
     match outcome {
         EndKind::Complete => 0,

@@ -1,4 +1,4 @@
-//! Pipes, and terminals that can do nothing but print: whole lines, in order, and nothing twice.
+//! The chat in pipes, and on terminals that can only print: whole lines, in order, without repetition.
 
 use std::{
     collections::HashSet,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{show, shutdown};
 
-/// Sends each line of standard input, or the one message, and prints what comes.
+/// Sends each line of standard input, or the single message, and prints the events.
 pub(super) async fn run(
     session: Session,
     setup: Setup,
@@ -53,7 +53,7 @@ pub(super) async fn run(
             continue;
         }
         let outcome = plain.turn(line).await?;
-        // A person has seen how it ended. A script asks for the exit code.
+        // A person has seen the end of the turn. A script needs the exit code.
         if !plain.has_person {
             code = code_of(outcome);
         }
@@ -70,17 +70,17 @@ struct Plain {
     setup: Setup,
     is_json: bool,
     lines: Lines<BufReader<Stdin>>,
-    /// Somebody types the lines.
+    /// True when a person types the lines.
     has_person: bool,
     shutdown: CancellationToken,
     is_cancelling: bool,
-    /// The question that is asked, and what is typed for it.
+    /// The open question, and the choice for which the user now types a text.
     asked: Option<(Question, Option<Choice>)>,
-    /// Frames whose turn is not known yet, because the message has no id.
+    /// Frames whose turn is not known yet, because the message has no id yet.
     held: Vec<(Frame, Option<String>)>,
-    /// Turns that were begun here.
+    /// Turns of this chat's messages.
     turns: Vec<String>,
-    /// Calls about which something was said.
+    /// Calls with a printed note.
     noted: HashSet<String>,
 }
 
@@ -92,7 +92,7 @@ impl Plain {
         );
     }
 
-    /// The next message.
+    /// Returns the next message.
     async fn line(&mut self) -> anyhow::Result<Option<String>> {
         if self.has_person {
             eprint!("\nyou> ");
@@ -107,7 +107,7 @@ impl Plain {
         }
     }
 
-    /// One message and its answer.
+    /// Sends a message, and prints its answer.
     async fn turn(&mut self, message: String) -> anyhow::Result<EndKind> {
         self.session.send(message, OnBusy::Queue);
         let mut message_id = None;
@@ -168,7 +168,7 @@ impl Plain {
     }
 
     fn print(&mut self) {
-        // Whether an event is shown depends on the id of the message, which comes with the answer of the gateway.
+        // The message's id decides whether an event is shown. The id comes with the gateway's response.
         let mut unsent = self.session.unsent.iter();
         if unsent.any(|unsent| unsent.message_id.is_none()) {
             return;
@@ -188,7 +188,7 @@ impl Plain {
         }
     }
 
-    /// Asks about the calls that wait, or answers as the options say.
+    /// Asks about waiting calls, or answers according to the options.
     fn ask(&mut self) {
         if self.is_cancelling {
             return;
@@ -220,7 +220,7 @@ impl Plain {
                 Wants::Consent { .. } => Answer::Deny(
                     "nobody was there to allow it; it runs with --yes-tools".to_owned(),
                 ),
-                // Another client may have the tool.
+                // Another client may offer the tool.
                 Wants::Result => {
                     if self.noted.insert(question.execution_id) {
                         let tool = show::printable(&question.tool_name);
@@ -244,7 +244,7 @@ impl Plain {
         self.asked = Some((question, None));
     }
 
-    /// Takes the line that answers a question.
+    /// Handles the line that answers a question.
     fn answered(&mut self, line: Option<String>) {
         let Some((question, chosen)) = self.asked.take() else {
             return;

@@ -1,4 +1,4 @@
-//! What a person is asked about a call that waits, and what their answer means. No I/O.
+//! Questions to a person about a waiting call, and the meaning of the answers. No I/O.
 
 use serde_json::{Map, Value};
 
@@ -7,20 +7,21 @@ use super::{
     view::{Line, Style},
 };
 
-/// What a key or a line has chosen.
+/// The choice of a key or a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Choice {
-    /// It is the answer.
+    /// A complete answer.
     Answer(Answer),
-    /// The user wants to write the arguments.
+    /// The user wants to edit the arguments.
     Edit,
-    /// The user wants to write the result.
+    /// The user wants to type the result.
     Result,
-    /// The user wants to write why not.
+    /// The user wants to type a reason for the denial.
     Reason,
 }
 
-/// What waits, with everything that will run: it is not shortened, because a person must see what they allow.
+/// Returns the rows of a question, with the whole input of the call. The input is not shortened, because a person must
+/// see the whole input before an approval.
 pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
     let tool = &question.tool_name;
     let what = match &question.wants {
@@ -44,7 +45,7 @@ pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
     lines
 }
 
-/// The keys that answer, as they are shown.
+/// Returns the help text for the keys.
 pub(super) fn keys(question: &Question) -> &'static str {
     match question.wants {
         Wants::Approval => {
@@ -55,7 +56,7 @@ pub(super) fn keys(question: &Question) -> &'static str {
     }
 }
 
-/// What a key means; `None`: nothing.
+/// Returns the meaning of a key, if it has one.
 pub(super) fn of_key(question: &Question, key: char) -> Option<Choice> {
     let deny = || Choice::Answer(Answer::Deny(String::new()));
     let approve = |remember| {
@@ -76,7 +77,7 @@ pub(super) fn of_key(question: &Question, key: char) -> Option<Choice> {
     }
 }
 
-/// What a line means, where a key is a line: its first character, or a word.
+/// Returns the meaning of a line, for input by lines: the line's first character, or a word.
 pub(super) fn of_line(question: &Question, line: &str) -> Option<Choice> {
     let key = match line.trim() {
         "yes" => 'y',
@@ -91,7 +92,7 @@ pub(super) fn of_line(question: &Question, line: &str) -> Option<Choice> {
     of_key(question, key)
 }
 
-/// The arguments that a user has written.
+/// Parses the user's arguments.
 pub(super) fn arguments(text: &str) -> Result<Answer, String> {
     let input: Map<String, Value> = serde_json::from_str(text)
         .map_err(|error| format!("that is not a JSON object: {error}"))?;
@@ -101,7 +102,7 @@ pub(super) fn arguments(text: &str) -> Result<Answer, String> {
     })
 }
 
-/// The result that a user has written: JSON, or else a text.
+/// Parses the user's result as JSON. Other input becomes a string.
 pub(super) fn result(text: &str) -> Answer {
     let value = serde_json::from_str(text.trim());
     Answer::Result(value.unwrap_or_else(|_| Value::String(text.to_owned())))

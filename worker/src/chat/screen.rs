@@ -1,5 +1,5 @@
-//! Draws on the terminal: rows that are printed for good, and below them the live rows, which are drawn anew. Only rows that
-//! have changed are written.
+//! Draws on the terminal: permanent rows, and below them the live rows, which are drawn again and again. Only changed
+//! rows are written.
 
 use std::{
     fmt::Write as _,
@@ -8,26 +8,26 @@ use std::{
 
 use super::view::Line;
 
-/// Begins and ends a picture that the terminal shows at once, if it can (DEC mode 2026; others ignore it).
+/// The start and the end of a synchronized update (DEC mode 2026; other terminals ignore the sequences).
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
 const END: &str = "\x1b[?2026l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const CLEAR_ROW: &str = "\x1b[2K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// What is on the terminal below what was printed for good.
+/// The live part of the terminal, below the permanent rows.
 pub(super) struct Screen<W: Write> {
     out: W,
     has_colors: bool,
     width: usize,
-    /// The live rows: as painted, and their columns.
+    /// The live rows with their escape sequences, and their widths in columns.
     live: Vec<(String, usize)>,
-    /// Where the cursor is: its row among the live ones, and its column.
+    /// The row of the cursor among the live rows, and its column.
     cursor: (usize, usize),
 }
 
 impl<W: Write> Screen<W> {
-    /// The cursor stands at the beginning of a row.
+    /// Returns an empty screen. The cursor must be at the beginning of a row.
     pub(super) fn new(out: W, has_colors: bool, width: usize) -> Self {
         Self {
             out,
@@ -38,8 +38,8 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Prints rows for good, and draws the live ones below, with the cursor in one of them or hidden. Every live row must be
-    /// narrower than the terminal, and all of them must fit into it.
+    /// Prints permanent rows, and draws the live rows below, with the cursor in a live row or hidden. Every live row
+    /// must be narrower than the terminal, and the live rows must fit the terminal's height.
     pub(super) fn draw(
         &mut self,
         printed: &[Line],
@@ -75,7 +75,7 @@ impl<W: Write> Screen<W> {
         }
         let last = live.len().saturating_sub(1);
         if self.live.len() > live.len() {
-            // From the end of the last row, which may have been left as it is.
+            // The last row may be unchanged, with the cursor at its end. Return to the first column.
             picture.push('\r');
             match live.last() {
                 Some((_, 0)) | None => {}
@@ -98,8 +98,8 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// The terminal has another width. Its rows that are too wide now take more than one, as terminals break them anew, so
-    /// the live rows are cleared, and drawn with the next picture.
+    /// Adapts to a new width of the terminal. Terminals wrap rows that are now too wide. Therefore the live rows are
+    /// cleared, and drawn again with the next update.
     pub(super) fn resize(&mut self, width: usize) -> io::Result<()> {
         let width = width.max(1);
         let rows_of = |columns: usize| columns.saturating_sub(1) / width;
@@ -122,7 +122,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Forgets what is on the terminal, so that the next picture writes all of it.
+    /// Forgets the terminal's content, so that the next update writes every row.
     pub(super) fn forget(&mut self) {
         for (painted, _) in &mut self.live {
             painted.clear();

@@ -1,4 +1,5 @@
-//! What happens in a conversation: its state, what is sent, and what waits for a person. Draws nothing, and reads no keys.
+//! The state of a conversation, its requests, and the calls that wait for a person. The module draws nothing and reads
+//! no keys.
 
 use std::{collections::HashSet, pin::Pin, time::Duration};
 
@@ -13,57 +14,57 @@ use uuid::Uuid;
 
 use super::tools::{Offered, Output};
 
-/// The pauses between two tries of a request, while no gateway can be reached.
+/// The pauses between two attempts of a request while the gateway is unreachable.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How often the claim of a call is renewed while its tool runs; it holds for 30 seconds.
+/// The interval of renewals of a call's claim while its tool runs. A claim is valid for 30 seconds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(10);
 
-/// What happened.
+/// An event of the session.
 #[derive(Debug)]
 pub(super) enum Happened {
-    /// A frame came, and is in the state.
+    /// A frame arrived, and the state contains it.
     Frame(Frame),
-    /// The connection is lost. It is made again.
+    /// The connection is lost. The client reconnects.
     Lost,
-    /// The connection is there again.
+    /// The client has reconnected.
     Back,
-    /// Nothing more comes: why.
+    /// The stream has ended, with the reason.
     Over(String),
-    /// The gateway has a message. The gateway's id of it.
+    /// The gateway accepted a message. The field is the message's id at the gateway.
     Accepted(String),
-    /// The gateway did not take a message: its text, and why.
+    /// The gateway refused a message. The fields are the message's text and the reason.
     NotAccepted(String, String),
-    /// Something to tell.
+    /// A note for the user.
     Note(String),
 }
 
 /// A message that is not in the log yet.
 #[derive(Debug, Clone)]
 pub(super) struct Unsent {
-    /// The id that it is sent with, each time.
+    /// The idempotency key, identical in every attempt.
     key: String,
     pub(super) content: String,
-    /// The gateway's id, once it has the message.
+    /// The message's id at the gateway, after the gateway accepted the message.
     pub(super) message_id: Option<String>,
 }
 
-/// What a call waits for.
+/// The awaited action for a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wants {
     /// A person's approval.
     Approval,
-    /// That a tool which the user offered may run. `is_old`: it waited before this program came, so it may have run.
+    /// The user's permission to run an offered tool.
     Consent {
-        /// It waited before this program came, so it may have run.
+        /// True when the call waited before this chat began. Another client may have run the tool already.
         is_old: bool,
     },
-    /// A result of a tool that is not offered here.
+    /// A result of a tool that this chat does not offer.
     Result,
 }
 
-/// A call that waits for somebody.
+/// A call that waits for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Question {
     pub(super) execution_id: String,
@@ -90,18 +91,18 @@ impl Question {
 /// An answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Answer {
-    /// The call may run, `remember`: and all others of this tool.
+    /// The call may run.
     Approve {
-        /// What it runs with, when it is not what the model wants.
+        /// The changed input, if the user edited the model's input.
         input: Option<Map<String, Value>>,
-        /// All other calls of this tool in this conversation may run, too.
+        /// True when later calls of the tool in this conversation may run, too.
         remember: bool,
     },
     /// The call must not run.
     Deny(String),
     /// The offered tool runs.
     Run,
-    /// This is the result.
+    /// The user's result.
     Result(Value),
 }
 
@@ -112,11 +113,11 @@ enum Done {
     },
     Told(Result<(), ClientError>, &'static str),
     Ran(Question, Output),
-    /// Another client runs the call, or has.
+    /// Another client runs the call, or ran it.
     Elsewhere(Question),
 }
 
-/// A conversation that is followed.
+/// A followed conversation.
 pub(super) struct Session {
     client: GatewayClient,
     pub(super) conversation_id: String,
@@ -125,15 +126,15 @@ pub(super) struct Session {
     requests: JoinSet<Done>,
     pub(super) unsent: Vec<Unsent>,
     pub(super) is_connected: bool,
-    /// Calls that were answered here.
+    /// Calls that this chat has answered.
     answered: HashSet<String>,
     offered: Vec<Offered>,
-    /// Calls up to this number waited before this program came.
+    /// The last sequence number before this chat began.
     old_until: u64,
 }
 
 impl Session {
-    /// Follows a conversation from the event `from` on. `last` is its last event now.
+    /// Follows a conversation from the event after `from`. `last` is the newest event now.
     pub(super) fn new(
         client: GatewayClient,
         conversation_id: String,
@@ -156,7 +157,7 @@ impl Session {
         }
     }
 
-    /// Waits for the next thing to happen. Nothing is lost when the wait is given up.
+    /// Waits for the next event of the session. Cancellation of the wait loses no event.
     pub(super) async fn next(&mut self) -> Happened {
         loop {
             let happened = tokio::select! {
@@ -217,7 +218,7 @@ impl Session {
                     }
                 }
             }
-            // Another device may have answered first. The turn goes on in both cases.
+            // Another device may have answered first. In both cases, the turn continues.
             Done::Told(told, what) => {
                 let error = anyhow::Error::from(told.err()?);
                 Some(Happened::Note(format!("{what} was not taken: {error:#}")))
@@ -234,7 +235,7 @@ impl Session {
         }
     }
 
-    /// Messages that the log has need not be kept.
+    /// Removes unsent messages that are now in the log.
     fn forget_logged(&mut self) {
         let items = self.state.items();
         let is_logged = |unsent: &Unsent| {
@@ -246,7 +247,7 @@ impl Session {
         self.unsent.retain(|unsent| !is_logged(unsent));
     }
 
-    /// Sends a message, again and again until the gateway has it.
+    /// Sends a message, and retries until the gateway responds.
     pub(super) fn send(&mut self, content: String, on_busy: OnBusy) {
         let key = Uuid::now_v7().to_string();
         self.unsent.push(Unsent {
@@ -262,7 +263,7 @@ impl Session {
         });
     }
 
-    /// Asks the running turn to end.
+    /// Asks the gateway to cancel the running turn.
     pub(super) fn cancel(&mut self) {
         let (client, conversation) = self.of_request();
         self.requests.spawn(async move {
@@ -276,9 +277,9 @@ impl Session {
         self.state.status() != Status::Idle || !self.unsent.is_empty()
     }
 
-    /// The calls that wait for somebody, the oldest first. Those that were answered here are not among them.
+    /// Returns the calls that wait for a person, the oldest first, without calls that this chat has answered.
     pub(super) fn questions(&self) -> Vec<Question> {
-        // Calls that wait are of the turn that runs.
+        // Only calls of the running turn can wait.
         if self.state.status() != Status::Waiting {
             return Vec::new();
         }
@@ -316,7 +317,7 @@ impl Session {
         self.offered.iter().any(|offered| offered.name == tool)
     }
 
-    /// The command of a tool that the user offered.
+    /// Returns the command of an offered tool.
     pub(super) fn command(&self, tool: &str) -> Option<&str> {
         let mut offered = self.offered.iter();
         let found = offered.find(|offered| offered.name == tool)?;
@@ -413,13 +414,13 @@ impl Session {
     }
 }
 
-/// A call may ask twice: for an approval, and then for a result.
+/// Returns the key of a question. A call may have two questions: for an approval, and then for a result.
 fn key_of(question: &Question) -> String {
     let is_approval = question.wants == Wants::Approval;
     format!("{}-{is_approval}", question.execution_id)
 }
 
-/// Sends a request until a gateway answers. Its repetition changes nothing.
+/// Sends a request, and retries until a gateway responds. The request must be idempotent.
 async fn until_reached<T, F>(mut request: impl FnMut() -> F) -> Result<T, ClientError>
 where
     F: Future<Output = Result<T, ClientError>>,
@@ -436,7 +437,7 @@ where
     }
 }
 
-/// True when no gateway has answered: there is none, or a proxy says so.
+/// True when no gateway has responded, also according to a proxy.
 fn is_away(error: &ClientError) -> bool {
     match error {
         ClientError::Unreachable { .. } => true,

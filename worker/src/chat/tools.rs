@@ -1,5 +1,5 @@
-//! Client tools that the user offers with `--tool name=command`: the command gets the call's input as JSON on standard input,
-//! and what it writes to standard output is the result.
+//! Client tools of the user from `--tool name=command`. The command gets the call's input as JSON on standard input,
+//! and its standard output is the result.
 
 use std::{process::Stdio, str::FromStr, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::{
     time::timeout,
 };
 
-/// The most bytes of a result. A gateway takes 1 MiB of JSON, in which a byte of text may need several.
+/// The most bytes of a result. A gateway accepts 1 MiB of JSON, and a byte of text may need several bytes of JSON.
 const MAX_OUTPUT_BYTES: u64 = 256 * 1024;
 
-/// The most bytes that are kept of what a command says on standard error.
+/// The most bytes of a command's standard error that are kept.
 const MAX_SAID_BYTES: u64 = 4096;
 
 /// A tool that the user offers.
@@ -24,21 +24,21 @@ pub struct Offered {
     pub name: String,
     /// The command line, for `sh -c`.
     pub command: String,
-    /// How long a run may take.
+    /// The longest duration of the command.
     pub limit: Duration,
 }
 
-/// How a run ended.
+/// The output of a command.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) result: Value,
     pub(super) is_error: bool,
-    /// A few words for the user.
+    /// A short summary for the user.
     pub(super) about: String,
 }
 
 impl Output {
-    /// Another client had begun the call, and was lost.
+    /// Returns the output for a call that another client began before it was lost.
     pub(super) fn unknown() -> Self {
         failed("another client had begun it and was lost, so it may have had its effect")
     }
@@ -62,7 +62,7 @@ impl FromStr for Offered {
 }
 
 impl Offered {
-    /// Runs the command. It ends with this future, and when its time is over.
+    /// Runs the command. Dropping the future or reaching the time limit kills the command.
     pub(super) async fn run(&self, input: &Value, execution_id: &str) -> Output {
         let limit = self.limit;
         match timeout(limit, self.run_to_its_end(input, execution_id)).await {
@@ -76,12 +76,12 @@ impl Offered {
     }
 
     async fn run_to_its_end(&self, input: &Value, execution_id: &str) -> std::io::Result<Output> {
-        // Ctrl-C is for the chat. What the command leaves running ends with the group.
+        // Ctrl-C is for the chat. Processes that the command leaves behind end with the group.
         let group = ProcessGroup::start(&GroupEnd::KILL)?;
         let mut command = Command::new("sh");
         command
             .args(["-c", &self.command])
-            // The same call has the same id, should it ever be run twice.
+            // A repeated call has an identical id.
             .env("EVERTURN_EXECUTION_ID", execution_id)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -91,7 +91,7 @@ impl Offered {
         let stdin = child.stdin.take();
         let input = input.to_string();
         let give = async {
-            // A command need not read its input.
+            // A command may ignore its input.
             if let Some(mut stdin) = stdin {
                 let _unread = stdin.write_all(input.as_bytes()).await;
             }
@@ -134,7 +134,7 @@ fn failed(why: &str) -> Output {
     }
 }
 
-/// What comes, up to a limit, and whether that is all of it.
+/// Reads up to `limit` bytes. Returns the text, and whether the text is complete.
 async fn read(from: Option<impl AsyncRead + Unpin>, limit: u64) -> (String, bool) {
     let mut bytes = Vec::new();
     if let Some(from) = from {

@@ -1,12 +1,12 @@
-//! The demo model: a page of rules behind OpenAI's wire, so that Everturn can be tried without a provider's key.
+//! The demo model: some rules behind OpenAI's API, so that users can try Everturn without a provider's key.
 //!
-//! It is an HTTP server on loopback, called like any other provider, so every part of a turn runs, with streamed text
-//! and parallel tool calls. It never pretends to be a language model.
+//! The demo model is an HTTP server on loopback, and workers call it like any other provider. Therefore every part of
+//! a turn runs, with streamed text and parallel tool calls. It never pretends to be a language model.
 //!
 //! - [`rules`]: from a request to a reply
-//! - [`wire`]: requests, chunks and errors as OpenAI writes them
+//! - [`wire`]: requests, chunks and errors in OpenAI's format
 //!
-//! Must not be here: anything a turn depends on. The demo model knows no store, no engine and no agent.
+//! Must not be here: anything a turn depends on. The demo model knows no store, no Temporal and no agent.
 
 mod rules;
 #[cfg(test)]
@@ -30,19 +30,19 @@ use axum::{
 use futures::{StreamExt, stream};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// The pause between two words: short, and long enough to see that text is streamed.
+/// The pause between two words: short, but long enough to make streaming visible.
 const WORD_DELAY: Duration = Duration::from_millis(15);
-/// A request holds the conversation, which is bounded elsewhere.
+/// The largest request. A request contains the conversation, which other code limits.
 const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 
-/// The running demo model. It stops when this is dropped.
+/// The running demo model. Dropping it stops the server.
 pub struct DemoModel {
     address: SocketAddr,
     server: JoinHandle<()>,
 }
 
 impl DemoModel {
-    /// Starts it on a free port of loopback: it asks for no key.
+    /// Starts the demo model on a free port of loopback. It needs no key.
     pub async fn start() -> io::Result<Self> {
         Self::start_with(WORD_DELAY).await
     }
@@ -62,7 +62,7 @@ impl DemoModel {
         Ok(Self { address, server })
     }
 
-    /// Its base URL, as a provider's configuration has it.
+    /// Returns the base URL for a provider's configuration.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1/", self.address)
     }

@@ -1,4 +1,4 @@
-//! The rules: what a message asks for becomes tool calls, all in one reply; their results become the answer.
+//! The rules: a message's requests become tool calls in a single reply, and their results become the answer.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ const HELP: &str = "I am Everturn's demo model: a set of rules, not a language m
     21 * 2?”), for the time (“What time is it in Tokyo?”) or for a plan (“Plan a picnic: buy bread, find a meadow”), \
     several of these at once, or name a tool and its arguments (“call calculate {\"expression\": \"1 + 1\"}”).";
 const SIGNATURE: &str = "(I am Everturn's demo model: a set of rules, not a language model.)";
-/// The word that begins a call by name.
+/// The word before a call by name.
 const CALL: &str = "call ";
-/// Characters of a message or a result that are repeated.
+/// The most characters of a message or a result that an answer repeats.
 const MAX_ECHO: usize = 300;
 
-/// The reply to a request.
+/// Returns the reply to a request.
 pub(super) fn reply(request: &Request) -> Reply {
     let turn = current_turn(&request.messages);
     let said = match turn.last() {
@@ -46,7 +46,7 @@ pub(super) fn reply(request: &Request) -> Reply {
     Reply { text, calls }
 }
 
-/// The messages since the last answer: what the user said, and what was done about it so far.
+/// Returns the messages since the last answer: the user's messages, and the calls with their results.
 fn current_turn(messages: &[Message]) -> &[Message] {
     let is_answer =
         |message: &Message| message.role == "assistant" && message.tool_calls.is_empty();
@@ -61,7 +61,7 @@ fn call(tool: &str, arguments: Value) -> Call {
     }
 }
 
-/// `call TOOL {…}`, any number of times.
+/// Finds `call TOOL {…}`, any number of times.
 fn named_calls(said: &str) -> Vec<Call> {
     let read = |after: &str| {
         let (tool, arguments) = after.split_at(after.find([' ', '{'])?);
@@ -74,7 +74,7 @@ fn named_calls(said: &str) -> Vec<Call> {
         .collect()
 }
 
-/// Runs of characters that make an expression, like `21 * 2` or `(1 + 2) / 3`. The tool finds their value.
+/// Finds arithmetic expressions, like `21 * 2` or `(1 + 2) / 3`. The tool computes their value.
 fn sums(said: &str) -> Vec<Call> {
     said.split(|c: char| !(c.is_ascii_digit() || " .+-*/^()".contains(c)))
         .map(|run| run.trim_matches([' ', '.']))
@@ -93,7 +93,8 @@ fn is_sum(run: &str) -> bool {
     parts.len() > 1 && parts.iter().all(is_number) && !is_date
 }
 
-/// `time` and the names of cities as the IANA zones have them, in the order of the message; else UTC.
+/// Finds `time` and the names of cities in IANA time zones, in the order of the message. Without a city, the zone is
+/// UTC.
 fn times(said: &str) -> Vec<Call> {
     let said = words(said);
     if !said.contains(" time ") {
@@ -112,19 +113,19 @@ fn times(said: &str) -> Vec<Call> {
     found.into_values().map(time).collect()
 }
 
-/// `New_York` of `America/New_York`.
+/// Returns `New_York` of `America/New_York`.
 fn city(zone: &str) -> &str {
     zone.rsplit('/').next().unwrap_or(zone)
 }
 
-/// The words in lower case, with a space around each.
+/// Returns the words in lower case, with a space around each word.
 fn words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
     format!(" {} ", words.join(" ").to_lowercase())
 }
 
-/// `plan TITLE: STEP, STEP`, to the end of the sentence.
+/// Finds `plan TITLE: STEP, STEP`, up to the end of the sentence.
 fn plan(said: &str) -> Vec<Call> {
     let mut sentences = said.split(['.', '?', '!']).map(str::trim);
     let wanted =
@@ -137,7 +138,7 @@ fn plan(said: &str) -> Vec<Call> {
     vec![call("work_plan", arguments)]
 }
 
-/// The purpose of a call. It completes "I need to …" and "I could not …".
+/// Returns the purpose of a call. The purpose completes "I need to …" and "I could not …".
 fn purpose(call: &Call) -> String {
     let argument = |key: &str| echo(call.arguments[key].as_str().unwrap_or_default());
     match call.tool.as_str() {
@@ -151,7 +152,7 @@ fn purpose(call: &Call) -> String {
     }
 }
 
-/// The results of the turn's calls, one sentence each.
+/// Returns the results of the turn's calls, a sentence for each result.
 fn results(turn: &[Message]) -> String {
     let mut sentences = Vec::new();
     for asked in turn.iter().flat_map(|message| &message.tool_calls) {
@@ -191,7 +192,7 @@ fn sentence(call: &Call, result: &str) -> String {
     }
 }
 
-/// What is repeated of a text: its beginning, without a full stop.
+/// Returns the part of a text that an answer repeats: its beginning, without a full stop.
 fn echo(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     match text.char_indices().nth(MAX_ECHO) {

@@ -1,9 +1,9 @@
-//! OpenAI's chat completions, as far as the demo model needs them.
+//! The part of OpenAI's chat completions that the demo model needs.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A request. The reply is streamed whether it asks for that or not.
+/// A request. The reply is always streamed, whether the request asks for streaming or not.
 #[derive(Debug, Deserialize)]
 pub(super) struct Request {
     #[serde(default)]
@@ -24,7 +24,7 @@ pub(super) struct Message {
     pub(super) tool_call_id: String,
 }
 
-/// A call that an assistant message made.
+/// A call in an assistant message.
 #[derive(Debug, Deserialize)]
 pub(super) struct AskedCall {
     pub(super) id: String,
@@ -48,7 +48,7 @@ struct OfferedFunction {
 }
 
 impl Request {
-    /// True when the model may ask for this tool.
+    /// True when the request offers the tool.
     pub(super) fn offers(&self, tool: &str) -> bool {
         self.tools
             .iter()
@@ -57,7 +57,7 @@ impl Request {
 }
 
 impl Message {
-    /// The text, of a plain string or of typed parts.
+    /// Returns the text of a plain string or of typed parts.
     pub(super) fn text(&self) -> String {
         let of_part = |part: &Value| part["text"].as_str().map(str::to_owned);
         match &self.content {
@@ -68,21 +68,21 @@ impl Message {
     }
 }
 
-/// What the model says.
+/// The reply of the model.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reply {
     pub(super) text: String,
     pub(super) calls: Vec<Call>,
 }
 
-/// A tool that the model asks for.
+/// A tool call of the model.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) tool: String,
     pub(super) arguments: Value,
 }
 
-/// The reply as the data of a stream's events: word by word, then the calls, then the usage.
+/// Returns the reply as the data of a stream's events: word by word, then the calls, then the usage.
 pub(super) fn chunks(request: &Request, reply: &Reply) -> Vec<String> {
     let chunk = |choices: Value, usage: Value| {
         let object = json!({
@@ -101,7 +101,7 @@ pub(super) fn chunks(request: &Request, reply: &Reply) -> Vec<String> {
         .map(|word| delta(json!({"content": word})))
         .collect();
     for (index, call) in reply.calls.iter().enumerate() {
-        // The same request gets the same ids; each call of a conversation gets another one.
+        // A repeated request gets identical ids, and each call of a conversation gets a unique id.
         let id = format!("call_{}_{index}", request.messages.len());
         let arguments = call.arguments.to_string();
         let function = json!({"name": call.tool, "arguments": arguments});
@@ -120,7 +120,7 @@ pub(super) fn chunks(request: &Request, reply: &Reply) -> Vec<String> {
     chunks
 }
 
-/// A word counts as a token.
+/// Returns the usage, with a token per word.
 fn usage(request: &Request, reply: &Reply) -> Value {
     let count = |text: &str| text.split_whitespace().count();
     let messages = request.messages.iter();
@@ -129,7 +129,7 @@ fn usage(request: &Request, reply: &Reply) -> Value {
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
 
-/// An error as OpenAI writes it.
+/// Returns an error in OpenAI's format.
 pub(super) fn error(message: &str) -> Value {
     json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": null}})
 }

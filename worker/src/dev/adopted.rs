@@ -1,4 +1,4 @@
-//! A Temporal server that ran before `everturn dev` was started. It is used only when no other worker polls the task
+//! Checks a Temporal server that ran before `everturn dev`. The server is used only if no other worker polls the task
 //! queue.
 
 use anyhow::{Context, bail};
@@ -8,8 +8,8 @@ use temporalio_common::protos::temporal::api::{
     workflowservice::v1::DescribeTaskQueueRequest,
 };
 
-/// Refuses when another worker of this machine polls the task queue. It has another database, and would fail turns
-/// whose messages it cannot find.
+/// Returns an error if another worker of this machine polls the task queue. That worker has another database, and
+/// would fail turns whose messages it cannot find.
 pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> anyhow::Result<()> {
     let request = DescribeTaskQueueRequest {
         namespace: client.options().namespace.clone(),
@@ -27,7 +27,8 @@ pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> a
         .await;
     let described =
         described.with_context(|| format!("what listens on {address} is not a Temporal server"))?;
-    // The server lists pollers for minutes after they have ended, so it is checked whether the process still runs here.
+    // The server lists pollers for minutes after their end. Therefore the check looks for the poller's process on this
+    // machine.
     let pollers = described.into_inner().pollers;
     if let Some(poller) = pollers.iter().find(|poller| is_alive(&poller.identity)) {
         bail!(

@@ -1,4 +1,4 @@
-//! What `everturn dev` says when it is up: links for a browser, and commands for the shell that it was started in.
+//! The hints of a started `everturn dev`: links for a browser, and commands for the user's shell.
 
 use std::{
     borrow::Cow,
@@ -9,16 +9,16 @@ use std::{
 
 use everturn_proto::ids;
 
-/// What is printed. Every command works as it is, pasted into the shell from which `everturn dev` was started.
+/// The data of the hints. Every command works unchanged in the shell of `everturn dev`.
 pub(super) struct Hints<'a> {
     /// URL of the gateway.
     pub(super) url: &'a str,
     /// The conversation of the sample turn.
     pub(super) conversation_id: Option<&'a str>,
-    /// The `temporal` program, as it was named.
+    /// The `temporal` program, as the user named it.
     pub(super) temporal_bin: &'a Path,
     pub(super) temporal_port: u16,
-    /// Port of Temporal's web UI, when it is ours.
+    /// Port of Temporal's web UI, if `everturn dev` started the server.
     pub(super) ui_port: Option<u16>,
 }
 
@@ -52,7 +52,7 @@ impl Display for Hints<'_> {
     }
 }
 
-/// A word as a shell's command line needs it, in quotes where necessary.
+/// Quotes a word for a shell's command line where necessary.
 fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

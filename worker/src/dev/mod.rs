@@ -31,7 +31,7 @@ use hints::Hints;
 use progress::Progress;
 pub use temporal_server::{ServerLog, TemporalOptions, TemporalServer};
 
-/// Runs everything, with these tools besides the built-in ones, until Ctrl-C or until the one turn of `--once` has ended.
+/// Runs all parts until Ctrl-C or until the turn of `--once` has ended, with `own` tools besides the built-in ones.
 pub async fn run(
     common: &Common,
     options: DevOptions,
@@ -49,11 +49,12 @@ pub async fn run(
     let (mut config, tools) =
         roles::worker::configure(common, options.test_tools.effects_file.clone(), own)?;
     roles::gateway::check_exposure(&options.listen, &config)?;
-    // There is only one gateway, so open streams are not moved to another one, and Ctrl-C ends at once.
+    // Only one gateway runs, and open streams have no other gateway. Therefore Ctrl-C ends the gateway without a
+    // drain.
     config.gateway.drain = Duration::ZERO;
-    // There is only one worker, too: nobody else knows what it does not.
+    // Only one worker runs, and no peer can know more.
     config.worker.wait_for_peer = Duration::ZERO;
-    // The port is taken before anything is started: that it is in use is the most common mistake.
+    // The port is bound first, because a port in use is the most common mistake.
     let listener = roles::gateway::bind(&options.listen)?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir)
@@ -169,7 +170,7 @@ async fn serve(
     code
 }
 
-/// An address by which this machine reaches what listens there.
+/// Returns an address through which this machine reaches the listener.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
@@ -177,7 +178,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// What happens while everything runs: the sample turn, then nothing until told to stop.
+/// Runs the sample turn, and then waits for the end.
 async fn visit(
     options: &DevOptions,
     url: &str,

@@ -1,4 +1,4 @@
-//! What `everturn dev` prepares before its gateway and its worker start, a line of progress each.
+//! Prepares the start of gateway and worker in `everturn dev`, with a line of progress for each step.
 
 use std::{fs::File, path::Path};
 
@@ -17,8 +17,8 @@ use crate::{
     demo::DemoModel,
 };
 
-/// Two processes on one data directory would run two Temporal servers on one database. Held until the process ends,
-/// however it ends.
+/// Locks the data directory until the process ends, in any way. Two processes on one data directory would run two
+/// Temporal servers on one database.
 pub(super) fn lock(data_dir: &Path) -> anyhow::Result<File> {
     let path = data_dir.join("dev.lock");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -67,7 +67,8 @@ pub(super) async fn open_database(
     Ok(store)
 }
 
-/// The configured providers; with the demo model, which runs until it is dropped, when an agent needs it.
+/// Returns the configured providers. If an agent needs the demo model, the demo model is started and added; it runs
+/// until it is dropped.
 pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Option<DemoModel>)> {
     let mut providers = config.providers.clone();
     if !config.needs_demo_model() {

@@ -1,22 +1,22 @@
-//! One line for each thing that is waited for.
+//! A line of progress for each step that `everturn dev` waits for.
 
 use std::{
     io::{IsTerminal, Write},
     time::Instant,
 };
 
-/// Something that is being waited for.
+/// A step in progress.
 pub(crate) struct Progress {
     what: &'static str,
     started: Instant,
 }
 
 impl Progress {
-    /// Shows, on a terminal, that it is being waited for.
+    /// Shows on a terminal that the step is in progress.
     pub(crate) fn start(what: &'static str) -> Self {
         let mut out = std::io::stdout();
         if out.is_terminal() {
-            // A terminal that was closed is no reason to stop.
+            // A closed terminal is no reason to stop.
             let _unseen = write!(out, "  … {what}").and_then(|()| out.flush());
         }
         Self {
@@ -25,7 +25,7 @@ impl Progress {
         }
     }
 
-    /// Shows that the wait is over, and its time when it was long.
+    /// Shows the end of the step, with its duration if it was long.
     pub(crate) fn done(self, detail: &str) {
         let seconds = self.started.elapsed().as_secs_f32();
         let took = if seconds >= 0.5 {

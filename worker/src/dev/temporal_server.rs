@@ -1,4 +1,4 @@
-//! The Temporal dev server as a child process that ends with its parent.
+//! The Temporal dev server, as a child process that ends with its parent.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -17,20 +17,20 @@ use tokio::net::TcpStream;
 
 use super::progress::Progress;
 
-/// How the server ends: by SIGTERM, and killed when it does not within the grace period.
+/// The end of the server: a SIGTERM, and a SIGKILL after the grace period.
 const END: GroupEnd = GroupEnd {
     signal: Signal::SIGTERM,
     grace: Duration::from_secs(10),
     scratch: None,
 };
 
-/// The port of the web UI of a server on this port.
+/// Returns the port of the web UI of a server on `port`.
 pub(super) fn ui_port(port: u16) -> u16 {
     port.saturating_add(1000)
 }
 
-/// Settings of the dev server. Without them each activity waits 50 ms for its one shard, messages that wait have one turn
-/// a second (docs/engine.md, continue-as-new waits for a second), and the database file is synced on every write.
+/// Settings of the dev server. Without them, each activity waits 50 ms for the only shard, waiting messages get only a
+/// turn per second (docs/engine.md, continue-as-new waits for a second), and every write syncs the database file.
 const TUNING: [&str; 16] = [
     "--dynamic-config-value",
     "history.transferProcessorMaxPollRPS=2000",
@@ -50,16 +50,17 @@ const TUNING: [&str; 16] = [
     "synchronous=NORMAL",
 ];
 
-/// How long a server may take to end after whoever started it: its grace period, and the time of who ends it.
+/// The longest time between the end of `everturn dev` and the end of its server: the server's grace period, and the
+/// time of the supervisor that ends it.
 const LAST_ENDS: Duration = Duration::from_secs(20);
 
-/// The pause between two looks whether the last server has ended.
+/// The interval of checks whether the last server has ended.
 const LAST_ENDS_POLL: Duration = Duration::from_millis(50);
 
-/// The file for what a server prints. The server holds a lock on it until it has ended, however it ends.
+/// The output file of a server. The server holds a lock on the file until its end, however it ends.
 ///
-/// When whoever started a server is killed, the server ends a moment later. In between it still answers on its port, and
-/// must not be taken for one that stays.
+/// After `everturn dev` is killed, its server ends a moment later. In between, the server still answers on its port,
+/// and must not be taken for a server that stays.
 #[derive(Debug)]
 pub struct ServerLog {
     file: File,
@@ -67,8 +68,8 @@ pub struct ServerLog {
 }
 
 impl ServerLog {
-    /// Waits until the last server that printed to this file has ended, and empties the file. Fails when that server
-    /// does not end.
+    /// Waits until the last server of this file has ended, and empties the file. Fails when the last server does not
+    /// end.
     pub async fn take(path: PathBuf) -> anyhow::Result<Self> {
         let cannot_write = || format!("cannot write {}", path.display());
         let file = OpenOptions::new()
@@ -99,7 +100,7 @@ impl ServerLog {
     }
 }
 
-/// Takes the lock; false when somebody else has it.
+/// Takes the lock. Returns false when another process has the lock.
 fn try_lock(file: &File) -> std::io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -108,7 +109,7 @@ fn try_lock(file: &File) -> std::io::Result<bool> {
     }
 }
 
-/// What to start.
+/// The options of the server.
 #[derive(Debug, Clone)]
 pub struct TemporalOptions {
     /// The `temporal` binary.
@@ -117,15 +118,15 @@ pub struct TemporalOptions {
     pub port: u16,
     /// The server's database; `None` keeps everything in memory.
     pub database: Option<PathBuf>,
-    /// Whether to serve the web UI, on port + 1000.
+    /// True to serve the web UI, on port + 1000.
     pub has_ui: bool,
-    /// More dynamic configuration, each `key=value`.
+    /// Further dynamic configuration, each entry as `key=value`.
     pub dynamic_config: Vec<String>,
-    /// Port on 127.0.0.1 for the server's metrics in the Prometheus format; `None` has no such port.
+    /// Port on 127.0.0.1 for the server's metrics in Prometheus' format; `None` disables the metrics.
     pub metrics_port: Option<u16>,
 }
 
-/// A running server. Dropping it stops it.
+/// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct TemporalServer {
     program: Program,
@@ -133,16 +134,16 @@ pub struct TemporalServer {
 }
 
 impl TemporalServer {
-    /// True when something listens on the port.
+    /// True when a process listens on the port.
     pub async fn is_running(port: u16) -> bool {
         TcpStream::connect(("127.0.0.1", port)).await.is_ok()
     }
 
-    /// Starts the server; it is not ready yet. What it prints goes to `log`.
+    /// Starts the server, and returns before the server is ready. The server's output goes to `log`.
     pub fn start(options: &TemporalOptions, log: ServerLog) -> anyhow::Result<Self> {
         let binary = find(&options.binary)?;
         let mut command = Command::new(binary);
-        // It needs no key of ours, and what is in its environment can be read in /proc.
+        // The server needs no key of ours, and other processes can read its environment in /proc.
         command.env_clear().envs(inherited(&COMMON_VARIABLES));
         command.args(["server", "start-dev", "--ip", "127.0.0.1"]);
         command
@@ -165,7 +166,7 @@ impl TemporalServer {
         } else {
             command.arg("--headless");
         }
-        // Both have the lock of the file, until the server has closed both.
+        // Both outputs hold the lock on the file, until the server has closed them.
         command.stdout(log.file.try_clone()?).stderr(log.file);
         let mut program = Program::new(&END)?;
         program
@@ -177,7 +178,7 @@ impl TemporalServer {
         })
     }
 
-    /// Waits for the server to end by itself, which it should not.
+    /// Waits for an unexpected end of the server.
     pub async fn ended(&mut self) -> anyhow::Error {
         let status = self.program.ended().await;
         anyhow::anyhow!(
@@ -186,13 +187,13 @@ impl TemporalServer {
         )
     }
 
-    /// Stops the server and waits until it is gone.
+    /// Stops the server and waits for its end.
     pub async fn stop(mut self) {
         self.program.stop().await;
     }
 }
 
-/// Finds the binary. When it is missing, the error says what to do.
+/// Finds the binary. If the binary is missing, the error says what to do.
 fn find(binary: &Path) -> anyhow::Result<PathBuf> {
     if binary.components().count() > 1 {
         if binary.is_file() {

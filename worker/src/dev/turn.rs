@@ -1,4 +1,4 @@
-//! One turn, printed as it happens.
+//! Runs a single turn and prints it live.
 
 use everturn_proto::words::EventType;
 use futures::StreamExt;
@@ -10,7 +10,7 @@ use crate::{
     show,
 };
 
-/// Runs one turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
+/// Runs a turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
 /// completed.
 pub(crate) async fn run_and_print(
     client: &GatewayClient,

@@ -1,5 +1,5 @@
-//! The environment of this process as the kernel keeps it: the memory that `/proc/<pid>/environ` shows. It is fixed when
-//! a program starts, so taking a variable out of the process's own list leaves it there.
+//! The kernel's copy of this process's environment, which `/proc/<pid>/environ` shows. The memory is fixed at the
+//! start of a program. Removing a variable from the process's own list leaves the memory unchanged.
 
 use std::{
     fs::{self, File},
@@ -8,10 +8,10 @@ use std::{
     os::unix::fs::FileExt,
 };
 
-/// Where `/proc/self/stat` has the start and the end of the environment, counted from behind the name of the program.
+/// The index of the environment's start and end in `/proc/self/stat`, counted after the name of the program.
 const START_FIELD: usize = 47;
 const END_FIELD: usize = 48;
-/// More than the kernel takes as an environment with the usual limit of the stack (2 MiB).
+/// The largest environment. With the usual stack limit, the kernel accepts at most 2 MiB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The memory of the environment.
@@ -21,7 +21,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Opens the memory, which the kernel allows as long as this process is not shut.
+    /// Opens the memory. The kernel allows it as long as the process is not shut.
     pub(super) fn open() -> io::Result<Self> {
         let stat = fs::read_to_string("/proc/self/stat")?;
         let place = place(&stat).ok_or(io::ErrorKind::InvalidData)?;
@@ -32,7 +32,7 @@ impl Block {
         Ok(Self { memory, place })
     }
 
-    /// Writes zeros over every entry whose name is chosen. A name that is not UTF-8 is, in any case.
+    /// Overwrites each entry with a chosen name with zeros, and each entry whose name is not UTF-8.
     pub(super) fn clear(&self, is_chosen: impl Fn(&str) -> bool) -> io::Result<()> {
         let length = self.place.end.saturating_sub(self.place.start);
         if length > MAX_BYTES {
@@ -45,9 +45,9 @@ impl Block {
     }
 }
 
-/// Where the environment is.
+/// Returns the memory region of the environment.
 fn place(stat: &str) -> Option<Range<u64>> {
-    // The name of the program may have spaces and parentheses in it.
+    // The name of the program may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let start = fields.nth(START_FIELD)?.parse().ok()?;

@@ -1,10 +1,10 @@
-//! Keeps the secrets that this process was started with from other processes.
+//! Hides the secrets of this process's environment from other processes.
 //!
-//! - [`shut`] makes that no other process of the same user can look into this one
-//! - [`forget_secrets`] takes the secrets out of the environment, once everything has been read
-//! - `block`: the environment as the kernel keeps it
+//! - [`shut`] prevents other processes of the same user from reading this process
+//! - [`forget_secrets`] removes secrets from the environment after the start has read them
+//! - `block`: the kernel's copy of the environment
 //!
-//! Must not be here: which variables mean what. Those are read by the command line and the configuration.
+//! Must not be here: the meaning of variables. The command line and the configuration read them.
 
 mod block;
 
@@ -15,8 +15,8 @@ use nix::sys::prctl;
 
 use self::block::Block;
 
-/// Variables that stay besides [`COMMON_VARIABLES`]. Libraries read them whenever they make a connection or a file, and
-/// an operator looks at them in /proc.
+/// Variables that stay besides [`COMMON_VARIABLES`]. Libraries read them for every new connection or file, and
+/// operators look at them in /proc.
 const KEPT: [&str; 23] = [
     "ALL_PROXY",
     "COLUMNS",
@@ -42,16 +42,16 @@ const KEPT: [&str; 23] = [
     "no_proxy",
     "TZDIR",
 ];
-/// How the names of families of variables begin that stay, too: of the language, and of the desktop's folders.
+/// Prefixes of variables that also stay: variables of the language, and of the desktop's folders.
 const KEPT_FAMILIES: [&str; 2] = ["LC_", "XDG_"];
 
-/// The environment as it was at the start, until its secrets are forgotten.
+/// The kernel's copy of the environment, until the secrets are removed.
 static BLOCK: Mutex<Option<Block>> = Mutex::new(None);
 
-/// Shuts this process: others of the same user can neither read its memory, its environment and its files in /proc nor
-/// trace it, and it leaves no dump of its memory. Root still can. Call it first of all.
+/// Shuts this process: other processes of the same user can neither trace it nor read its memory, its environment and
+/// its files in /proc, and a crash writes no dump of its memory. Root still can. Call `shut` before everything else.
 pub fn shut() {
-    // The kernel lets nobody open the environment any more, and us neither, once the process is shut.
+    // In a shut process, the kernel allows no access to the environment, not even from the process itself.
     match Block::open() {
         Ok(block) => *lock() = Some(block),
         Err(error) => tracing::debug!(%error, "the environment of this process cannot be opened"),
@@ -61,9 +61,9 @@ pub fn shut() {
     }
 }
 
-/// Takes every variable out of the environment that is not known to hold no secret. After that neither this process nor
-/// `/proc/<pid>/environ` has them, and no program that is started without an environment of its own inherits them. Call
-/// it when everything has been read. Calling it again does nothing.
+/// Removes every variable that may hold a secret from the environment. Afterwards, neither this process nor
+/// `/proc/<pid>/environ` has the secrets, and child processes do not inherit them. Call the function after all
+/// settings are read. A second call does nothing.
 pub fn forget_secrets() {
     let Some(block) = lock().take() else { return };
     if let Err(error) = block.clear(|name| !is_kept(name)) {

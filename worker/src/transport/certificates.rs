@@ -1,5 +1,5 @@
-//! Certificates in files, for connections to Temporal. They are read anew for each connection: what rotates them (every few
-//! hours in some clusters) need not restart anything. A connection that is open stays open.
+//! Certificates in files, for connections to Temporal. Each new connection reads the files again. Therefore a rotation
+//! of certificates (every few hours in some clusters) needs no restart. Open connections stay open.
 
 use std::{
     fmt,
@@ -22,10 +22,10 @@ use rustls::{
 use temporalio_client::{ConnectionOptions, envconfig::DataSource};
 use temporalio_common::envconfig::ClientConfigTLS;
 
-/// The largest file that is read: some hundred certificates.
+/// The largest file: some hundred certificates.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Has connections with these options read the files that `written` names, each time that one is made.
+/// Changes the options, so that each new connection reads the files in `written`.
 pub(crate) fn read_anew(
     options: &mut ConnectionOptions,
     written: Option<&ClientConfigTLS>,
@@ -45,9 +45,9 @@ pub(crate) fn read_anew(
     }
     tls.client_tls_options = None;
     tls.client_cert_resolver = Some(Arc::new(Identity::open(certificate.clone(), key.clone())?));
-    // With a resolver the SDK speaks TLS by a connector of its own. It goes with no balancing by DNS, and needs an address
-    // that does not ask for TLS once more; the origin keeps `https` in what is sent (docs/libraries.md, Temporal SDK: a
-    // resolver of certificates).
+    // With a resolver of certificates, the SDK uses a TLS connector of its own. The connector does not work with DNS
+    // load balancing, and needs an `http://` address, because `https://` would add TLS twice; the `origin` keeps
+    // `https` for the requests (docs/libraries.md, Temporal SDK: a resolver of certificates).
     let host = options.target.host_str().unwrap_or_default();
     let authority = match (&tls.domain, options.target.port()) {
         (Some(domain), _) => domain.clone(),
@@ -65,7 +65,7 @@ pub(crate) fn read_anew(
     Ok(())
 }
 
-/// What was read from files, and is read again when it is asked for.
+/// A value that is read from files, and read again when it is used.
 struct Files<T> {
     what: &'static str,
     sources: Vec<DataSource>,
@@ -94,7 +94,8 @@ impl<T> Files<T> {
         })
     }
 
-    /// What the files hold now. While they cannot be used, because they are just being written, it is what they held before.
+    /// Returns the value of the files. While the files are unusable, for example during a rotation, returns the
+    /// previous value.
     fn current(&self) -> Arc<T> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let what = self.what;
@@ -157,7 +158,7 @@ fn provider() -> Arc<CryptoProvider> {
     CryptoProvider::get_default().map_or_else(|| Arc::new(ring::default_provider()), Arc::clone)
 }
 
-/// The authority of the server's certificate. Name, dates and signatures are checked as with one that is never replaced.
+/// The authority that signed the server's certificate. Name, dates and signatures are checked in the usual way.
 #[derive(Debug)]
 struct Authority {
     files: Files<WebPkiServerVerifier>,

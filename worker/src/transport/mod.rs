@@ -1,10 +1,11 @@
-//! What leaves this machine: nothing without TLS, and nothing to somebody whose certificate was not checked, unless the
-//! operator has named it ([`AllowedPlaintext`]).
+//! Refuses connections to other machines without TLS or without a check of the server's certificate, unless the
+//! operator allows the connection ([`AllowedPlaintext`]).
 //!
-//! - here: what is refused, before anything is connected to
-//! - `certificates`: files of certificates that are read anew for each connection to Temporal
+//! - here: the checks before any connection is made
+//! - `certificates`: certificate files that each new connection to Temporal reads again
 //!
-//! Must not be here: connecting (`connections.rs`). PostgreSQL and Redis read their files by themselves.
+//! Must not be here: connecting (`connections.rs`). The clients of PostgreSQL and Redis read their certificate files
+//! themselves.
 
 pub(crate) mod certificates;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use temporalio_client::ConnectionOptions;
 
 use crate::{cli::Common, connections};
 
-/// A connection of Everturn's own.
+/// A connection of Everturn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     Database,
@@ -37,12 +38,12 @@ impl Link {
     }
 }
 
-/// The connections that may go without TLS, or without a check of the server's certificate, to other machines.
+/// The connections to other machines that may work without TLS, or without a check of the server's certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedPlaintext(Vec<Link>);
 
 impl AllowedPlaintext {
-    /// Reads names with commas between them. None is none.
+    /// Parses names separated by commas. An empty text means no connection.
     pub fn parse(text: &str) -> Result<Self, String> {
         let names = text.split(',').map(str::trim);
         let links = names.filter(|name| !name.is_empty()).map(|name| {
@@ -69,7 +70,7 @@ impl std::fmt::Display for AllowedPlaintext {
     }
 }
 
-/// A connection that somebody on the way could read or answer.
+/// A connection that an attacker on the network could read or answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Exposed {
     /// PostgreSQL, with another mode than `verify-full`.
@@ -80,9 +81,9 @@ pub enum Exposed {
         lack_of(.sslmode)
     )]
     Database {
-        /// Its name or address.
+        /// The server's name or address.
         host: String,
-        /// What is asked of TLS.
+        /// The configured `sslmode`.
         sslmode: &'static str,
     },
     /// Redis, without TLS.
@@ -111,7 +112,7 @@ fn lack_of(sslmode: &str) -> &'static str {
     }
 }
 
-/// Checks all connections of a role, before the first of them is made.
+/// Checks all connections of a role before the first connection is made.
 pub(crate) fn check(common: &Common) -> anyhow::Result<()> {
     check_database(common)?;
     check_redis(common)?;
@@ -119,7 +120,7 @@ pub(crate) fn check(common: &Common) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a database that somebody else could answer for.
+/// Refuses a database connection that an attacker could answer.
 pub(crate) fn check_database(common: &Common) -> anyhow::Result<()> {
     match everturn_store::peer(&common.database())? {
         Peer::Server { host, sslmode } if sslmode != "verify-full" => {
@@ -147,8 +148,8 @@ pub(crate) fn check_redis(common: &Common) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses a Temporal without TLS. An address with `http://` before it is one without, whatever else says that TLS is on;
-/// so with TLS it becomes one with `https://`.
+/// Refuses a Temporal connection without TLS. For the SDK, an address with `http://` means no TLS, whatever the other
+/// settings are. Therefore, with TLS, the address gets `https://`.
 pub(crate) fn check_temporal(
     common: &Common,
     options: &mut ConnectionOptions,

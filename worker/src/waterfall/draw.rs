@@ -1,4 +1,4 @@
-//! A turn as lines of a terminal.
+//! Draws a turn as lines of a terminal.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::show;
 
-/// Columns of the label, of the time and of what stands behind the bar.
+/// The widths of the label, of the time and of the text behind the bar, in columns.
 const LABEL: usize = 30;
 const TIME: usize = 9;
 const BEHIND: usize = 28;
 
-/// The turn, with a line for each row, in so many columns.
+/// Returns the turn as text of `width` columns, with a line for each row.
 pub(super) fn turn(turn: &TurnRows, now: i64, width: usize) -> String {
     let ended = turn.ended.unwrap_or(now).max(turn.started);
     let mut text = format!("turn {}\n  {}\n", turn.id, about(turn, ended));
@@ -49,7 +49,7 @@ pub(super) fn turn(turn: &TurnRows, now: i64, width: usize) -> String {
     text
 }
 
-/// How it ended, how long it took, and what it cost.
+/// Returns the outcome, the duration and the costs of the turn.
 fn about(turn: &TurnRows, ended: i64) -> String {
     let mut parts = vec![
         show::shortened(outcome(turn)),
@@ -73,7 +73,7 @@ fn about(turn: &TurnRows, ended: i64) -> String {
     parts.join(" · ")
 }
 
-/// `running`, or how it ended.
+/// Returns `running`, or the outcome.
 fn outcome(turn: &TurnRows) -> &str {
     match turn.how_ended() {
         Some(end) if end.outcome == EndKind::Error => end.code.as_deref().unwrap_or("error"),
@@ -92,7 +92,7 @@ fn label(row: &Row) -> String {
     }
 }
 
-/// What else is to be said, like `failed`.
+/// Returns a remark behind the bar, like `failed`.
 fn remark(row: &Row) -> &'static str {
     match (row.state, row.ran_from, row.waits_for) {
         (CallState::Running, None, Some(WaitsFor::Approval)) => "waits for approval",
@@ -112,14 +112,14 @@ struct Scale {
 }
 
 impl Scale {
-    /// The column of a moment, from 0 to the number of columns.
+    /// Returns the column of a moment, from 0 to the number of columns.
     fn column(&self, moment: i64) -> usize {
         let since = (moment - self.from).clamp(0, self.span);
         let columns = i64::try_from(self.columns).unwrap_or(i64::MAX);
         usize::try_from(since.saturating_mul(columns) / self.span).unwrap_or(0)
     }
 
-    /// The bar of a row: light while it waits, full while it runs. It has one sign at least.
+    /// Returns the bar of a row: light while the call waits, full while it runs. The bar has at least one character.
     fn bar(&self, row: &Row, ended: i64) -> String {
         let last = self.columns.saturating_sub(1);
         let from = self.column(row.started).min(last);
@@ -147,7 +147,7 @@ impl Scale {
     }
 }
 
-/// The text, cut to so many characters.
+/// Returns the text, cut to the number of columns.
 fn clipped(text: &str, columns: usize) -> String {
     match text.char_indices().nth(columns.saturating_sub(1)) {
         Some((end, _)) if text.chars().nth(columns).is_some() => format!("{}…", &text[..end]),
@@ -155,7 +155,7 @@ fn clipped(text: &str, columns: usize) -> String {
     }
 }
 
-/// Milliseconds, as people say them.
+/// Formats milliseconds for people.
 fn duration(milliseconds: i64) -> String {
     let milliseconds = milliseconds.max(0);
     match milliseconds {

@@ -1,8 +1,8 @@
-//! `everturn show`: where the time of a turn went.
+//! `everturn show`: shows how a turn spent its time.
 //!
-//! What happened in a turn, and when, is told by `everturn_client::state::turn_rows`, as in every client.
+//! `everturn_client::state::turn_rows` computes the turn's rows and their times, as in every client.
 //!
-//! - `draw`: rows as lines of a terminal. Pure.
+//! - `draw`: draws rows as lines of a terminal. Pure.
 
 mod draw;
 
@@ -22,10 +22,10 @@ use futures::StreamExt;
 
 use crate::{cli::ShowOptions, show, shutdown};
 
-/// The width where there is no terminal.
+/// The width without a terminal.
 const WIDTH: u16 = 110;
 
-/// Prints the turns that are asked for.
+/// Prints the requested turns.
 pub async fn run(options: ShowOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let client = options.gateway.client()?;

@@ -1,20 +1,20 @@
-//! What a line of the user says. No I/O.
+//! Parses the user's lines. No I/O.
 
 use everturn_client::OnBusy;
 
-/// What the user wants.
+/// The command of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// A message, and what happens with it while a turn runs.
+    /// A message, and how it is handled while a turn runs.
     Send(String, OnBusy),
     Stop,
     Help,
     Quit,
-    /// It cannot be done: why.
+    /// The line is wrong. The field is the reason.
     Wrong(String),
 }
 
-/// What can be typed.
+/// The help text of the commands.
 pub(super) const HELP: [&str; 9] = [
     "text            a message; while a turn runs it waits for its own turn",
     "/steer text     joins the running turn before its next LLM call",
@@ -27,7 +27,7 @@ pub(super) const HELP: [&str; 9] = [
     "Tab             goes between the line and a question",
 ];
 
-/// Reads a line that is not blank.
+/// Parses a line that is not blank.
 pub(super) fn read(line: &str) -> Command {
     let Some(command) = line.strip_prefix('/') else {
         return Command::Send(line.to_owned(), OnBusy::Queue);

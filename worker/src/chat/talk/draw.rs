@@ -1,4 +1,4 @@
-//! What the live part shows beside the conversation itself: what is on its way, what is asked, and the line.
+//! Draws the live part besides the conversation: unsent messages, the question, and the input line.
 
 use everturn_client::state::Status;
 
@@ -8,11 +8,11 @@ use crate::chat::{
     view::{Line, Now, Style},
 };
 
-/// The most messages on their way that are shown.
+/// The most unsent messages on display.
 const MAX_UNSENT: usize = 5;
 
 impl Talk {
-    /// Draws everything.
+    /// Draws the whole screen.
     pub(super) fn draw(&mut self) -> anyhow::Result<()> {
         self.is_stale = false;
         let look = self.setup.look.clone();
@@ -42,7 +42,7 @@ impl Talk {
         Ok(())
     }
 
-    /// The rows between the conversation and the line.
+    /// Returns the rows between the conversation and the input line.
     fn below(&self, now: Now) -> Vec<Line> {
         let mut rows = vec![Line::default()];
         let unsent = &self.session.unsent;
@@ -94,7 +94,7 @@ impl Talk {
         Some(row)
     }
 
-    /// The line that is typed, and the place of the cursor in it.
+    /// Returns the input line and the cursor's position.
     fn line(&self) -> (Vec<Line>, Option<(usize, usize)>) {
         let prompt = match &self.mode {
             Mode::Message if !self.has_line() => return (Vec::new(), None),

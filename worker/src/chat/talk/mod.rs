@@ -1,8 +1,8 @@
 //! A conversation on a terminal: waits for keys, events and signals, and draws.
 //!
-//! - `typed`: what keys do
-//! - `commands`: what a line says
-//! - `draw`: what the live part shows beside the conversation itself
+//! - `typed`: handles keys
+//! - `commands`: parses lines
+//! - `draw`: draws the live part besides the conversation
 
 mod commands;
 mod draw;
@@ -34,13 +34,13 @@ use super::{
     view::{Line, Style, View, note, outcome},
 };
 
-/// The time between two pictures of a spinner.
+/// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The shortest time between two pictures while an answer streams in.
+/// The shortest time between two updates of the screen during a streamed answer.
 const FRAME: Duration = Duration::from_millis(30);
 
-/// What the line is for.
+/// The purpose of the input line.
 #[derive(Debug, Clone, PartialEq)]
 enum Mode {
     Message,
@@ -49,16 +49,16 @@ enum Mode {
     Result(Question),
 }
 
-/// What was told to end.
+/// The target of the last cancel.
 #[derive(Debug, Clone, PartialEq)]
 enum Cancelled {
     Nothing,
-    /// A message that had no turn yet.
+    /// A message that has no turn yet.
     Waiting,
     Turn(String),
 }
 
-/// Everything that is on the terminal, and what it comes from.
+/// The state behind the terminal's content.
 struct Talk {
     session: Session,
     view: View,
@@ -67,33 +67,33 @@ struct Talk {
     height: usize,
     editor: Editor,
     mode: Mode,
-    /// Rows that are printed for good with the next picture.
+    /// Permanent rows for the next update.
     printed: Vec<Line>,
-    /// A word to the user, until the next key.
+    /// A hint to the user, until the next key.
     hint: Option<String>,
     tick: usize,
-    /// The question that is shown.
+    /// The question on display.
     asked: Option<Question>,
     /// Questions whose whole input was printed.
     shown: HashSet<String>,
-    /// Keys answer the question, and are not for the line.
+    /// True when keys answer the question instead of editing the line.
     is_focused: bool,
     last_typed: Option<Instant>,
-    /// What was told to end: a second Ctrl-C leaves.
+    /// The target of the last cancel. A second Ctrl-C leaves the chat.
     cancelled: Cancelled,
-    /// The turn of the one message.
+    /// The turn of the single message.
     turn: Option<String>,
-    /// A text that is to be edited in the user's own editor.
+    /// A text for the user's own editor, and its question.
     wants_editor: Option<(String, Question)>,
-    /// The exit code, once it is over.
+    /// The exit code, after the end of the chat.
     exit: Option<u8>,
-    /// Messages can be typed: it is not about one message only.
+    /// True when the user can type messages. The chat of a single message has no line.
     has_line: bool,
-    /// Something has changed since the last picture.
+    /// True after a change since the last update of the screen.
     is_stale: bool,
 }
 
-/// The signals that are for the chat.
+/// The chat's signals.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -110,7 +110,7 @@ impl Signals {
     }
 }
 
-/// Talks until the user leaves, or the one turn has ended. Returns the exit code.
+/// Runs the chat until the user leaves, or the single turn has ended. Returns the exit code.
 pub(super) async fn run(session: Session, setup: Setup, history: PathBuf) -> anyhow::Result<u8> {
     let raw = Raw::begin()?;
     let (columns, rows) = crossterm::terminal::size()?;
@@ -193,7 +193,7 @@ impl Talk {
                         self.draw()?;
                         drawn = Instant::now();
                     }
-                    // The terminal is gone.
+                    // The terminal was closed.
                     None => self.leave(),
                 },
                 _ = signals.interrupt.recv() => self.interrupt(),
@@ -215,7 +215,7 @@ impl Talk {
                 self.edit_outside(&text, question).await;
                 raw = Some(Raw::begin()?);
                 keys = EventStream::new();
-                // Ctrl-C was for the editor.
+                // Ctrl-C in the editor was for the editor.
                 signals = Signals::new()?;
                 self.draw()?;
             }
@@ -225,7 +225,7 @@ impl Talk {
         Ok(self.exit.unwrap_or_default())
     }
 
-    /// Draws what is still to be printed, and takes the live part away.
+    /// Draws the last permanent rows, and removes the live part.
     fn finish(&mut self) -> anyhow::Result<()> {
         let mut printed = std::mem::take(&mut self.printed);
         if !self.waits_for_an_id() {
@@ -281,7 +281,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Looks at what waits for somebody: answers as the options say, and shows the oldest of the others.
+    /// Handles waiting calls: answers according to the options, and shows the oldest open question.
     fn ask(&mut self) {
         let mut open = self.session.questions();
         open.retain(|question| {
@@ -318,7 +318,7 @@ impl Talk {
                     .extend(line.wrapped(width, &Line::default(), &indent));
             }
         }
-        // Somebody who types must not answer with the next letter of a word.
+        // The next letter of a half-typed word must not answer a question.
         let types = self
             .last_typed
             .is_some_and(|at| at.elapsed() < Duration::from_secs(1));
@@ -326,7 +326,7 @@ impl Talk {
         self.asked = Some(question);
     }
 
-    /// A question is open no more, and not because of an answer from here.
+    /// Removes a question that was closed without an answer from this chat.
     fn drop_question(&mut self, asked: &Question) {
         if self.session.state.turn().is_some() {
             self.say(&format!("{} was answered elsewhere", asked.tool_name));
@@ -361,7 +361,7 @@ impl Talk {
         }
     }
 
-    /// Takes what the terminal says.
+    /// Handles an event of the terminal.
     fn event(&mut self, event: Event) -> anyhow::Result<()> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
@@ -380,7 +380,7 @@ impl Talk {
     }
 
     fn fit(&mut self, columns: usize, rows: usize) {
-        // The last column stays free: a row that ends there may or may not break.
+        // The last column stays free, because terminals differ in wrapping a row that ends there.
         self.setup.look.width = columns.saturating_sub(1).max(10);
         self.height = rows.max(3);
     }
@@ -389,7 +389,7 @@ impl Talk {
         self.session.is_busy() || !self.session.is_connected
     }
 
-    /// The id of the one message is not known yet, and so what belongs to its turn.
+    /// True while the id of the single message is unknown. Until then, the chat cannot know its turn's events.
     fn waits_for_an_id(&self) -> bool {
         self.is_one_turn() && self.turn.is_none()
     }
@@ -400,7 +400,7 @@ impl Talk {
         self.is_stale = true;
     }
 
-    /// Cancels the running turn, or leaves if that was done already.
+    /// Cancels the running turn, or leaves after a previous cancel.
     fn interrupt(&mut self) {
         self.is_stale = true;
         if self.mode != Mode::Message {
@@ -425,7 +425,7 @@ impl Talk {
         self.session.cancel();
     }
 
-    /// The turn that runs was told to end.
+    /// True when the running turn was asked to end.
     fn is_cancelling(&self) -> bool {
         match (&self.cancelled, self.session.state.turn()) {
             (Cancelled::Turn(cancelled), Some(running)) => cancelled == running,

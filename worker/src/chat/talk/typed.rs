@@ -1,4 +1,4 @@
-//! What keys do.
+//! Handles keys.
 
 use std::time::Instant;
 
@@ -69,7 +69,7 @@ impl Talk {
         !control && self.is_focused && self.mode == Mode::Message
     }
 
-    /// True when messages can be typed.
+    /// True when the user can type messages.
     pub(super) fn has_line(&self) -> bool {
         self.has_line
     }
@@ -90,7 +90,7 @@ impl Talk {
         }
     }
 
-    /// Takes a line that was ended with Enter.
+    /// Handles a line after Enter.
     fn ready(&mut self, text: String) {
         match std::mem::replace(&mut self.mode, Mode::Message) {
             Mode::Message => self.message(&text),

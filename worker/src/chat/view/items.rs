@@ -14,32 +14,33 @@ use super::{
 };
 use crate::show;
 
-/// A thought is shown with so many rows.
+/// The most rows of a thought.
 const THOUGHT_ROWS: usize = 3;
 
-/// An output of a tool, or its input, is shown with so many characters.
+/// The most characters of a tool's input or output.
 const VALUE_CHARS: usize = 300;
 
-/// What the clock says while something runs.
+/// The clock of the display.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::chat) struct Now {
     /// Milliseconds since 1970.
     pub(in crate::chat) ms: i64,
-    /// Counts the pictures of a spinner.
+    /// The number of the spinner's frame.
     pub(in crate::chat) tick: usize,
 }
 
-/// The pictures of a spinner.
+/// The frames of a spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 impl Now {
-    /// The picture of a spinner.
+    /// Returns the current frame of the spinner.
     pub(in crate::chat) fn spinner(self) -> &'static str {
         SPINNER[self.tick % SPINNER.len()]
     }
 }
 
-/// The rows of an item, `depth` sub-agents deep. `started` is when its turn began, in milliseconds since 1970.
+/// Returns the rows of an item at a nesting depth of sub-agents. `started` is the start of the item's turn, in
+/// milliseconds since 1970.
 pub(super) fn rows(
     item: &Item,
     depth: usize,
@@ -84,7 +85,7 @@ pub(super) fn rows(
     indented(rows, depth)
 }
 
-/// Puts rows of sub-agents under the call that started them.
+/// Indents the rows of a sub-agent under the sub-agent's call.
 pub(super) fn indented(rows: Vec<Line>, depth: usize) -> Vec<Line> {
     if depth == 0 {
         return rows;
@@ -95,12 +96,12 @@ pub(super) fn indented(rows: Vec<Line>, depth: usize) -> Vec<Line> {
         .collect()
 }
 
-/// A quiet row.
+/// Returns a dimmed row.
 pub(in crate::chat) fn note(text: &str, look: &Look) -> Vec<Line> {
     hung(&Line::of(&format!("· {text}"), Style::Dim), 2, look)
 }
 
-/// A message of the user.
+/// Returns the rows of a user's message.
 pub(super) fn user(content: &str, attachments: Option<&Value>, look: &Look) -> Vec<Line> {
     let mut rows = Vec::new();
     let before = Line::of("you> ", Style::Heading);
@@ -119,7 +120,7 @@ pub(super) fn user(content: &str, attachments: Option<&Value>, look: &Look) -> V
     rows
 }
 
-/// A text of a model, complete.
+/// Returns the rows of a model's complete text.
 pub(super) fn answer(content: &str, look: &Look) -> Vec<Line> {
     if look.has_markdown {
         return markdown::rows(content, look.width);
@@ -127,7 +128,7 @@ pub(super) fn answer(content: &str, look: &Look) -> Vec<Line> {
     raw(content, Style::Plain, look)
 }
 
-/// A text as it is.
+/// Returns the rows of a text without Markdown.
 pub(super) fn raw(content: &str, style: Style, look: &Look) -> Vec<Line> {
     let none = Line::default();
     let lines = content.trim_end_matches('\n').split('\n');
@@ -189,7 +190,7 @@ fn tool_call(call: &ToolCall, begun: i64, look: &Look, now: Now) -> Vec<Line> {
     rows
 }
 
-/// What a person should know of a call beside how it does.
+/// Returns notes about a call besides its state.
 fn what_about_it(call: &ToolCall, waits: bool) -> String {
     let mut about = Vec::new();
     if let Some(hook) = &call.hook {
@@ -299,7 +300,7 @@ fn turn_end(end: &End, took_ms: Option<i64>, look: &Look) -> Vec<Line> {
     rows
 }
 
-/// Steps, tokens, money and time, as far as they are known.
+/// Returns steps, tokens, money and time, as far as known.
 fn what_it_took(end: &End, took_ms: Option<i64>) -> String {
     let mut took: Vec<String> = Vec::new();
     took.extend(end.steps.map(|steps| counted(steps, "step")));
@@ -313,13 +314,13 @@ fn what_it_took(end: &End, took_ms: Option<i64>) -> String {
     dotted(&took)
 }
 
-/// Breaks a line into rows, the later ones of which are indented.
+/// Wraps a line. All rows after the first are indented.
 fn hung(line: &Line, columns: usize, look: &Look) -> Vec<Line> {
     let indent = Line::of(&" ".repeat(columns), Style::Plain);
     line.wrapped(look.width, &Line::default(), &indent)
 }
 
-/// The beginning of a value.
+/// Returns the beginning of a value.
 fn short(text: &str) -> String {
     let line = text.replace(char::is_control, " ");
     match line.char_indices().nth(VALUE_CHARS) {
@@ -328,7 +329,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// A time as people write it.
+/// Formats a duration for people.
 pub(super) fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
@@ -337,7 +338,7 @@ pub(super) fn duration(ms: u64) -> String {
     }
 }
 
-/// How long a call runs, in whole seconds: the clocks of two machines do not agree on more.
+/// Returns the running time of a call in whole seconds. The clocks of two machines do not agree more precisely.
 fn running_for(ms: i64) -> Option<String> {
     let seconds = u64::try_from(ms).ok()? / 1000;
     Some(match seconds {
@@ -346,7 +347,7 @@ fn running_for(ms: i64) -> Option<String> {
     })
 }
 
-/// What comes behind a line: each part after a dot.
+/// Joins remarks for the end of a line, with a dot before each.
 fn dotted(parts: &[String]) -> String {
     match parts {
         [] => String::new(),

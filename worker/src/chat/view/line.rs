@@ -1,7 +1,7 @@
-//! Styled text, and how it is broken into rows of a terminal. No I/O.
+//! Styled text, and its wrapping into rows of a terminal. No I/O.
 //!
-//! Every text that a model, a tool or another user wrote becomes a [`Span`] here, and [`Span::new`] is the place where it loses
-//! what could steer the terminal.
+//! Every text of a model, a tool or another user becomes a [`Span`]. [`Span::new`] removes characters that could
+//! control the terminal.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -10,15 +10,15 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::show;
 
-/// How a text looks.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::chat) enum Style {
-    /// As it is.
+    /// Normal text.
     #[default]
     Plain,
-    /// Strong.
+    /// Bold.
     Bold,
-    /// Stressed.
+    /// Italic.
     Italic,
     /// Less important.
     Dim,
@@ -26,11 +26,11 @@ pub(in crate::chat) enum Style {
     Heading,
     /// Code.
     Code,
-    /// It went well.
+    /// A success.
     Good,
-    /// It went wrong.
+    /// A failure.
     Bad,
-    /// Somebody must look.
+    /// A person must act.
     Warn,
 }
 
@@ -42,7 +42,7 @@ pub(in crate::chat) struct Span {
 }
 
 impl Span {
-    /// Takes any text. What could steer the terminal is shown as its number; a tab becomes spaces.
+    /// Accepts any text. A character that could control the terminal becomes its number; a tab becomes spaces.
     pub(in crate::chat) fn new(text: &str, style: Style) -> Self {
         let text = show::printable(text).replace('\t', "    ");
         Self {
@@ -52,12 +52,12 @@ impl Span {
     }
 }
 
-/// A row, or a line that is still to be broken into rows.
+/// A row, or a line that is not wrapped yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::chat) struct Line(pub(in crate::chat) Vec<Span>);
 
 impl Line {
-    /// A line of one style.
+    /// Returns a line of one style.
     pub(in crate::chat) fn of(text: &str, style: Style) -> Self {
         Self(vec![Span::new(text, style)])
     }
@@ -76,17 +76,17 @@ impl Line {
         }
     }
 
-    /// The text alone.
+    /// Returns the text without styles.
     pub(in crate::chat) fn text(&self) -> String {
         self.0.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// Columns on the terminal.
+    /// Returns the width in columns.
     pub(in crate::chat) fn width(&self) -> usize {
         self.0.iter().map(|span| span.text.width()).sum()
     }
 
-    /// The text with the sequences that make its styles, and nothing else.
+    /// Returns the text with the escape sequences of its styles, and no other escape sequences.
     pub(in crate::chat) fn painted(&self, has_colors: bool) -> String {
         let mut painted = String::new();
         for span in &self.0 {
@@ -100,8 +100,8 @@ impl Line {
         painted
     }
 
-    /// Breaks the line into rows of at most `width` columns, at blanks where it can. `first` and `next` stand before the
-    /// first row and before the others.
+    /// Wraps the line into rows of at most `width` columns, at blanks where possible. `first` is the prefix of the
+    /// first row, and `next` is the prefix of the other rows.
     pub(in crate::chat) fn wrapped(&self, width: usize, first: &Self, next: &Self) -> Vec<Self> {
         let mut rows = Vec::new();
         let mut row = first.clone();
@@ -120,7 +120,7 @@ impl Line {
                 is_empty = false;
                 continue;
             }
-            // One word is longer than a row.
+            // The word is longer than a row.
             for cluster in clusters(word, width.saturating_sub(next.width()).max(2)) {
                 let columns = cluster.width();
                 if !is_empty && used + columns > width {
@@ -162,7 +162,7 @@ impl Line {
         self
     }
 
-    /// The beginning of the line, when it is wider than `width` columns.
+    /// Returns the line, cut to `width` columns.
     pub(in crate::chat) fn cut(self, width: usize) -> Self {
         if self.width() <= width {
             return self;
@@ -184,8 +184,8 @@ impl Line {
     }
 }
 
-/// The graphemes of a word. One that is wider than a row is cut into its characters: marks that take columns of their own
-/// can make it as long as somebody likes.
+/// Returns the graphemes of a word. A grapheme wider than a row is split into characters, because a grapheme with
+/// combining marks of their own width can have any length.
 fn clusters(word: &str, width: usize) -> impl Iterator<Item = &str> {
     word.graphemes(true).flat_map(move |cluster| {
         let ends = cluster
@@ -198,7 +198,7 @@ fn clusters(word: &str, width: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parameters of the sequence that begins a style. Without colours, weight and slant are left.
+/// Returns the parameters of a style's escape sequence. Without colours, bold and italic remain.
 fn code(style: Style, has_colors: bool) -> Cow<'static, str> {
     let (plain, color) = match style {
         Style::Plain => ("", ""),

@@ -1,7 +1,7 @@
 //! Markdown as rows of a terminal. No I/O.
 //!
-//! Tags of HTML are shown as the text that they are. Links show their address, because a terminal cannot be asked where they
-//! lead.
+//! HTML tags appear as plain text. Links show their address, because a terminal cannot show a link's target in another
+//! way.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
@@ -14,7 +14,7 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Where the last block begins: what stands before it does not change any more when text is added at the end.
+/// Returns the start of the last block. The text before the last block stays unchanged when more text arrives.
 pub(super) fn complete(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut last = 0;
@@ -28,11 +28,11 @@ pub(super) fn complete(text: &str) -> usize {
             _ => {}
         }
     }
-    // A block may be indented; its line is its own.
+    // An indented block begins at the start of its line.
     text[..last].rfind('\n').map_or(0, |at| at + 1)
 }
 
-/// The rows of a text, at most `width` columns each.
+/// Returns the rows of a text, each at most `width` columns wide.
 pub(super) fn rows(text: &str, width: usize) -> Vec<Line> {
     let mut writer = Writer {
         width,
@@ -50,15 +50,15 @@ struct Writer {
     width: usize,
     rows: Vec<Line>,
     line: Line,
-    /// What stands before the rows of each list item and quotation that is open: on its first row, and on the others.
+    /// The prefixes of each open list item and quotation: for the first row, and for the other rows.
     prefixes: Vec<(String, String)>,
-    /// The next number of each open list; none for bullets.
+    /// The next number of each open list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
     styles: Vec<Style>,
     links: Vec<String>,
     code: Option<String>,
     table: Option<table::Table>,
-    /// A blank row comes before the next block.
+    /// True when the next block needs a blank row before it.
     wants_gap: bool,
 }
 
@@ -228,7 +228,7 @@ impl Writer {
         self.wants_gap = true;
     }
 
-    /// Adds a row that must not be broken at blanks.
+    /// Adds a row that must not be wrapped at blanks.
     fn hard_rows(&mut self, line: &Line) {
         let unbroken = Line(
             line.0
@@ -259,7 +259,7 @@ impl Writer {
         for (own, others) in &mut self.prefixes {
             first.push(own, Style::Dim);
             next.push(others, Style::Dim);
-            // A bullet stands before one row only.
+            // The bullet is the prefix of the first row only.
             own.clone_from(others);
         }
         self.rows.extend(line.wrapped(self.width, &first, &next));
@@ -284,12 +284,12 @@ impl Writer {
     }
 }
 
-/// The address as it stands in a line.
+/// Returns the address in its form for a line of text.
 fn show_url(url: &str) -> String {
     crate::show::printable(url)
 }
 
-/// How a cell stands in its column: blanks before it, of `free` ones.
+/// Returns the number of blanks before a cell, of `free` blanks in total.
 pub(super) fn blanks_before(alignment: Alignment, free: usize) -> usize {
     match alignment {
         Alignment::None | Alignment::Left => 0,

@@ -1,13 +1,13 @@
-//! What is drawn of a conversation. No I/O.
+//! Turns a conversation into rows. No I/O.
 //!
-//! What does not change any more is printed once, in order, and scrolls away. What still changes (calls that run, texts that
-//! are being written, plans) is the live part, which is drawn anew below it. A call that runs holds back what came after it,
-//! so that everything stands in its order, and what a sub-agent did stands below the call that started it.
+//! Finished items are printed once, in order, and scroll away. Unfinished items (running calls, live texts, plans)
+//! form the live part, which is drawn again below. Items after a running call wait for the call, because the printed
+//! items keep the order of the log. The items of a sub-agent appear below the sub-agent's call.
 //!
 //! - `line`: styled text and rows
-//! - `markdown`, `table`: what models write
+//! - `markdown`, `table`: texts of models
 //! - `items`: each item as rows
-//! - `written`: texts that are being written
+//! - `written`: live texts
 
 mod items;
 mod line;
@@ -27,16 +27,16 @@ pub(super) use self::{
     line::{Line, Style},
 };
 
-/// How things are drawn.
+/// The settings of the display.
 #[derive(Debug, Clone)]
 pub(super) struct Look {
-    /// Columns of a row.
+    /// The width of a row in columns.
     pub(super) width: usize,
-    /// Texts of models are rendered; else they are shown as they are.
+    /// True when texts of models are rendered as Markdown; otherwise they are shown as plain text.
     pub(super) has_markdown: bool,
-    /// There is a live part.
+    /// True when the terminal has a live part.
     pub(super) is_live: bool,
-    /// The URL of the gateway, which has a page for each code of an error.
+    /// The URL of the gateway, which has a page for each error code.
     pub(super) gateway: String,
 }
 
@@ -49,25 +49,25 @@ impl Look {
     }
 }
 
-/// What has been printed of a conversation.
+/// The record of printed items.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// Items up to this sequence number are printed.
+    /// The sequence number up to which all items are printed.
     printed: u64,
-    /// Later items that are printed already.
+    /// Printed items with a higher sequence number.
     early: BTreeSet<u64>,
     written: Written,
-    /// Only items of these turns are shown; `None`: all.
+    /// The turns on display; `None` means all turns.
     only: Option<HashSet<String>>,
-    /// Messages of the user that are not repeated.
+    /// True when the user's messages are not printed.
     silent: bool,
 }
 
-/// An item, and how many sub-agents deep it is.
+/// An item, and its nesting depth of sub-agents.
 type Placed<'a> = (usize, &'a Item);
 
 impl View {
-    /// A view of the turns that are named with [`View::show_turn`], without the user's messages.
+    /// Returns a view without the user's messages, for the turns of [`View::show_turn`] only.
     pub(super) fn of_own_turns() -> Self {
         Self {
             only: Some(HashSet::new()),
@@ -76,21 +76,21 @@ impl View {
         }
     }
 
-    /// Shows this turn, too.
+    /// Adds a turn to the display.
     pub(super) fn show_turn(&mut self, message_id: &str) {
         if let Some(only) = &mut self.only {
             only.insert(message_id.to_owned());
         }
     }
 
-    /// Forgets that items from this number on were printed: others have taken their place.
+    /// Marks items from this number on as not printed, because other items have replaced them.
     pub(super) fn reset(&mut self, from: u64) {
         self.printed = self.printed.min(from.saturating_sub(1));
         self.early.retain(|number| *number < from);
         self.written.forget();
     }
 
-    /// What can be printed now for good.
+    /// Returns the rows that can be printed permanently now.
     pub(super) fn settle(&mut self, state: &Conversation, look: &Look) -> Vec<Line> {
         let mut lines = Vec::new();
         for group in self.groups(state) {
@@ -129,7 +129,7 @@ impl View {
         if item.agent_execution_id.is_some() {
             return items::rows(item, depth, look, Now::default(), started);
         }
-        // Some of it may be on the terminal since it was being written.
+        // A part of the text may already be on the terminal, as a live text.
         let (mut rows, rest) = self.written.end(content, look);
         let mut item = item.clone();
         if let ItemKind::AssistantMessage { content, .. } | ItemKind::Thought { content } =
@@ -144,8 +144,8 @@ impl View {
         rows
     }
 
-    /// What is drawn anew each time, in at most `height` rows. When the text that is being written needs more, its
-    /// beginning is printed for good: the first part of the answer.
+    /// Returns the permanent rows and the live rows, at most `height` live rows. If the live text needs more space,
+    /// its beginning becomes permanent, as the first part of the answer.
     pub(super) fn live(
         &mut self,
         state: &Conversation,
@@ -157,7 +157,7 @@ impl View {
         let mut plans = Vec::new();
         let is_held = {
             let groups = self.groups(state);
-            // What sub-agents are writing, which stands below everything that they have done so far.
+            // The live texts of sub-agents, which appear below the sub-agents' other items.
             let mut open: Vec<(usize, Vec<Line>)> = Vec::new();
             for (depth, item) in groups.iter().flatten() {
                 if !self.is_shown(item) {
@@ -189,7 +189,7 @@ impl View {
         (settled, rows)
     }
 
-    /// The items that are not printed, each with those of its sub-agents behind it.
+    /// Returns the unprinted items, each followed by the items of its sub-agents.
     fn groups<'a>(&self, state: &'a Conversation) -> Vec<Vec<Placed<'a>>> {
         let items = state.items();
         let from = items.partition_point(|item| item.sequence_number <= self.printed);
@@ -229,7 +229,7 @@ impl View {
         roots.into_iter().map(group).collect()
     }
 
-    /// Moves the number up to which everything is printed.
+    /// Advances the number up to which all items are printed.
     fn advance(&mut self, state: &Conversation) {
         let items = state.items();
         let from = items.partition_point(|item| item.sequence_number <= self.printed);
@@ -248,7 +248,7 @@ impl View {
     }
 }
 
-/// True when an item does not change any more.
+/// True when an item cannot change any more.
 fn is_settled(item: &Item, state: &Conversation) -> bool {
     match &item.kind {
         ItemKind::ToolCall(call) => call.state != CallState::Running,
@@ -265,7 +265,7 @@ fn is_settled(item: &Item, state: &Conversation) -> bool {
     }
 }
 
-/// When the turn of an item began, as far as its items tell.
+/// Returns the start of an item's turn, if the items contain it.
 fn started(item: &Item, items: &[Item]) -> Option<i64> {
     let turn = item.turn.as_deref()?;
     let ItemKind::End(_) = item.kind else {
@@ -276,7 +276,7 @@ fn started(item: &Item, items: &[Item]) -> Option<i64> {
     Some(first.filter(is_first)?.timestamp)
 }
 
-/// How a turn ended, if it has.
+/// Returns the outcome of a turn, if the turn has ended.
 pub(super) fn outcome(state: &Conversation, turn: &str) -> Option<EndKind> {
     let mut items = state.items().iter().rev();
     items.find_map(|item| match &item.kind {

@@ -1,4 +1,4 @@
-//! A table of Markdown as rows of a terminal. No I/O.
+//! A Markdown table as rows of a terminal. No I/O.
 
 use pulldown_cmark::Alignment;
 
@@ -7,7 +7,7 @@ use super::{
     markdown::blanks_before,
 };
 
-/// A table whose cells are read one after the other. The first row is its head.
+/// A table that is built cell by cell. The first row is its header.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<Line>>,
@@ -31,7 +31,7 @@ impl Table {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    /// The rows, at most `room` columns wide: cells that do not fit are cut.
+    /// Returns the rows, at most `room` columns wide. Cells that do not fit are cut.
     pub(super) fn rows(self, room: usize) -> Vec<Line> {
         let widths = self.widths(room);
         let mut drawn = Vec::new();
@@ -66,7 +66,7 @@ impl Table {
         drawn
     }
 
-    /// The widths of the columns. The widest ones give way when there is no room.
+    /// Returns the widths of the columns. Without enough space, the widest columns shrink.
     fn widths(&self, room: usize) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |at: usize| {

@@ -1,7 +1,8 @@
-//! Texts that models are writing now. No I/O.
+//! Live texts of models. No I/O.
 //!
-//! The last block of a text is shown as it is, and the blocks before it as Markdown: half of a table or of a code block has no
-//! look yet. A text stays in the live part, where a later try can still replace it, as long as there is room for it.
+//! The last block of a text is shown as plain text, and the blocks before it as Markdown, because half a table or code
+//! block cannot be rendered. A text stays in the live part as long as it fits, because a new attempt may still replace
+//! a live text.
 
 use everturn_client::state::{Conversation, Item, ItemKind, OpenText};
 
@@ -11,22 +12,23 @@ use super::{
     markdown, note,
 };
 
-/// A text of a sub-agent is shown with so many rows, and so is what a model thinks.
+/// The most rows of a sub-agent's text or of a thought.
 const QUIET_ROWS: usize = 2;
 
-/// What is printed for good of the text that the turn's own agent is writing.
+/// The permanently printed part of the live text of the turn's own agent.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     printed: String,
 }
 
 impl Written {
-    /// Another log has taken the place of the one whose text it was.
+    /// Forgets the printed part, because another log has replaced the text's log.
     pub(super) fn forget(&mut self) {
         self.printed.clear();
     }
 
-    /// The event has come with the whole text. Returns rows that come before it, and what is not printed of it.
+    /// Ends the live text after the event with the whole text. Returns rows that come before the text, and the
+    /// unprinted rest of the text.
     pub(super) fn end(&mut self, whole: &str, look: &Look) -> (Vec<Line>, String) {
         let printed = std::mem::take(&mut self.printed);
         match whole.strip_prefix(printed.as_str()) {
@@ -35,8 +37,8 @@ impl Written {
         }
     }
 
-    /// The rows that can be printed for good, and those that are drawn anew. `may_print`: nothing that comes before the
-    /// text waits to be printed.
+    /// Returns the permanent rows and the live rows. `may_print` is true when nothing before the text waits to be
+    /// printed.
     pub(super) fn live(
         &mut self,
         state: &Conversation,
@@ -53,7 +55,7 @@ impl Written {
                 continue;
             }
             let Some(rest) = text.text.strip_prefix(self.printed.as_str()) else {
-                // A later try writes another text, or what it writes is still shorter than what is printed.
+                // A new attempt writes another text, or its text is still shorter than the printed part.
                 if !self.printed.starts_with(text.text.as_str()) {
                     settled.extend(began_anew(look));
                     self.printed.clear();
@@ -76,7 +78,7 @@ impl Written {
     }
 }
 
-/// A text so far: blocks that are complete, and the last one as it is.
+/// Returns the rows of a live text: complete blocks as Markdown, and the last block as plain text.
 fn drawn(text: &str, look: &Look) -> Vec<Line> {
     let complete = markdown::complete(text);
     let mut rows = Vec::new();
@@ -94,7 +96,7 @@ fn began_anew(look: &Look) -> Vec<Line> {
     note("the model was asked again, and its text begins anew", look)
 }
 
-/// The end of a text that is not important.
+/// Returns the last rows of a less important text.
 fn quiet(text: &str, look: &Look) -> Vec<Line> {
     let mut rows = items::raw(text.trim(), Style::Dim, look);
     let hidden = rows.len().saturating_sub(QUIET_ROWS);
@@ -102,7 +104,7 @@ fn quiet(text: &str, look: &Look) -> Vec<Line> {
     rows
 }
 
-/// What the sub-agent that an item started is writing.
+/// Returns the live text of the sub-agent that an item started.
 pub(super) fn of_sub_agent(
     item: &Item,
     depth: usize,
