@@ -27,6 +27,7 @@ pub(crate) async fn begin(
     let owner = &hooks::owner(activities, attempt, &input.conversation_id).await?;
     let said = said(activities, attempt, &input).await?;
     let around = Around {
+        conversation_id: &input.conversation_id,
         owner,
         message_id: &input.message_id,
         agent_execution_id: &input.agent_execution_id,

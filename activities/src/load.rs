@@ -27,7 +27,7 @@ pub(crate) async fn load_turn(
             agent_execution_id: delegation.parent_execution_id,
             step: delegation.step,
             execution_id: delegation.execution_id,
-            epoch: request.epoch,
+            epoch: Some(request.epoch),
         };
         return load_sub_agent(activities, ctx, call).await;
     }
@@ -46,7 +46,7 @@ pub(crate) async fn load_turn(
         // A turn without a usable agent begins, too: the message was accepted, and readers must see the error.
         agent: known.unwrap_or_else(|| AgentDefinition::only_a_name(name)),
         on_unknown_agent: activities.on_unknown_agent(ctx),
-        epoch: request.epoch,
+        epoch: Some(request.epoch),
     };
     let log_begin = begin_line(&begin);
     failpoint::reach("load.turn.before").await;
@@ -164,8 +164,6 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -
         llm_timeout_ms: definition.llm_timeout_ms,
         model_queue: activities.queues.models.clone(),
         tool_queue: activities.queues.tools.clone(),
-        announces_cancel: true,
-        next_turn_here: true,
         has_before_turn: hooks.is_some_and(|hooks| !hooks.before_turn.is_empty()),
         has_after_turn: hooks.is_some_and(|hooks| !hooks.after_turn.is_empty()),
         is_time_of_budget: is_time_of_budget.unwrap_or_default(),

@@ -6,7 +6,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
-    Json, ids,
+    ConversationName, Json, ids,
     limits::REMOTE_INPUT_MAX_BYTES,
     turn::{
         ClaimedRemoteTool, RecordRemoteToolRequest, RemoteToolInput, RemoteToolResult,
@@ -155,7 +155,7 @@ fn claimed(
         tool_input: Some(call.tool_input.unwrap_or_default()),
         tool_call_id: call.call_id,
         execution_id: key.execution_id,
-        conversation_id: caller.conversation_name,
+        conversation_id: ConversationName::of_id(&key.conversation_id).to_owned(),
         message_id: key.message_id,
         idempotency_key,
         attempt: record.attempt,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use everturn_proto::{
-    ids,
+    ConversationName, ids,
     limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult, ToolCall},
     words::FailureCode,
@@ -101,7 +101,7 @@ async fn run(
         tenant_id: caller.tenant_id,
         owner_id: caller.owner_id,
         agent: caller.agent,
-        conversation_id: caller.conversation_name,
+        conversation_id: ConversationName::of_id(&key.conversation_id).to_owned(),
         stored_conversation_id: key.conversation_id.clone(),
         message_id: key.message_id.clone(),
         agent_execution_id: key.agent_execution_id.clone(),

@@ -33,7 +33,7 @@ impl From<Conversation> for ConversationBody {
         Self {
             created_at: time(conversation.created_at),
             updated_at: time(conversation.updated_at),
-            id: conversation.name,
+            id: conversation.name().to_owned(),
             agent: conversation.agent,
             title: conversation.title.unwrap_or_default(),
             message_count: conversation.message_count,

@@ -100,7 +100,7 @@ impl Stack {
             message_id,
             agent_execution_id,
             step: 0,
-            epoch: begun.epoch,
+            epoch: Some(begun.epoch),
         };
         let StepClaim::Call(ClaimedCall {
             log_id, generation, ..

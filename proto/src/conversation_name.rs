@@ -27,58 +27,38 @@ impl<'a> ConversationName<'a> {
         if self.tenant_id == DEFAULT_TENANT {
             self.name.to_owned()
         } else {
-            self.qualified_id()
+            format!("{}{SEPARATOR}{}", self.tenant_id, self.name)
         }
-    }
-
-    /// Returns `<tenant>~<name>` in every tenant. A new conversation of the default tenant has this id when another tenant
-    /// has a conversation from before ids had a tenant, whose id is this name.
-    pub fn qualified_id(&self) -> String {
-        format!("{}{SEPARATOR}{}", self.tenant_id, self.name)
-    }
-
-    /// Takes an id with a tenant apart; `None` for an id without one, and for a text that is no id.
-    pub fn of_qualified_id(id: &'a str) -> Option<Self> {
-        let (tenant_id, name) = id.split_once(SEPARATOR)?;
-        let is_id = ids::is_valid(tenant_id) && ids::is_valid(name);
-        is_id.then_some(Self { tenant_id, name })
     }
 
     /// Returns the name of the conversation with this id.
     pub fn of_id(id: &str) -> &str {
-        ConversationName::of_qualified_id(id).map_or(id, |named| named.name)
+        id.split_once(SEPARATOR).map_or(id, |(_, name)| name)
     }
 
-    /// Checks that a conversation with this id may belong to a tenant; an error says why not. An id without a tenant may be
-    /// that of any tenant's conversation from before ids had one, so only the store knows whose it is.
+    /// Checks that the id is the id of a conversation of the tenant; the error says why not.
     pub fn check_id(id: &str, tenant_id: &str) -> Result<(), String> {
-        if ids::is_valid(id) {
-            return Ok(());
-        }
-        let Some(named) = ConversationName::of_qualified_id(id) else {
+        let (of, name) = id.split_once(SEPARATOR).unwrap_or((tenant_id, id));
+        if !ids::is_valid(of) || !ids::is_valid(name) {
             return Err(
                 "`conversation_id` must be 1 to 100 letters, digits or -_.: characters, behind `<tenant>~` in \
                  every tenant but the default one"
                     .to_owned(),
             );
-        };
-        if named.tenant_id == tenant_id {
+        }
+        if of != tenant_id {
+            return Err(format!(
+                "`conversation_id` is `{id}`, which is a conversation of the tenant `{of}`, and `tenant_id` is `{tenant_id}`"
+            ));
+        }
+        let expected = ConversationName { tenant_id, name }.id();
+        if id == expected {
             return Ok(());
         }
         Err(format!(
-            "`conversation_id` is `{id}`, which is a conversation of the tenant `{}`, and `tenant_id` is `{tenant_id}`",
-            named.tenant_id
+            "the conversation `{name}` of the tenant `{tenant_id}` has the id `{expected}`, so its workflow id is `{}`",
+            workflow_id(&expected)
         ))
-    }
-
-    /// Says which id the conversation of a tenant has, to whoever has started its workflow under another one.
-    pub fn expected(&self, id: &str) -> String {
-        format!(
-            "The conversation `{}` of the tenant `{}` has the id `{id}`: its workflow id is `{}`.",
-            self.name,
-            self.tenant_id,
-            workflow_id(id)
-        )
     }
 }
 
@@ -96,23 +76,14 @@ mod tests {
     fn the_default_tenant_keeps_its_short_ids() {
         // These strings are in databases and histories: a change here loses conversations.
         assert_eq!(named("default", "c").id(), "c");
-        assert_eq!(named("default", "c").qualified_id(), "default~c");
         assert_eq!(named("acme", "c").id(), "acme~c");
-        assert_eq!(
-            ["c", "acme~c", "~c"].map(ConversationName::of_id),
-            ["c", "c", "~c"]
-        );
+        assert_eq!(["c", "acme~c"].map(ConversationName::of_id), ["c", "c"]);
         assert_eq!(workflow_id(&named("acme", "c").id()), "conversation-acme~c");
     }
 
     #[test]
     fn an_id_belongs_to_the_tenant_that_it_names() {
-        for (id, tenant) in [
-            ("c", "default"),
-            ("c", "acme"),
-            ("acme~c", "acme"),
-            ("default~c", "default"),
-        ] {
+        for (id, tenant) in [("c", "default"), ("acme~c", "acme")] {
             assert_eq!(
                 ConversationName::check_id(id, tenant),
                 Ok(()),
@@ -123,6 +94,8 @@ mod tests {
             ("acme~c", "default"),
             ("acme~c", "acm"),
             ("default~c", "acme"),
+            ("c", "acme"),
+            ("default~c", "default"),
             ("acme~c~d", "acme"),
             ("~c", ""),
             ("acme~", "acme"),
@@ -143,16 +116,16 @@ mod tests {
         ) {
             let [one, other] = [named(&tenants[0], &names[0]), named(&tenants[1], &names[1])];
             prop_assert_eq!(one.id() == other.id(), one == other);
-            let id = one.qualified_id();
-            prop_assert_eq!(ConversationName::of_qualified_id(&id), Some(one));
-            prop_assert!(!ids::is_valid(&id), "no name is an id with a tenant");
+            let id = one.id();
+            prop_assert_eq!(ConversationName::of_id(&id), one.name);
+            prop_assert_eq!(ConversationName::check_id(&id, one.tenant_id), Ok(()));
+            prop_assert_eq!(ConversationName::check_id(&id, other.tenant_id).is_ok(), one.tenant_id == other.tenant_id);
         }
 
         #[test]
         fn any_text_is_the_id_of_a_tenants_conversation_or_is_refused(id in "\\PC{0,40}", tenant in "[a-z]{0,3}") {
             if ConversationName::check_id(&id, &tenant).is_ok() {
-                let name = ConversationName::of_qualified_id(&id).map_or(id.as_str(), |named| named.name);
-                prop_assert!(ids::is_valid(name));
+                prop_assert!(ids::is_valid(ConversationName::of_id(&id)));
             }
         }
     }

@@ -304,8 +304,8 @@ async fn a_url_chooses_the_back_end() {
 async fn fill(connection: &mut SqliteConnection) {
     let fill = "INSERT INTO agent_definitions VALUES ('h', '{}');
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
-            INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at)
-            SELECT 'c' || n, 't', 'a', '', 50, '2026', '2026' || n FROM n;
+            INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at, log_id)
+            SELECT 'c' || n, 't', 'a', '', 50, '2026', '2026' || n, 'log' || n FROM n;
         INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]', NULL
             FROM conversations;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,

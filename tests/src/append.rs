@@ -54,7 +54,7 @@ impl Appender {
             conversation_id: conversation_id.to_owned(),
             message_id,
             agent_execution_id,
-            epoch: begun.epoch,
+            epoch: Some(begun.epoch),
         }
     }
 

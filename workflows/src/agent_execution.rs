@@ -31,16 +31,6 @@ use crate::{
     turn::{Outcome, Turn, TurnEnd},
 };
 
-/// Patch marker for runs in which a cancel also reaches a waiting message. Older runs answer a cancelled message, even
-/// a steer.
-const CANCEL_WAITING: &str = "cancel-waiting";
-
-/// Patch marker for runs in which a cancel may come before its message. Older runs forgot an early cancel.
-const EARLY_CANCELS: &str = "early-cancels";
-
-/// Patch marker for runs that report an approval's answer as taken only after its save. Older runs reported it before.
-const ANSWERS_ARE_STORED: &str = "answers-are-stored";
-
 /// The age below which a run may run another turn. After an older run the engine starts the next run without delay. The
 /// value is the default of the engine's `history.workflowIdReuseMinimalInterval`.
 const YOUNG: Duration = Duration::from_secs(1);
@@ -56,16 +46,11 @@ impl AgentExecution {
         let mut state = Self::begin(input.0);
         if let Ok(input) = &mut state.input {
             let inbox = std::mem::take(&mut input.inbox);
-            let (message, in_order) = (input.message.take(), input.inbox_in_order);
-            if let Some(message) = message {
+            if let Some(message) = input.message.take() {
                 state.accept(message, ctx.first_execution_run_id());
             }
             for message in inbox {
-                if in_order {
-                    state.accept_in_order(message, ctx.first_execution_run_id());
-                } else {
-                    state.accept(message, ctx.first_execution_run_id());
-                }
+                state.accept_in_order(message, ctx.first_execution_run_id());
             }
         }
         state
@@ -121,7 +106,7 @@ impl AgentExecution {
     /// Ends the turn of one message: the current message, or a waiting message, whose turn then ends at its start. A
     /// cancel for an ended message does nothing, so a client may send it twice or late.
     #[signal]
-    pub fn cancel(&mut self, ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
+    pub fn cancel(&mut self, _ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
         let Ok(Cancel { message_id, reason }) = cancel.0 else {
             return;
         };
@@ -138,12 +123,10 @@ impl AgentExecution {
         if let Some(current) = self.current.as_ref().filter(is_current) {
             current.cancellation.cancel_with_reason(reason);
         } else if let Some(id) = message_id {
-            if !self.inbox.contains(&id) {
-                if ctx.patched(EARLY_CANCELS) {
-                    self.inbox.cancel_early(&id, reason);
-                }
-            } else if ctx.patched(CANCEL_WAITING) {
+            if self.inbox.contains(&id) {
                 self.inbox.cancel(&id, reason);
+            } else {
+                self.inbox.cancel_early(&id, reason);
             }
         }
     }
@@ -158,9 +141,6 @@ impl AgentExecution {
         let Ok(answer) = answer.0 else { return Ok(()) };
         let id = answer.execution_id.clone();
         let taken = ctx.state_mut(|state| state.outside.resolve(answer, Through::Update));
-        if !ctx.patched(ANSWERS_ARE_STORED) {
-            return Ok(());
-        }
         // The store may refuse this answer, or an earlier answer to the call. The call then keeps waiting.
         let number = taken.as_ref().ok().copied();
         let comes_second = taken == Err(Refusal::BeingStored);
@@ -279,7 +259,6 @@ async fn run_turn(
 ) -> Result<Outcome, CallError> {
     let mut turn = start_turn(ctx, input, message);
     let loaded = turn.load(input).await?;
-    ctx.state_mut(|state| state.next_turn_here = loaded.next_turn_here);
     if loaded.status() == AgentExecutionStatus::Running {
         set_search_attributes(ctx, input, &loaded.agent);
         return after_turn::run_followed(turn, &loaded).await;
@@ -300,8 +279,7 @@ fn next_here(
     input: &TurnInput,
     ended: &Result<Outcome, CallError>,
 ) -> Option<Message> {
-    let may_go_on = ctx.state(|state| state.next_turn_here)
-        && matches!(ended, Ok(Outcome::Ended(_)))
+    let may_go_on = matches!(ended, Ok(Outcome::Ended(_)))
         && input.delegation.is_none()
         && !ctx.cancellation_token().is_cancelled()
         && !ctx.continue_as_new_suggested()
@@ -369,8 +347,7 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
 }
 
 /// Lets the update handlers end; their answers are stored by now. The engine would fail the handlers that a closing run
-/// leaves behind, and their callers would hear that another person has answered. No patch marker is necessary: the wait
-/// adds no command except the answers, and a closed run is never replayed to go on.
+/// leaves behind, and their callers would hear that another person has answered.
 async fn answer_callers(ctx: &WorkflowContext<AgentExecution>) {
     // The wait fails when the run is cancelled. The handlers have ended by then.
     let _ = ctx.wait_condition(|_| ctx.all_handlers_finished()).await;
@@ -400,7 +377,6 @@ fn finish(
                 ..Submit::from(message)
             }),
             inbox,
-            inbox_in_order: true,
             anonymous_messages,
             from_step: continue_at.map_or(0, |next| next.step),
             goes_on: continue_at.is_some(),

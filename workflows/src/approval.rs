@@ -75,7 +75,6 @@ impl Turn<'_> {
             remember: answer.remember,
             resolved_by: answer.resolved_by,
             answer_id,
-            may_be_refused: true,
             is_through_engine: false,
         })
     }

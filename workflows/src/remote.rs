@@ -80,8 +80,7 @@ impl Turn<'_> {
     /// Records a result while few other results are being recorded, because each record may carry its result through
     /// the engine a second time.
     async fn record(&self, record: RecordRemoteToolRequest) -> Result<Ran, CallError> {
-        let may_record =
-            |state: &AgentExecution| state.step_calls.may_record() || !self.is_bounded();
+        let may_record = |state: &AgentExecution| state.step_calls.may_record();
         while !self.ctx.state(may_record) {
             // The tool has run, so its effect is recorded even when the turn is cancelled.
             let options = WaitConditionOptions::builder()

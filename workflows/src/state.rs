@@ -36,8 +36,6 @@ pub struct AgentExecution {
     pub(crate) current: Option<CurrentTurn>,
     /// The turn of an earlier run, if this run goes on with it.
     goes_on: Option<BegunTurn>,
-    /// True when the worker that loaded the last turn supports another turn in a young run.
-    pub(crate) next_turn_here: bool,
     /// Number of messages without an id that the chain of runs has named so far.
     pub(crate) anonymous_messages: u32,
 }
@@ -100,7 +98,6 @@ impl AgentExecution {
             outside: Outside::default(),
             step_calls: StepCalls::default(),
             current: None,
-            next_turn_here: false,
         }
     }
 
@@ -115,11 +112,9 @@ impl AgentExecution {
         self.begun(message_id).map_or(0, |begun| begun.step)
     }
 
-    /// Takes the message of this run's turn: the message of a begun turn, otherwise the first waiting message. Runs of
-    /// earlier releases took an interrupting message first, even before a begun turn.
+    /// Takes the message of this run's turn: the message of a begun turn, otherwise the first waiting message.
     pub(crate) fn take_first(&mut self) -> Option<Message> {
-        let in_order = self.input.as_ref().is_ok_and(|input| input.inbox_in_order);
-        let goes_on = self.goes_on.as_ref().filter(|_| in_order);
+        let goes_on = self.goes_on.as_ref();
         let going_on = goes_on.and_then(|begun| self.inbox.take(&begun.message_id));
         going_on.or_else(|| self.inbox.take_next())
     }

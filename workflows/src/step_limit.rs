@@ -11,33 +11,28 @@ use crate::{
     turn::{Ending, Next, Turn},
 };
 
-/// Patch marker for runs that ask for a summary at the step limit. Older runs ended without a summary.
-const LAST_SUMMARY: &str = "last-summary";
-
 impl Turn<'_> {
     /// Ends the turn as failed. Its last step is the summary, and the store keeps the summary's text with the end. A
     /// failed summary does not prevent the end.
     pub(crate) async fn summarize(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
         let mut failure = step_limit(loaded.max_steps);
-        if self.ctx.patched(LAST_SUMMARY) {
-            let thought = self.think(loaded).await;
-            if self.cancellation.is_cancelled() {
+        let thought = self.think(loaded).await;
+        if self.cancellation.is_cancelled() {
+            return self.end(Ending::Cancelled).await.map(Next::End);
+        }
+        match thought {
+            Ok(thought) if thought.finish() == FinishReason::Compacted => {
+                let compaction = Batch::Compaction(SaveCompaction {});
+                return self.save_and_go_on(compaction).await;
+            }
+            // The budget is too small for the summary.
+            Err(CallError::Failed(error)) if error.code == FailureCode::BudgetExhausted => {
+                failure = error;
+            }
+            Err(CallError::Cancelled) => {
                 return self.end(Ending::Cancelled).await.map(Next::End);
             }
-            match thought {
-                Ok(thought) if thought.finish() == FinishReason::Compacted => {
-                    let compaction = Batch::Compaction(SaveCompaction {});
-                    return self.save_and_go_on(compaction).await;
-                }
-                // The budget is too small for the summary.
-                Err(CallError::Failed(error)) if error.code == FailureCode::BudgetExhausted => {
-                    failure = error;
-                }
-                Err(CallError::Cancelled) => {
-                    return self.end(Ending::Cancelled).await.map(Next::End);
-                }
-                Ok(_) | Err(CallError::Failed(_)) => {}
-            }
+            Ok(_) | Err(CallError::Failed(_)) => {}
         }
         self.end(Ending::Failed(failure)).await.map(Next::End)
     }

@@ -66,15 +66,6 @@ impl From<RunToolResult> for Ran {
     }
 }
 
-/// Patch marker for runs in which a step with long results, or a long wait, goes on in a new run, and in which remote
-/// tools wait for a slot. Older runs had every call of a step in one run.
-const BOUNDED_STEPS: &str = "bounded-steps";
-
-/// Patch marker for runs in which inline tools are local activities. In older runs they are ordinary activities. A
-/// worker without the marker in its code cannot go on with a marked run. Therefore a release with the marker that plans
-/// no inline calls came before the first release that plans inline calls.
-const INLINE_TOOLS: &str = "inline-tools";
-
 impl Turn<'_> {
     /// Runs the step's tools, at most `max_parallel` in parallel, and observes each tool at its end. `saved` is the
     /// result of the thought's save.
@@ -124,14 +115,7 @@ impl Turn<'_> {
 
     /// True when the history is too long for another tool of this step to begin in this run.
     fn is_long(&self) -> bool {
-        self.ctx.continue_as_new_suggested()
-            && !self.cancellation.is_cancelled()
-            && self.is_bounded()
-    }
-
-    /// True when this run obeys the limits of a step. Runs of earlier releases do not.
-    pub(crate) fn is_bounded(&self) -> bool {
-        self.ctx.patched(BOUNDED_STEPS)
+        self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled()
     }
 
     /// Waits until the history is long and every remaining call only waits: for an answer from outside, or for a slot.
@@ -210,10 +194,8 @@ impl Turn<'_> {
     ) -> Result<Ran, CallError> {
         let remote = remote_places(call);
         let may_begin = |state: &AgentExecution| {
-            let has_remote_places = state.step_calls.has_remote_places(remote);
-            state.step_calls.has_place()
-                && (has_remote_places || !self.is_bounded())
-                && !self.is_long()
+            let calls = &state.step_calls;
+            calls.has_place() && calls.has_remote_places(remote) && !self.is_long()
         };
         // The first woken tool takes the slot, so every other tool must check again.
         while !self.ctx.state(may_begin) {
@@ -247,7 +229,7 @@ impl Turn<'_> {
     async fn run_activity(&self, call: &PlannedCall) -> Result<Ran, CallError> {
         let request = self.tool_request(call);
         let queue = self.tool_queue.as_deref();
-        let ran = if call.inline && self.ctx.patched(INLINE_TOOLS) {
+        let ran = if call.inline {
             calls::run_inline_tool(self.ctx, &self.cancellation, queue, call, request).await
         } else {
             calls::run_tool(self.ctx, &self.cancellation, queue, call, request).await
@@ -262,7 +244,7 @@ impl Turn<'_> {
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             execution_id: call.execution_id.clone(),
-            epoch: self.epoch,
+            epoch: Some(self.epoch),
             may_observe: true,
         }
     }

@@ -33,8 +33,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) agent_execution_id: String,
     pub(crate) tenant_id: Option<String>,
     pub(crate) step: u32,
-    /// The turn's epoch in this run (invariant 11, one run); `None` in histories of earlier releases.
-    pub(crate) epoch: Option<u32>,
+    /// The turn's epoch in this run (invariant 11, one run).
+    pub(crate) epoch: u32,
     /// The task queue of the turn's tool workers; `None`: the workflow's own queue.
     pub(crate) tool_queue: Option<String>,
     /// True until the turn has returned to its unfinished tools from an earlier run.
@@ -98,7 +98,7 @@ impl<'a> Turn<'a> {
             message,
             tenant_id: input.tenant_id.clone(),
             step: from_step,
-            epoch: None,
+            epoch: 0,
             goes_on_among_tools: input.among_tools && input.goes_on,
             is_out_of_time: Rc::default(),
             tool_queue: None,
@@ -121,21 +121,18 @@ impl<'a> Turn<'a> {
                 // A sub-agent's workflow has the epoch of its parent's run.
                 Some(_) => input.epoch,
                 // The run of a turn has no epoch yet.
-                None => Some(0),
+                None => 0,
             },
         };
         let mut loaded = calls::load_turn(self.ctx, request.clone()).await?;
         for _ in 0..MAX_EPOCHS {
             let Some(epoch) = loaded.ask_again else {
-                // A worker of an earlier release answers without an epoch. The run then keeps a given epoch. Without
-                // any epoch the store refuses the run nothing.
-                let given = request.epoch.filter(|epoch| *epoch > 0);
-                self.epoch = loaded.epoch.or(given);
+                self.epoch = loaded.epoch;
                 self.tool_queue.clone_from(&loaded.tool_queue);
                 self.is_time_of_budget = loaded.is_time_of_budget;
                 return Ok(loaded);
             };
-            request.epoch = Some(epoch);
+            request.epoch = epoch;
             loaded = calls::load_turn_again(self.ctx, request.clone()).await?;
         }
         Err(CallError::Failed(Failure {
@@ -147,7 +144,7 @@ impl<'a> Turn<'a> {
     /// Runs the turn, and announces a cancel of the turn, because only the workflow sees the cancels of every source.
     pub(crate) async fn run_announced(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
         // A turn that is cancelled before its start calls no model and no tool.
-        if !loaded.announces_cancel || self.cancellation.is_cancelled() {
+        if self.cancellation.is_cancelled() {
             return self.run_in_time(loaded).await;
         }
         let (ctx, id) = (self.ctx, self.agent_execution_id.clone());
@@ -157,9 +154,7 @@ impl<'a> Turn<'a> {
                 () = over.cancelled() => return,
                 () = cancellation.cancelled() => {}
             }
-            if ctx.patched(ANNOUNCED_CANCELS) {
-                calls::announce_cancel(ctx, id).await;
-            }
+            calls::announce_cancel(ctx, id).await;
         };
         let run = async {
             let outcome = self.run_in_time(loaded).await;
@@ -220,9 +215,6 @@ impl<'a> Turn<'a> {
     /// Ends a turn after a failed save, so that readers of the event log learn of the failure. When the save of the end
     /// fails, too, the run fails, and a gateway's reconciler ends the turn.
     async fn end_after(&self, error: CallError) -> Result<Outcome, CallError> {
-        if !self.ctx.patched(EVERY_EXIT_TELLS) {
-            return Err(error);
-        }
         let ending = match &error {
             CallError::Cancelled => Ending::Cancelled,
             CallError::Failed(failure) => Ending::Failed(failure.clone()),
@@ -321,10 +313,8 @@ impl<'a> Turn<'a> {
                 content: steer.content.clone(),
             });
             if let Some(end) = self.save(batch).await? {
-                if self.ctx.patched(STEERS_AFTER_END) {
-                    let left = std::iter::once(steer).chain(steers);
-                    self.ctx.state_mut(|state| state.inbox.put_back(left));
-                }
+                let left = std::iter::once(steer).chain(steers);
+                self.ctx.state_mut(|state| state.inbox.put_back(left));
                 return Ok(Some(end));
             }
         }
@@ -401,7 +391,7 @@ impl<'a> Turn<'a> {
             message_id: self.message.id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
-            epoch: self.epoch,
+            epoch: Some(self.epoch),
             batch: Some(batch),
         };
         calls::save(self.ctx, request).await
@@ -420,17 +410,6 @@ impl<'a> Turn<'a> {
         self.ctx.state_mut(|state| state.enter(self.step, phase));
     }
 }
-
-/// Patch marker for runs that also save an end after another save failed for good. Older runs failed without an end.
-const EVERY_EXIT_TELLS: &str = "every-exit-tells";
-
-/// Patch marker for runs in which a message to an already ended turn gets its own turn. Older runs forgot the message.
-const STEERS_AFTER_END: &str = "steers-after-end";
-
-/// Patch marker for runs that announce a cancel. In older runs the activities learned of a cancel at their next
-/// heartbeat. A worker without the marker in its code cannot go on with a marked run. Therefore a release with the
-/// marker, whose turns do not yet announce a cancel, came before the first release that announces.
-const ANNOUNCED_CANCELS: &str = "announced-cancels";
 
 /// The number of times a run loads its turn again with a new epoch. One time is enough, unless another run began in
 /// between; only the newest run gets as far as a second answer.

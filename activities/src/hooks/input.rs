@@ -1,7 +1,7 @@
 //! The input of a hook. Pure.
 
-use everturn_proto::{Json, words::Hook};
-use everturn_store::ConversationOwner;
+use everturn_proto::{ConversationName, Json, words::Hook};
+use everturn_store::Access;
 use serde_json::{Map, Value};
 
 /// The longest text in a hook's input, in bytes: more than most people ever write, and enough for a search. A tool
@@ -11,7 +11,9 @@ const MAX_TEXT_BYTES: usize = 32 * 1024;
 /// A turn, as described to its hooks.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
-    pub(crate) owner: &'a ConversationOwner,
+    pub(crate) conversation_id: &'a str,
+    /// The tenant and the owner of the conversation.
+    pub(crate) owner: &'a Access,
     pub(crate) message_id: &'a str,
     pub(crate) agent_execution_id: &'a str,
     pub(crate) agent: &'a str,
@@ -45,16 +47,14 @@ impl Around<'_> {
             values.insert(name.to_owned(), value);
         };
         add("hook", hook.as_str().into());
-        let ConversationOwner {
-            access,
-            conversation_name,
-        } = self.owner;
-        add("tenant_id", access.tenant_id.as_str().into());
+        let owner = self.owner;
+        add("tenant_id", owner.tenant_id.as_str().into());
         add(
             "user_id",
-            access.owner_id.as_deref().unwrap_or_default().into(),
+            owner.owner_id.as_deref().unwrap_or_default().into(),
         );
-        add("conversation_id", conversation_name.as_str().into());
+        let name = ConversationName::of_id(self.conversation_id);
+        add("conversation_id", name.into());
         add("message_id", self.message_id.into());
         add("agent_execution_id", self.agent_execution_id.into());
         add("agent", self.agent.into());
@@ -128,11 +128,9 @@ mod tests {
     use super::*;
 
     fn input(message: &str, given: Option<Value>, schema: Option<&Value>) -> Value {
-        let owner = ConversationOwner {
-            access: everturn_store::Access::owner("acme", "ann"),
-            conversation_name: "c".to_owned(),
-        };
+        let owner = Access::owner("acme", "ann");
         let around = Around {
+            conversation_id: "acme~c",
             owner: &owner,
             message_id: "m",
             agent_execution_id: "run_1",

@@ -17,7 +17,7 @@ use everturn_proto::{
     turn::{AgentHook, ToolCall},
     words::{FailureCode, Hook},
 };
-use everturn_store::ConversationOwner;
+use everturn_store::Access;
 use futures::future::join_all;
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
@@ -78,7 +78,7 @@ async fn spec(
     around: &Around<'_>,
 ) -> Option<ToolSpec> {
     let asker = Asker {
-        tenant_id: &around.owner.access.tenant_id,
+        tenant_id: &around.owner.tenant_id,
         agent: around.agent,
     };
     let name = hook.tool.as_ref().map_or("", |tool| tool.name.as_str());
@@ -91,7 +91,7 @@ pub(crate) async fn owner(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
     conversation_id: &str,
-) -> Result<ConversationOwner, ActivityError> {
+) -> Result<Access, ActivityError> {
     let owner = attempt
         .insist(|| activities.turns.owner_of(conversation_id))
         .await?;

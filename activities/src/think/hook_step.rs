@@ -27,6 +27,7 @@ impl ModelCall<'_> {
                 && message.agent_execution_id == step.agent_execution_id
         });
         let around = Around {
+            conversation_id: &step.conversation_id,
             owner,
             message_id: &step.message_id,
             agent_execution_id: &step.agent_execution_id,

@@ -79,7 +79,7 @@ pub(crate) async fn think(
         message_id: request.message_id,
         agent_execution_id: request.agent_execution_id,
         step: request.step,
-        epoch: request.epoch,
+        epoch: Some(request.epoch),
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
     let claimed = match claim(activities, attempt, &step).await? {

@@ -163,7 +163,7 @@ impl GatewayState {
         telemetry::connected(conversation.last_sequence.saturating_sub(cursor.sequence));
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
         let replay = sse::replay(
-            &conversation.name,
+            conversation.name(),
             cursor.sequence.saturating_add(1),
             conversation.last_sequence,
         );

@@ -93,7 +93,7 @@ impl Broadcast {
         };
         Self {
             log: conversation.log(),
-            name: conversation.name.clone(),
+            name: conversation.name().to_owned(),
             account,
             reader_buffer,
             state: Mutex::new(state),

@@ -113,7 +113,6 @@ mod tests {
     fn unfinished(turn: Option<&str>, waiting: &[WaitingMessage]) -> Unfinished {
         let conversation = Conversation {
             id: "c".to_owned(),
-            name: "c".to_owned(),
             log_id: "log".into(),
             tenant_id: "t".to_owned(),
             owner_id: None,

@@ -178,7 +178,7 @@ impl OnBusy {
         }
     }
 
-    /// Reads what the store keeps. A message of an earlier release does not say, and waits.
+    /// Reads the stored policy.
     pub fn of_stored(stored: &words::OnBusy) -> Self {
         match stored {
             words::OnBusy::Steer => Self::Steer,

@@ -235,7 +235,6 @@ impl TurnStarter for TemporalTurns {
         let input = TurnInput {
             message: Some(submit(first.clone())),
             inbox: waiting.into_iter().map(submit).collect(),
-            inbox_in_order: true,
             from_step: goes_on_at.unwrap_or(0),
             goes_on: goes_on_at.is_some(),
             ..turn_input(conversation)

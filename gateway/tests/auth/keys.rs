@@ -308,7 +308,7 @@ async fn an_open_stream_ends_with_its_key() {
     gateway.store.add("c", "acme");
     gateway
         .store
-        .append("c", "m", "user_message", r#"{"content":"hi"}"#);
+        .append("acme~c", "m", "user_message", r#"{"content":"hi"}"#);
     let open = async |credential: String| {
         let request = gateway
             .request("GET", "/conversations/c/events/stream")
@@ -329,7 +329,7 @@ async fn an_open_stream_ends_with_its_key() {
     assert!(Utc::now() >= end, "not before its time");
     gateway
         .store
-        .append("c", "m", "thought", r#"{"thought":"hm"}"#);
+        .append("acme~c", "m", "thought", r#"{"thought":"hm"}"#);
     assert_eq!(of_lasting.names(1).await, ["thought 2"], "the others go on");
 }
 

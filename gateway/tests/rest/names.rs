@@ -1,16 +1,23 @@
 //! What a request calls the id of a conversation is a name of the caller's tenant. Answers and frames show this name, and the
 //! engine and the store are asked by the id, which is another text here, because another tenant has the first one.
 
+use everturn_store::Access;
 use serde_json::{Value, json};
 
-use crate::support::{Sse, TestGateway};
+use crate::{
+    auth::key,
+    support::{Sse, TestGateway},
+};
 
 /// The id of the caller's conversation with the name `c`.
-const ID: &str = "default~c";
+const ID: &str = "acme~c";
 
 async fn gateway() -> TestGateway {
-    let gateway = TestGateway::start().await;
-    gateway.store.add("c", "other");
+    let mut gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let scopes = "read write approve";
+    let key = key(&gateway, Access::tenant("acme"), scopes, None).await;
+    gateway.present(&key.reveal());
     let created = gateway.post("/conversations", &json!({"id": "c"})).await;
     assert_eq!(created.status, 201, "{}", created.text);
     assert_eq!(created.json()["id"], "c");
@@ -129,7 +136,5 @@ async fn streams_have_the_name() {
         gateway.turns.take().join(" ").contains(ID),
         "its turns were ended, and not another tenant's"
     );
-    // The other tenant still has its own.
-    gateway.store.add("c", "other");
     assert_eq!(gateway.get("/conversations/c").await.status, 404);
 }

@@ -21,7 +21,10 @@ use everturn_proto::turn::ResolveApproval;
 use everturn_store::{BlobFiles, BlobRules, Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
-use reqwest::{Response, StatusCode, header::HeaderMap};
+use reqwest::{
+    Response, StatusCode,
+    header::{AUTHORIZATION, HeaderMap, HeaderValue},
+};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -307,6 +310,14 @@ impl TestGateway {
             serving,
             client: client(),
         }
+    }
+
+    /// Presents a secret in each further request.
+    pub fn present(&mut self, secret: &str) {
+        let bearer = HeaderValue::try_from(format!("Bearer {secret}")).unwrap();
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        let client = reqwest::Client::builder().default_headers(headers);
+        self.client = client.build().unwrap();
     }
 
     pub fn url(&self, path: &str) -> String {

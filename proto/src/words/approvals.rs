@@ -64,8 +64,6 @@ words! {
 words! {
     /// Which answers to an approval are taken.
     pub enum AnswersFrom {
-        /// Answers to calls of releases that bound no answer by hand: the hash may be absent.
-        Unbound = "",
         /// Answers of a gateway, and answers of an operator through the engine. All of them name the hash.
         Engine = "engine",
         /// Only those that a gateway has noted in the store.

@@ -15,7 +15,7 @@ CREATE TABLE agent_definitions (
 -- cursors of the old log do not fit the new log.
 -- run_epoch: the epoch of the workflow run that began or took over a turn last. The store refuses older runs (invariant 11,
 -- one run). granted_epoch: the largest epoch that the store has given to a run.
--- name: the conversation's name in its tenant; NULL where the id is the name.
+-- id: determined by the tenant and by the conversation's name in the tenant.
 CREATE TABLE conversations (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id TEXT COLLATE "C" NOT NULL,
@@ -26,14 +26,12 @@ CREATE TABLE conversations (
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
     owner_id TEXT COLLATE "C" NOT NULL DEFAULT '',
-    log_id TEXT COLLATE "C" NOT NULL DEFAULT 'log_' || gen_random_uuid()::text,
+    log_id TEXT COLLATE "C" NOT NULL,
     run_epoch BIGINT NOT NULL DEFAULT 0,
-    granted_epoch BIGINT NOT NULL DEFAULT 0,
-    name TEXT COLLATE "C"
+    granted_epoch BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
-CREATE UNIQUE INDEX conversations_by_name ON conversations (tenant_id, COALESCE(name, id));
 
 -- Conversations that were deleted recently. A worker that was taken for dead must not create them again.
 CREATE TABLE deleted_conversations (

@@ -14,7 +14,7 @@ CREATE TABLE agent_definitions (
 -- cursors of the old log do not fit the new log.
 -- run_epoch: the epoch of the workflow run that began or took over a turn last. The store refuses older runs (invariant 11,
 -- one run). granted_epoch: the largest epoch that the store has given to a run.
--- name: the conversation's name in its tenant; NULL where the id is the name.
+-- id: determined by the tenant and by the conversation's name in the tenant.
 CREATE TABLE conversations (
     id TEXT NOT NULL PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -25,14 +25,12 @@ CREATE TABLE conversations (
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,
     owner_id TEXT NOT NULL DEFAULT '',
-    log_id TEXT NOT NULL DEFAULT '',
+    log_id TEXT NOT NULL,
     run_epoch INTEGER NOT NULL DEFAULT 0,
-    granted_epoch INTEGER NOT NULL DEFAULT 0,
-    name TEXT
+    granted_epoch INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
-CREATE UNIQUE INDEX conversations_by_name ON conversations (tenant_id, COALESCE(name, id));
 
 -- Conversations that were deleted recently. A worker that was taken for dead must not create them again.
 CREATE TABLE deleted_conversations (

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{ConversationName, words::OnBusy};
+use everturn_proto::words::OnBusy;
 
 use super::{
     Access, NewAuditEntry, Result,
@@ -90,7 +90,7 @@ pub trait Conversations: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct NewConversation {
     /// The name, unique in the tenant; see `ids::is_valid`. Name and tenant determine the conversation's id
-    /// ([`ConversationName`]).
+    /// ([`ConversationName`](everturn_proto::ConversationName)).
     pub name: String,
     /// The creator, who becomes the owner. A conversation without an owner belongs to the tenant alone.
     pub access: Access,
@@ -101,14 +101,9 @@ pub struct NewConversation {
 }
 
 impl NewConversation {
-    /// The ids that it may have, the first one if it is free. The id that is a name of the default tenant may be that of
-    /// another tenant's conversation, from before ids had a tenant.
-    pub(crate) fn ids(&self) -> [String; 2] {
-        let named = ConversationName {
-            tenant_id: &self.access.tenant_id,
-            name: &self.name,
-        };
-        [named.id(), named.qualified_id()]
+    /// Returns the conversation's id.
+    pub(crate) fn id(&self) -> String {
+        self.access.id_of(&self.name)
     }
 }
 

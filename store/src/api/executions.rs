@@ -130,7 +130,7 @@ pub struct StepUsage {
     /// The generation of the LLM call with the stored reply, from 1.
     #[sqlx(try_from = "i64")]
     pub generation: u32,
-    /// The model that answered; `None` where an earlier release stored none.
+    /// The model that answered; `None` for a step of hooks, which calls no model.
     pub model: Option<String>,
     /// The usage and cost.
     #[sqlx(flatten)]

@@ -148,7 +148,7 @@ mod tests {
         assert!(worker.is_called(&identity) && !other.is_called(&identity));
         assert!(
             !worker.is_called("7@host"),
-            "a worker of an earlier release"
+            "an identity without the worker's id"
         );
         assert_eq!(WorkerId::from(worker.to_string()), worker);
     }

@@ -2,7 +2,7 @@
 //! for upper and lower case. Every database therefore finds equal results.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::{LogId, words::ConversationStatus};
+use everturn_proto::{ConversationName, LogId, words::ConversationStatus};
 
 use super::{Access, EventLog};
 
@@ -15,8 +15,6 @@ pub const MAX_SCANNED: u32 = 1000;
 pub struct Conversation {
     /// The id, unique across tenants.
     pub id: String,
-    /// The name, unique in the tenant. Clients call the name the conversation's id.
-    pub name: String,
     /// The event log's id.
     #[sqlx(try_from = "String")]
     pub log_id: LogId,
@@ -41,6 +39,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// Returns the name, unique in the tenant. Clients call the name the conversation's id.
+    pub fn name(&self) -> &str {
+        ConversationName::of_id(&self.id)
+    }
+
     /// Returns the conversation's event log.
     pub fn log(&self) -> EventLog {
         EventLog {
@@ -223,7 +226,6 @@ mod tests {
         let at = DateTime::<Utc>::from_timestamp_millis(i64::from(u32::MAX - number)).unwrap();
         let conversation = Conversation {
             id: format!("c{number}"),
-            name: format!("c{number}"),
             log_id: LogId::from("log"),
             tenant_id: "t".into(),
             owner_id: None,

@@ -23,6 +23,8 @@
 //! Types with columns as their fields are read from rows directly (`sqlx::FromRow`). Must not be here: statements, and
 //! details of only one database.
 
+use everturn_proto::ConversationName;
+
 mod audit;
 mod background;
 mod blobs;
@@ -86,9 +88,8 @@ pub use self::{
     },
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
-        AgentEnd, BeginTurn, BegunTurn, ClaimedCall, CompletedStep, ContextMessage,
-        ConversationOwner, ModelContext, OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim,
-        TurnStart, TurnStore,
+        AgentEnd, BeginTurn, BegunTurn, ClaimedCall, CompletedStep, ContextMessage, ModelContext,
+        OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim, TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;
@@ -104,6 +105,12 @@ pub struct Access {
 }
 
 impl Access {
+    /// Returns the id of the tenant's conversation with this name.
+    pub fn id_of(&self, name: &str) -> String {
+        let tenant_id = &self.tenant_id;
+        ConversationName { tenant_id, name }.id()
+    }
+
     /// Makes the rights to every conversation of a tenant.
     pub fn tenant(tenant_id: impl Into<String>) -> Self {
         Self {

@@ -18,7 +18,8 @@ pub struct StepKey {
     pub agent_execution_id: String,
     /// The number of the step in its agent execution, from 0.
     pub step: u32,
-    /// The epoch of the requesting run (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
+    /// The epoch of the requesting run (invariant 11, one run); `None`: no run asks, but the store itself or
+    /// a hook after a turn.
     pub epoch: Option<u32>,
 }
 
@@ -35,7 +36,8 @@ pub struct ToolKey {
     pub step: u32,
     /// The tool execution.
     pub execution_id: String,
-    /// The epoch of the requesting run (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
+    /// The epoch of the requesting run (invariant 11, one run); `None`: no run asks, but the store itself or
+    /// a hook after a turn.
     pub epoch: Option<u32>,
 }
 
@@ -75,8 +77,6 @@ pub struct ToolCaller {
     pub tenant_id: String,
     /// The owner of the conversation, if any.
     pub owner_id: Option<String>,
-    /// The name of the conversation in its tenant.
-    pub conversation_name: String,
     /// The name of the calling agent.
     pub agent: String,
     /// The depth of the agent execution: 0 for the turn's own agent, 1 for a sub-agent, and so on.

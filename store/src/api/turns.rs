@@ -58,7 +58,7 @@ pub trait TurnStore: Send + Sync {
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
     /// Returns the conversation's tenant, owner and name; `None` for a missing conversation.
-    async fn owner_of(&self, conversation_id: &str) -> Result<Option<ConversationOwner>>;
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>>;
 
     /// Returns the texts of the stored messages among `message_ids`, by id.
     async fn message_texts(
@@ -176,16 +176,6 @@ pub trait TurnStore: Send + Sync {
     async fn save(&self, request: &SaveRequest) -> Result<Saved>;
 }
 
-/// The tenant, owner and name of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
-pub struct ConversationOwner {
-    /// The tenant, and the owner if any.
-    #[sqlx(flatten)]
-    pub access: Access,
-    /// The name in the tenant.
-    pub conversation_name: String,
-}
-
 /// The turn to begin.
 #[derive(Debug, Clone)]
 pub struct BeginTurn {
@@ -203,8 +193,7 @@ pub struct BeginTurn {
     pub agent: AgentDefinition,
     /// The decision about a turn without a pinned agent, if `agent` is only a name.
     pub on_unknown_agent: OnUnknownAgent,
-    /// The run's epoch; 0 for a run without an epoch. `None`: a run of an earlier release, which begins at once and is
-    /// never refused.
+    /// The run's epoch; 0 for a run without an epoch. `None`: the reconciler asks, not a run.
     pub epoch: Option<u32>,
     /// The tenant's budget of the day.
     pub tenant_budget: DayBudget,
@@ -240,8 +229,8 @@ pub struct BegunTurn {
     pub status: AgentExecutionStatus,
     /// The pinned agent; `None` for a call that ended without a sub-agent.
     pub agent: Option<PinnedAgent>,
-    /// The run's epoch for the turn; `None` for a run without an epoch.
-    pub epoch: Option<u32>,
+    /// The run's epoch for the turn.
+    pub epoch: u32,
     /// The conversation's log.
     pub log_id: LogId,
     /// The conversation's largest sequence number.
@@ -256,12 +245,7 @@ pub struct BegunTurn {
 
 impl BegunTurn {
     /// Makes a turn, or a sub-agent, that begins at the present time.
-    pub(crate) fn now(
-        agent: PinnedAgent,
-        epoch: Option<u32>,
-        log_id: LogId,
-        last_sequence: u32,
-    ) -> Self {
+    pub(crate) fn now(agent: PinnedAgent, epoch: u32, log_id: LogId, last_sequence: u32) -> Self {
         Self {
             status: AgentExecutionStatus::Running,
             agent: Some(agent),

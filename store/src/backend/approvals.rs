@@ -55,7 +55,7 @@ pub(super) async fn authenticate(
     };
     if noted.is_none() {
         match terms.approval_rule.answers_from() {
-            AnswersFrom::Unbound | AnswersFrom::Engine => {}
+            AnswersFrom::Engine => {}
             AnswersFrom::Gateway | AnswersFrom::Unknown(_) => {
                 return Ok(Some(ApprovalRefusal::NotThroughGateway));
             }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     ConversationName,
     turn::AgentDefinition,
-    words::{AgentExecutionStatus, DEFAULT_TENANT, FailureCode},
+    words::{AgentExecutionStatus, FailureCode},
 };
 
 use super::{
@@ -16,17 +16,16 @@ use super::{
     runs::{self, Entry},
     snapshot::load_message,
     sql::{
-        self,
         agent_executions::{BEGUN_TURNS, InsertAgentExecution},
-        conversations::{self, CONVERSATION, INSERT_CONVERSATION_UNLESS_DELETED},
+        conversations::{self, INSERT_CONVERSATION_UNLESS_DELETED},
         removal::IS_DELETED,
     },
     write,
 };
 use crate::{
     api::{
-        Access, BeginTurn, BegunTurn, Conversation, NewConversation, OnUnknownAgent, PinnedAgent,
-        Result, StepKey, TurnFailure, TurnStart,
+        Access, BeginTurn, BegunTurn, NewConversation, OnUnknownAgent, PinnedAgent, Result,
+        StepKey, TurnFailure, TurnStart,
     },
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
@@ -65,7 +64,7 @@ pub(super) async fn begin_turn(
     }
     let epoch = if has_ended || is_answered {
         // The turn is over or answered, so the run changes nothing and needs no new epoch.
-        begin.epoch
+        begin.epoch.unwrap_or(conversation.run_epoch)
     } else {
         let takes_over = own.is_some() || !begun.is_empty();
         let id = &begin.conversation_id;
@@ -202,11 +201,13 @@ async fn lock_or_create(
     begin: &BeginTurn,
 ) -> Result<LockedConversation> {
     let id = &begin.conversation_id;
+    // Only a workflow started by hand can have a wrong tenant, and its user may have meant another conversation.
+    ConversationName::check_id(id, &begin.tenant_id).map_err(StoreError::ForeignConversation)?;
     if let Some(locked) = lock_conversation(connection, id).await? {
-        return own(begin, locked);
+        return Ok(locked);
     }
     let new = NewConversation {
-        name: name_of_new(begin)?,
+        name: ConversationName::of_id(id).to_owned(),
         access: Access::tenant(&begin.tenant_id),
         agent: begin.agent.name.clone(),
         title: None,
@@ -215,12 +216,7 @@ async fn lock_or_create(
         .fetch_all(&mut *connection)
         .await?;
     if let Some(locked) = lock_conversation(connection, id).await? {
-        return own(begin, locked);
-    }
-    let named = sql::for_caller(CONVERSATION, &new.access, &new.name);
-    let named: Option<Conversation> = named.fetch_optional(&mut *connection).await?;
-    if let Some(named) = named.filter(|named| named.id != *id) {
-        return Err(has_other_id(begin, &new.name, &named.id));
+        return Ok(locked);
     }
     let deleted: i64 = sqlx::query_scalar(IS_DELETED)
         .bind(&begin.conversation_id)
@@ -231,48 +227,6 @@ async fn lock_or_create(
     } else {
         StoreError::Unavailable("the conversation was removed as its turn began".into())
     })
-}
-
-/// Refuses a conversation of another tenant than the run's. Only a workflow started by hand can have a wrong tenant,
-/// and its user may have meant another conversation.
-fn own(begin: &BeginTurn, locked: LockedConversation) -> Result<LockedConversation> {
-    if locked.tenant_id == begin.tenant_id {
-        return Ok(locked);
-    }
-    Err(StoreError::ForeignConversation(format!(
-        "The conversation with the id `{}` is one of the tenant `{}`, and the run was started for the tenant `{}`. Start it with \
-         the `tenant_id` of the conversation, or with the id of a conversation of that tenant.",
-        begin.conversation_id, locked.tenant_id, begin.tenant_id
-    )))
-}
-
-/// Returns the name for a conversation that the run creates.
-fn name_of_new(begin: &BeginTurn) -> Result<String> {
-    let (id, tenant_id) = (&begin.conversation_id, &begin.tenant_id);
-    match ConversationName::of_qualified_id(id) {
-        Some(named) => {
-            let checked = ConversationName::check_id(id, tenant_id);
-            checked.map_err(StoreError::ForeignConversation)?;
-            Ok(named.name.to_owned())
-        }
-        None if tenant_id == DEFAULT_TENANT => Ok(id.clone()),
-        None => {
-            let named = ConversationName {
-                tenant_id,
-                name: id,
-            };
-            Err(has_other_id(begin, id, &named.id()))
-        }
-    }
-}
-
-/// Returns the error for a run that uses a wrong id for a conversation of its tenant.
-fn has_other_id(begin: &BeginTurn, name: &str, id: &str) -> StoreError {
-    let named = ConversationName {
-        tenant_id: &begin.tenant_id,
-        name,
-    };
-    StoreError::ForeignConversation(named.expected(id))
 }
 
 /// Reads this turn's row, if present, and the rows of running turns.

@@ -44,29 +44,29 @@ impl Conversations for Database {
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
         self.in_time(async {
             let mut connection = self.single().await?;
-            let whole_tenant = Access::tenant(&new.access.tenant_id);
-            for id in new.ids() {
-                let mut inserted = conversations::insert(INSERT_CONVERSATION, &id, &new, now())
-                    .fetch_all(&mut *connection)
-                    .await?;
-                if let Some(created) = inserted.pop() {
-                    return Ok(Some(created));
-                }
-                let stored = sql::for_caller(CONVERSATION, &whole_tenant, &new.name);
-                let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
-                if let Some(stored) = stored {
-                    return Ok(Some(stored).filter(|stored| stored.is_seen_by(&new.access)));
-                }
+            let id = new.id();
+            let mut inserted = conversations::insert(INSERT_CONVERSATION, &id, &new, now())
+                .fetch_all(&mut *connection)
+                .await?;
+            if let Some(created) = inserted.pop() {
+                return Ok(Some(created));
             }
-            Err(StoreError::Unavailable(
-                "the conversation was removed as it was created again".into(),
-            ))
+            let whole_tenant = Access::tenant(&new.access.tenant_id);
+            let stored = sql::for_caller(CONVERSATION, &whole_tenant, &id);
+            let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
+            let stored = stored.ok_or_else(|| {
+                StoreError::Unavailable(
+                    "the conversation was removed as it was created again".into(),
+                )
+            })?;
+            Ok(Some(stored).filter(|stored| stored.is_seen_by(&new.access)))
         })
         .await
     }
 
     async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>> {
-        let query = sql::for_caller(CONVERSATION, access, name);
+        let id = access.id_of(name);
+        let query = sql::for_caller(CONVERSATION, access, &id);
         self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) })
             .await
     }

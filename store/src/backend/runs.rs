@@ -21,8 +21,8 @@ pub(crate) const NONE_YET: u32 = 0;
 
 /// How a run gets its epoch.
 pub(super) enum Entry {
-    /// It goes on with this one; `None`: a run of an earlier release, which is never refused.
-    Goes(Option<u32>),
+    /// The run begins the turn under this epoch.
+    Goes(u32),
     /// The run asks again with this epoch.
     AsksAgain(u32),
 }
@@ -41,19 +41,19 @@ pub(super) async fn enter(
         ..
     } = *conversation;
     let Some(epoch) = epoch else {
-        return Ok(Entry::Goes(None));
+        return Ok(Entry::Goes(run_epoch));
     };
     let next = granted_epoch + 1;
     let is_given = epoch != NONE_YET && epoch >= run_epoch;
     let (entry, run_epoch_then, granted_then) = if is_given {
-        (Entry::Goes(Some(epoch)), epoch, granted_epoch)
+        (Entry::Goes(epoch), epoch, granted_epoch)
     } else if takes_over {
         (Entry::AsksAgain(next), run_epoch, next)
     } else if granted_epoch == run_epoch {
-        (Entry::Goes(Some(run_epoch)), run_epoch, granted_epoch)
+        (Entry::Goes(run_epoch), run_epoch, granted_epoch)
     } else {
         // An older run may hold the last granted epoch, so the current run takes a newer epoch.
-        (Entry::Goes(Some(next)), next, next)
+        (Entry::Goes(next), next, next)
     };
     if (run_epoch_then, granted_then) != (run_epoch, granted_epoch) {
         sqlx::query(SET_EPOCHS)

@@ -95,7 +95,7 @@ async fn refused(
 ) -> Result<Option<String>> {
     let id = &request.step.conversation_id;
     match &mut request.save {
-        Save::Approval(answer) if answer.may_be_refused => {
+        Save::Approval(answer) => {
             let refused = approvals::authenticate(connection, id, answer).await?;
             Ok(refused.map(String::from))
         }

@@ -37,6 +37,7 @@ pub(super) async fn begin_sub_agent(
 ) -> Result<BegunTurn> {
     let conversation = lock_known(connection, &call.conversation_id).await?;
     runs::check(&conversation, &call.conversation_id, call.epoch)?;
+    let epoch = call.epoch.unwrap_or_default();
     let id = ids::sub_agent_execution_id(&call.conversation_id, &call.execution_id);
     let begun: Option<BegunRow> = sqlx::query_as(BEGUN_SUB_AGENT)
         .bind(&id)
@@ -44,12 +45,12 @@ pub(super) async fn begin_sub_agent(
         .fetch_optional(&mut *connection)
         .await?;
     if let Some(begun) = begun {
-        return Ok(begun.begun(conversation.log_id, conversation.last_sequence, call.epoch));
+        return Ok(begun.begun(conversation.log_id, conversation.last_sequence, epoch));
     }
     let record = match claim_tool(connection, call, &id).await? {
         ToolClaim::Run { record, .. } => record,
         ToolClaim::Ended(record) => {
-            return Ok(not_begun(&record.status, conversation, call.epoch));
+            return Ok(not_begun(&record.status, conversation, epoch));
         }
         ToolClaim::OutcomeUnknown(_) => {
             let id = &call.execution_id;
@@ -68,7 +69,7 @@ pub(super) async fn begin_sub_agent(
         Err(refusal) => {
             let end = ToolEnd::failed(&refusal.sentence(), 0);
             let stored = finish_tool(connection, call, end).await?;
-            Ok(not_begun(&stored.status, conversation, call.epoch))
+            Ok(not_begun(&stored.status, conversation, epoch))
         }
     }
 }
@@ -134,7 +135,7 @@ async fn start(
         definition: agent,
         hash: agent_hash,
     };
-    let (epoch, log_id) = (call.epoch, conversation.log_id);
+    let (epoch, log_id) = (call.epoch.unwrap_or_default(), conversation.log_id);
     Ok(BegunTurn::now(agent, epoch, log_id, batch.last_sequence))
 }
 
@@ -148,11 +149,7 @@ async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<D
 }
 
 /// Returns the answer for a call that has ended without a sub-agent.
-fn not_begun(
-    call_status: &ToolStatus,
-    conversation: LockedConversation,
-    epoch: Option<u32>,
-) -> BegunTurn {
+fn not_begun(call_status: &ToolStatus, conversation: LockedConversation, epoch: u32) -> BegunTurn {
     let status = if *call_status == ToolStatus::Cancelled {
         AgentExecutionStatus::Cancelled
     } else {

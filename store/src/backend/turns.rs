@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     api::{
-        BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ConversationOwner,
+        Access, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage,
         DefinedTool, Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit,
         ReadBefore, Reservation, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey,
         ToolRecord, TurnStart, TurnStore, WorkerId,
@@ -75,7 +75,7 @@ impl TurnStore for Database {
         self.read(query.fetch_optional(self.reader())).await
     }
 
-    async fn owner_of(&self, conversation_id: &str) -> Result<Option<ConversationOwner>> {
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>> {
         let query = sqlx::query_as(OWNER_OF).bind(conversation_id);
         self.read(query.fetch_optional(self.reader())).await
     }

@@ -75,8 +75,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Returns how the agent execution really ends: an answer that is not what it had to be completes nothing. Workflows of
-    /// earlier releases do not know of such answers.
+    /// Returns how the agent execution really ends: an answer that is not what it had to be completes nothing.
     fn judged<'e>(&self, end: &'e AgentExecutionEnd) -> Cow<'e, AgentExecutionEnd> {
         let checkpoint = self.snapshot.checkpoint.as_ref();
         let problem = checkpoint.and_then(|state| state.invalid_output.as_ref());

@@ -38,7 +38,7 @@ impl BegunRow {
     }
 
     /// Returns the turn for a run with the epoch `epoch`.
-    pub(crate) fn begun(self, log_id: LogId, last_sequence: u32, epoch: Option<u32>) -> BegunTurn {
+    pub(crate) fn begun(self, log_id: LogId, last_sequence: u32, epoch: u32) -> BegunTurn {
         BegunTurn {
             epoch,
             log_id,

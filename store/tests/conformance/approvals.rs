@@ -75,7 +75,6 @@ async fn save<S: EventReader + Conversations + TurnStore>(
         decision: decision.into(),
         resolved_by: Some("the boss".into()),
         answer_id: Some(id.into()),
-        may_be_refused: true,
         remember: true,
         ..SaveApproval::default()
     };

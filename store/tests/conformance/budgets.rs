@@ -380,7 +380,7 @@ pub async fn an_end_tells_what_the_tree_took(backend: &impl Backend) {
     assert_eq!(last["usage"]["input_tokens"], 300, "{last}");
     assert_eq!(
         last["usage"]["cached_tokens"], 0,
-        "as in rows of an earlier release"
+        "rows without cached tokens"
     );
     assert_eq!(last.get("cost_usd"), None, "{last}");
     let access = Access::tenant("default");

@@ -59,7 +59,7 @@ pub struct Turn<S> {
     pub conversation: String,
     pub message: String,
     pub execution: String,
-    /// The epoch of the run that asks; `None`: a run of an earlier release.
+    /// The epoch of the run that asks; `None`: no run asks.
     pub epoch: Option<u32>,
 }
 

@@ -7,8 +7,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, Hook, ToolStatus},
 };
 use everturn_store::{
-    ConversationOwner, Conversations, EventReader, StoreError, TenantUsage, ToolClaim, TurnStore,
-    UsageQuery,
+    Conversations, EventReader, StoreError, TenantUsage, ToolClaim, TurnStore, UsageQuery,
 };
 
 use super::{
@@ -113,12 +112,7 @@ pub async fn hooks_after_a_turn_are_claimed_like_any_tool(backend: &impl Backend
         ["user_message", "assistant_message", "complete"]
     );
     let owner = turn.store.owner_of("c").await.unwrap();
-    let (access, conversation_name) = (tenant(), "c".to_owned());
-    let known = ConversationOwner {
-        access,
-        conversation_name,
-    };
-    assert_eq!(owner, Some(known));
+    assert_eq!(owner, Some(tenant()));
     let texts = turn
         .store
         .message_texts("c", &["m".to_owned(), "none".to_owned()])

@@ -11,10 +11,6 @@ use super::{
     fixture::{Turn, new_message, tenant},
 };
 
-/// A row as a release wrote it that knew no names. The default tenant had one like it, and so had others.
-const OLD_ROW: &str = "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id) VALUES \
-     ('c', 'acme', 'ann', 'default', 'old', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00', 'log_old')";
-
 async fn create(store: &impl Conversations, access: &Access, name: &str) -> Option<Conversation> {
     let new = NewConversation {
         access: access.clone(),
@@ -24,7 +20,7 @@ async fn create(store: &impl Conversations, access: &Access, name: &str) -> Opti
 }
 
 fn shown(conversation: Option<Conversation>) -> Option<(String, String, String)> {
-    conversation.map(|it| (it.id, it.name, it.tenant_id))
+    conversation.map(|it| (it.id.clone(), it.name().to_owned(), it.tenant_id))
 }
 
 fn named(id: &str, name: &str, tenant: &str) -> (String, String, String) {
@@ -86,33 +82,8 @@ pub async fn a_name_is_one_owners_in_its_tenant(backend: &impl Backend) {
     assert_eq!(store.conversation(&bob, "c").await.unwrap(), None);
 }
 
-pub async fn a_row_without_a_name_is_kept_and_hinders_nobody(backend: &impl Backend) {
-    let store = backend.open().await;
-    backend.run(OLD_ROW).await;
-    let acme = Access::tenant("acme");
-    let old = store.conversation(&acme, "c").await.unwrap();
-    assert_eq!(shown(old.clone()), Some(named("c", "c", "acme")));
-    assert_eq!(create(&store, &acme, "c").await, old);
-    assert_eq!(
-        create(&store, &Access::owner("acme", "bob"), "c").await,
-        None
-    );
-    // The id that the default tenant would have is taken, which nobody there can tell.
-    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), None);
-    let own = create(&store, &tenant(), "c").await;
-    assert_eq!(shown(own.clone()), Some(named("default~c", "c", "default")));
-    assert_eq!(create(&store, &tenant(), "c").await, own);
-    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), own);
-    // The old one goes, and its name gets the id that it would have had.
-    assert!(store.delete_conversation(&acme, "c", None).await.unwrap());
-    let again = create(&store, &acme, "c").await;
-    assert_eq!(shown(again), Some(named("acme~c", "c", "acme")));
-    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), own);
-}
-
 pub async fn of_many_who_create_a_name_at_once_all_get_one(backend: &impl Backend) {
     let store = backend.open().await;
-    backend.run(OLD_ROW).await;
     let created = |access: Access| {
         let store = store.clone();
         tokio::spawn(async move { create(&store, &access, "c").await.unwrap().id })
@@ -122,7 +93,7 @@ pub async fn of_many_who_create_a_name_at_once_all_get_one(backend: &impl Backen
         .map(|number| created([&default, &acme, &other][number % 3].clone()))
         .collect();
     for (number, id) in racing.into_iter().enumerate() {
-        let expected = ["default~c", "c", "other~c"][number % 3];
+        let expected = ["c", "acme~c", "other~c"][number % 3];
         assert_eq!(id.await.unwrap(), expected);
     }
 }
@@ -142,11 +113,7 @@ where
 
 pub async fn a_run_creates_only_a_conversation_of_its_tenant(backend: &impl Backend) {
     let store = backend.open().await;
-    for (id, of) in [
-        ("new", "default"),
-        ("acme~new", "acme"),
-        ("default~c", "default"),
-    ] {
+    for (id, of) in [("new", "default"), ("acme~new", "acme")] {
         let begun = begun(&store, id, of).await;
         assert!(matches!(begun, Ok(TurnStart::Begun(_))), "{begun:?}");
     }
@@ -162,10 +129,9 @@ pub async fn a_run_creates_only_a_conversation_of_its_tenant(backend: &impl Back
         ("other~d", "acme", "tenant `other`"),
         ("other~d", "default", "tenant `other`"),
         // There is one, of another tenant.
-        ("new", "acme", "tenant `default`"),
+        ("new", "acme", "`conversation-acme~new`"),
         ("acme~new", "default", "tenant `acme`"),
         // There is one, of this tenant, with another id.
-        ("c", "default", "`conversation-default~c`"),
         ("default~new", "default", "`conversation-new`"),
     ] {
         match begun(&store, id, of).await {
@@ -176,41 +142,4 @@ pub async fn a_run_creates_only_a_conversation_of_its_tenant(backend: &impl Back
         }
     }
     assert_eq!(backend.row_count().await, rows);
-}
-
-pub async fn a_run_goes_on_with_a_row_without_a_name(backend: &impl Backend) {
-    let store = backend.open().await;
-    backend.run(OLD_ROW).await;
-    let refused = begun(&store, "c", "default").await;
-    assert!(
-        matches!(refused, Err(StoreError::ForeignConversation(_))),
-        "{refused:?}"
-    );
-    let refused = begun(&store, "acme~c", "acme").await;
-    assert!(
-        matches!(&refused, Err(StoreError::ForeignConversation(why)) if why.contains("`conversation-c`")),
-        "{refused:?}"
-    );
-    let begun = begun(&store, "c", "acme").await;
-    assert!(matches!(begun, Ok(TurnStart::Begun(_))), "{begun:?}");
-}
-
-pub async fn tools_and_hooks_are_told_the_name(backend: &impl Backend) {
-    use everturn_proto::words::Effect;
-    use everturn_store::ToolClaim;
-
-    let store = backend.open().await;
-    let begun = begun(&store, "acme~c", "acme").await;
-    assert!(matches!(begun, Ok(TurnStart::Begun(_))), "{begun:?}");
-    let turn = Turn::new(store, "acme~c", "m_acme").under(Some(0));
-    turn.complete(0, "", &[Effect::Read]).await;
-    turn.thought(0).await;
-    let claim = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
-    let ToolClaim::Run { caller, .. } = claim else {
-        panic!("{claim:?}")
-    };
-    assert_eq!(caller.conversation_name, "c");
-    assert_eq!(caller.tenant_id, "acme");
-    let owner = turn.store.owner_of("acme~c").await.unwrap().unwrap();
-    assert_eq!(owner.conversation_name, "c");
 }

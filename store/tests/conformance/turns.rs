@@ -94,7 +94,7 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
         model: Some("m2".into()),
         ..agent()
     };
-    // A run of an earlier release, which does not ask again.
+    // The reconciler asks, which never takes a turn over.
     repeated.epoch = None;
     let TurnStart::Begun(begun) = turn.store.begin_turn(repeated).await.unwrap() else {
         panic!("it cannot ask again")

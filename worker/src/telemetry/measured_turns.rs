@@ -13,10 +13,10 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ConversationOwner,
-    DefinedTool, Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit,
-    ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey,
-    ToolRecord, TurnStart, TurnStore, WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, DefinedTool,
+    Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore,
+    Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
+    TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -115,10 +115,7 @@ impl TurnStore for MeasuredTurns {
         noted(self.store.agent_of(conversation_id).await)
     }
 
-    async fn owner_of(
-        &self,
-        conversation_id: &str,
-    ) -> Result<Option<ConversationOwner>, StoreError> {
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
         noted(self.store.owner_of(conversation_id).await)
     }
 

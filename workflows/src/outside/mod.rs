@@ -174,7 +174,7 @@ impl Outside {
             Approval { .. } => return Err(Refusal::BeingStored),
         }
         let may_be_signal = match &known.answers_from {
-            AnswersFrom::Unbound | AnswersFrom::Engine => true,
+            AnswersFrom::Engine => true,
             AnswersFrom::Gateway | AnswersFrom::Unknown(_) => false,
         };
         if through == Through::Signal && !may_be_signal {
@@ -184,7 +184,6 @@ impl Outside {
         match meant {
             Some(hash) if hash == known.input_hash => Ok(()),
             Some(_) => Err(Refusal::OtherInput),
-            None if known.answers_from == AnswersFrom::Unbound => Ok(()),
             None => Err(Refusal::NoHash),
         }
     }

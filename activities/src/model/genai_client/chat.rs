@@ -35,10 +35,9 @@ struct Reader {
 }
 
 impl Reader {
-    /// Returns the call's signatures by this reader. Another model would refuse them. Calls of older versions
-    /// do not name the maker of their signatures, so their signatures are sent to any model.
+    /// Returns the call's signatures by this reader. Another model would refuse them.
     fn signatures<'a>(&self, call: &'a ToolCall) -> &'a [String] {
-        if call.signed_by.is_empty() || call.signed_by == self.signer {
+        if call.signed_by == self.signer {
             &call.signatures
         } else {
             &[]

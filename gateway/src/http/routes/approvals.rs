@@ -194,7 +194,7 @@ fn entry(
     let entry = state
         .audit
         .entry(caller, AuditAction::ApprovalAnswered, target)
-        .with("conversation_id", conversation.name.as_str())
+        .with("conversation_id", conversation.name())
         .with("tool_name", call.record.call.tool_name.as_str())
         .with("decision", answer.decision().as_str())
         .with("input_hash", answer.input_hash())

@@ -108,7 +108,7 @@ pub(super) async fn chat(
     let feed = state.feed(&caller, &conversation, cursor).await?;
     let feed = feed.of_turn(&turn);
     let mut response = event_stream::response(feed.into_chunks());
-    if let Ok(id) = HeaderValue::from_str(&conversation.name) {
+    if let Ok(id) = HeaderValue::from_str(conversation.name()) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }
     Ok(response)

@@ -1,7 +1,6 @@
 //! Listing and searching conversations, and the stream of the list.
 
 use axum::{Json, extract::State, response::Response};
-use everturn_proto::ConversationName;
 use everturn_store::{ListFilter, ListPlace, ListQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -77,7 +76,7 @@ pub(super) async fn list(
         ));
     }
     let before = match params.before.as_deref() {
-        Some(token) => Some(place(&state, &caller, token).await?),
+        Some(token) => Some(place(&caller, token)?),
         None => None,
     };
     let query = ListQuery {
@@ -101,21 +100,11 @@ pub(super) async fn list(
     }))
 }
 
-/// Reads a [`place_token`]. A conversation that is gone had the id that a new one would have, or nearly: only among those
-/// that were updated in the same instant the next page may then repeat or leave out one.
-async fn place(state: &GatewayState, caller: &Caller, token: &str) -> Result<ListPlace, Problem> {
+/// Reads a [`place_token`].
+fn place(caller: &Caller, token: &str) -> Result<ListPlace, Problem> {
     let detail = "`before` is the `next_before` of the page before.";
     let (updated_at, name) = parse_page_token(token, detail)?;
-    let conversations = &state.ports.conversations;
-    let found = conversations.conversation(&caller.access, &name).await?;
-    let id = found.map_or_else(
-        || {
-            let tenant_id = &caller.access.tenant_id;
-            let name = &name;
-            ConversationName { tenant_id, name }.id()
-        },
-        |conversation| conversation.id,
-    );
+    let id = caller.access.id_of(&name);
     Ok(ListPlace { updated_at, id })
 }
 

@@ -129,7 +129,7 @@ pub(super) async fn accept(
     Ok((
         StatusCode::ACCEPTED,
         Json(AcceptedMessageBody {
-            conversation_id: conversation.name,
+            conversation_id: conversation.name().to_owned(),
             message_id: queued.message_id,
             status,
         }),

@@ -20,7 +20,8 @@ impl Conversations for MemoryStore {
     async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>> {
         let tables = self.open()?;
         Ok(tables
-            .named(&access.tenant_id, name)
+            .conversations
+            .get(&access.id_of(name))
             .filter(|row| row.is_seen_by(access))
             .cloned())
     }

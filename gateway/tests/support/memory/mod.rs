@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{ConversationName, Json, LogId, event::Event};
+use everturn_proto::{Json, LogId, event::Event};
 use everturn_store::{
     Access, Activity, AgentExecution, Conversation, ConversationHead, EventLinks, EventLog,
     EventPage, EventReader, NewAuditEntry, NewConversation, NewMessage, OutsideTool, PageLimit,
@@ -185,23 +185,16 @@ impl Tables {
             .is_none_or(|row| access.sees(&row.tenant_id, row.owner_id.as_deref()))
     }
 
-    /// The id of a new conversation is its name, unless a conversation of another tenant has it.
     fn create(&mut self, new: NewConversation) -> Conversation {
-        let tenant_id = &new.access.tenant_id;
-        if let Some(stored) = self.named(tenant_id, &new.name) {
+        let id = new.access.id_of(&new.name);
+        if let Some(stored) = self.conversations.get(&id) {
             return stored.clone();
-        }
-        let mut id = new.name.clone();
-        if self.conversations.contains_key(&id) {
-            let name = &new.name;
-            id = ConversationName { tenant_id, name }.qualified_id();
         }
         self.clock += 1;
         let at = DateTime::<Utc>::from_timestamp_millis(1_767_323_045_000 + self.clock).unwrap();
         let made = Conversation {
             log_id: self.log_of(&id).id,
             id: id.clone(),
-            name: new.name,
             tenant_id: new.access.tenant_id,
             owner_id: new.access.owner_id,
             agent: new.agent,
@@ -212,11 +205,6 @@ impl Tables {
             updated_at: at,
         };
         self.conversations.entry(id).or_insert(made).clone()
-    }
-
-    fn named(&self, tenant_id: &str, name: &str) -> Option<&Conversation> {
-        let mut rows = self.conversations.values();
-        rows.find(|row| row.tenant_id == tenant_id && row.name == name)
     }
 }
 

@@ -22,9 +22,7 @@ pub(crate) const CLAIM_STEP: &str = concat!(
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
       AND checkpoint_type = $5 AND execution_id = '') RETURNING generation, step_calls, (steps < $3 OR EXISTS \
      (SELECT 1 FROM tool_execution_records r WHERE r.agent_execution_id = agent_executions.id AND r.step = $3 - 1 \
-      AND r.observed_sequence IS NULL)) AS is_ahead, (SELECT ",
-    log_id!(),
-    " FROM conversations WHERE conversations.id = $2) AS log_id, \
+      AND r.observed_sequence IS NULL)) AS is_ahead, (SELECT log_id FROM conversations WHERE conversations.id = $2) AS log_id, \
      (SELECT tenant_id FROM conversations WHERE conversations.id = $2) AS tenant_id, EXISTS (SELECT 1 FROM conversation_budgets b \
       WHERE b.conversation_id = $2 AND b.turn_id = agent_executions.root_execution_id) AS has_budget, \
       reserved_tokens > 0 AS was_cut, background_response, model_chain"

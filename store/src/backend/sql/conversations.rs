@@ -9,7 +9,7 @@ use crate::api::{Conversation, NewConversation};
 macro_rules! insert_conversation {
     ($values:literal) => {
         concat!(
-            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id, name) ",
+            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id) ",
             $values,
             " ON CONFLICT DO NOTHING RETURNING ",
             conversation_columns!()
@@ -17,18 +17,17 @@ macro_rules! insert_conversation {
     };
 }
 
-/// [`insert`] binds the parameters. The statement returns no row when the id is taken, or when the tenant has the name
-/// already.
+/// [`insert`] binds the parameters. The statement returns no row when the id is taken.
 pub(crate) const INSERT_CONVERSATION: &str =
-    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6, $7, NULLIF($8, $1))");
+    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6, $7)");
 
-/// [`insert`] binds the parameters. The statement returns no row when the id is taken, when the tenant has the name
-/// already, or when a conversation with the id was deleted lately.
+/// [`insert`] binds the parameters. The statement returns no row when the id is taken, or when a conversation with the id
+/// was deleted lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
-    "SELECT $1, $2, $3, $4, $5, $6, $6, $7, NULLIF($8, $1) WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
+    "SELECT $1, $2, $3, $4, $5, $6, $6, $7 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );
 
-/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now, `$7` log, `$8` name.
+/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now, `$7` log.
 pub(crate) fn insert<'q>(
     text: &'static str,
     id: &'q str,
@@ -43,15 +42,12 @@ pub(crate) fn insert<'q>(
         .bind(new.title.as_deref().unwrap_or_default())
         .bind(now)
         .bind(format!("log_{}", Uuid::now_v7().simple()))
-        .bind(&new.name)
 }
 
 /// `$1` id. The lock lasts until the transaction ends and serializes the writers of a conversation (invariant 2, one
 /// order).
 pub(crate) const LOCK_CONVERSATION: SqlText = locking!(
-    "SELECT ",
-    log_id!(),
-    " AS log_id, tenant_id, last_sequence, run_epoch, granted_epoch FROM conversations WHERE id = $1"
+    "SELECT log_id, tenant_id, last_sequence, run_epoch, granted_epoch FROM conversations WHERE id = $1"
 );
 
 /// `$1` id, `$2` epoch of the run that owns the conversation, `$3` the largest granted epoch.
@@ -68,13 +64,11 @@ pub(crate) const LOCK_VISIBLE_CONVERSATION: SqlText = locking!(
     visible!()
 );
 
-/// `$1` name, `$2` tenant, `$3` owner.
+/// `$1` id, `$2` tenant, `$3` owner.
 pub(crate) const CONVERSATION: &str = concat!(
     "SELECT ",
     conversation_columns!(),
-    " FROM conversations WHERE ",
-    name!(),
-    " = $1 AND ",
+    " FROM conversations WHERE id = $1 AND ",
     visible!()
 );
 
@@ -82,11 +76,8 @@ pub(crate) const CONVERSATION: &str = concat!(
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
 
 /// `$1` id. A conversation without an owner belongs to its tenant alone.
-pub(crate) const OWNER_OF: &str = concat!(
-    "SELECT tenant_id, NULLIF(owner_id, '') AS owner_id, ",
-    name!(),
-    " AS conversation_name FROM conversations WHERE id = $1"
-);
+pub(crate) const OWNER_OF: &str =
+    "SELECT tenant_id, NULLIF(owner_id, '') AS owner_id FROM conversations WHERE id = $1";
 
 /// Counts the calls of the conversation in `conversations` that wait for an answer from outside. The condition repeats
 /// the condition of the index `tool_execution_records_waiting`, as in [`WAITING_TOOLS`](super::outside::WAITING_TOOLS).

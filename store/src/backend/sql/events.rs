@@ -2,20 +2,12 @@
 
 use super::SqlText;
 
-/// How long an event is. Rows that a worker of an earlier release inserted do not say it.
-macro_rules! event_bytes {
-    () => {
-        "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END"
-    };
-}
-
 /// Makes the text of [`EVENTS`]. `object_of` aggregates names and values to a JSON object.
 macro_rules! events {
     ($object_of:literal) => {
         concat!(
-            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS place, CAST(",
-            event_bytes!(),
-            " AS INTEGER) AS bytes, CASE sequence_number WHEN $4 THEN (SELECT ",
+            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS place, \
+             CAST(data_bytes AS INTEGER) AS bytes, CASE sequence_number WHEN $4 THEN (SELECT ",
             $object_of,
             "(e.id, e.generation) FROM agent_executions e \
              WHERE e.conversation_id = $1 AND e.status = 'running') END AS generations \
@@ -23,7 +15,7 @@ macro_rules! events {
              AND sequence_number <= (SELECT MAX(sequence_number) FROM (",
             measured!(
                 columns: "sequence_number",
-                bytes: event_bytes!(),
+                bytes: "data_bytes",
                 from: concat!(
                     "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
                     of_visible_log!("$6")
@@ -49,14 +41,13 @@ pub(crate) const EVENTS: SqlText = SqlText {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` exclusive upper sequence number, `$5` limit, `$6` log, `$7` most
 /// bytes. Like [`EVENTS`], but with the last event first and without generations.
 pub(crate) const EVENTS_BEFORE: &str = concat!(
-    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS place, CAST(",
-    event_bytes!(),
-    " AS INTEGER) AS bytes, NULL AS generations \
+    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS place, \
+     CAST(data_bytes AS INTEGER) AS bytes, NULL AS generations \
      FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $4 \
      AND sequence_number >= (SELECT MIN(sequence_number) FROM (",
     measured!(
         columns: "sequence_number",
-        bytes: event_bytes!(),
+        bytes: "data_bytes",
         from: concat!(
             "agent_execution_events WHERE conversation_id = $1 AND sequence_number < $4 AND ",
             of_visible_log!("$6")
@@ -106,9 +97,7 @@ pub(crate) const LAST_COMMON: &str = concat!(
 
 /// `$1` conversation, `$2` tenant, `$3` owner.
 pub(crate) const CONVERSATION_STATUS: &str = concat!(
-    "SELECT ",
-    log_id!(),
-    " AS log_id, c.last_sequence, ",
+    "SELECT log_id, c.last_sequence, ",
     running_turn!("message_id", "c.id"),
     " AS running_message_id, \
      (SELECT m.id FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued' \
@@ -119,11 +108,7 @@ pub(crate) const CONVERSATION_STATUS: &str = concat!(
 
 /// `$1` list of conversations.
 pub(crate) const LAST_SEQUENCES: SqlText = among!(
-    concat!(
-        "SELECT id, ",
-        log_id!(),
-        " AS log_id, last_sequence FROM conversations WHERE id"
-    ),
+    concat!("SELECT id, log_id, last_sequence FROM conversations WHERE id"),
     "$1",
     ""
 );

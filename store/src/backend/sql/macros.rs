@@ -43,24 +43,6 @@ macro_rules! of_visible_conversation {
     };
 }
 
-/// The log of a conversation. For a conversation from before there was this column, its id stands for it.
-macro_rules! log_id {
-    () => {
-        "COALESCE(NULLIF(log_id, ''), id)"
-    };
-}
-
-/// The name of a conversation in its tenant. Where no other one is stored, its id is its name.
-/// `$of` is the alias of the table, with its dot.
-macro_rules! name {
-    () => {
-        name!("")
-    };
-    ($of:literal) => {
-        concat!("COALESCE(", $of, "name, ", $of, "id)")
-    };
-}
-
 /// True when the caller may see the conversation `$1` and `$log` is the conversation's log. The parameters are those of
 /// `visible!`.
 macro_rules! of_visible_log {
@@ -68,9 +50,7 @@ macro_rules! of_visible_log {
         concat!(
             "EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
             visible!(),
-            " AND ",
-            log_id!(),
-            " = ",
+            " AND log_id = ",
             $log,
             ")"
         )
@@ -93,14 +73,8 @@ macro_rules! run_is_newest {
 /// The columns of a [`Conversation`](crate::Conversation). An empty title or owner means no title or owner.
 macro_rules! conversation_columns {
     () => {
-        concat!(
-            "id, ",
-            name!(),
-            " AS name, ",
-            log_id!(),
-            " AS log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, \
-             message_count, last_sequence, created_at, updated_at"
-        )
+        "id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, \
+         message_count, last_sequence, created_at, updated_at"
     };
 }
 

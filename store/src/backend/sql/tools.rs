@@ -52,10 +52,7 @@ pub(crate) const START_TOOL: SqlText = SqlText {
         ", (SELECT depth FROM agent_executions WHERE id = $3) AS depth, \
          (SELECT agent FROM agent_executions WHERE id = $3) AS agent, \
          (SELECT tenant_id FROM conversations WHERE id = $1) AS tenant_id, \
-         (SELECT NULLIF(owner_id, '') FROM conversations WHERE id = $1) AS owner_id, \
-         (SELECT ",
-        name!(),
-        " FROM conversations WHERE id = $1) AS conversation_name"
+         (SELECT NULLIF(owner_id, '') FROM conversations WHERE id = $1) AS owner_id"
     ),
     postgres: concat!(
         "WITH started AS (",
@@ -67,9 +64,7 @@ pub(crate) const START_TOOL: SqlText = SqlText {
              'attempt', attempt) FROM started ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, \
              created_at = excluded.created_at, execution_state = excluded.execution_state"
         ),
-        ") SELECT started.*, e.depth, e.agent, c.tenant_id, NULLIF(c.owner_id, '') AS owner_id, ",
-        name!("c."),
-        " AS conversation_name FROM started \
+        ") SELECT started.*, e.depth, e.agent, c.tenant_id, NULLIF(c.owner_id, '') AS owner_id FROM started \
          JOIN agent_executions e ON e.id = $3 JOIN conversations c ON c.id = $1"
     ),
 };

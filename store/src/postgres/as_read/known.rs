@@ -264,7 +264,7 @@ mod tests {
             definition: AgentDefinition::default(),
             hash: String::new(),
         };
-        turns.begun(&begin, &BegunTurn::now(agent, None, "log".into(), 1));
+        turns.begun(&begin, &BegunTurn::now(agent, 0, "log".into(), 1));
         StepKey {
             conversation_id: conversation_id.into(),
             message_id: "m".into(),

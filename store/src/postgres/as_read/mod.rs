@@ -38,16 +38,12 @@ use read::{ReadBatch, ReadConversation, ReadMessage};
 /// The parameters of `ADVANCE_CONVERSATION` come first. The next parameters: `$6` last sequence and `$7` log as read,
 /// `$8` epoch of the run.
 const ADVANCE_AS_READ: &str = advance_conversation!(
-    " AND last_sequence = $6 AND ",
-    log_id!(),
-    " = $7 AND run_epoch <= $8 RETURNING id"
+    " AND last_sequence = $6 AND log_id = $7 AND run_epoch <= $8 RETURNING id"
 );
 
 /// Like [`ADVANCE_AS_READ`], with the epoch as read in `$8`: no run was granted another epoch meanwhile.
 const ADVANCE_UNCLAIMED: &str = advance_conversation!(
-    " AND last_sequence = $6 AND ",
-    log_id!(),
-    " = $7 AND run_epoch = $8 AND granted_epoch = $8 RETURNING id"
+    " AND last_sequence = $6 AND log_id = $7 AND run_epoch = $8 AND granted_epoch = $8 RETURNING id"
 );
 
 impl PostgresStore {
@@ -125,7 +121,7 @@ impl PostgresStore {
     pub(super) async fn begin_as_read(&self, turn: &BeginTurn) -> Result<Option<BegunTurn>> {
         let is_unknown =
             turn.agent.is_only_a_name() && turn.on_unknown_agent == OnUnknownAgent::Refuse;
-        let is_first = turn.epoch.is_none_or(|epoch| epoch == runs::NONE_YET);
+        let is_first = turn.epoch == Some(runs::NONE_YET);
         if is_unknown || !is_first {
             return Ok(None);
         }
@@ -206,7 +202,7 @@ async fn begin(
     };
     Ok(Some(BegunTurn::now(
         agent,
-        turn.epoch.map(|_| run_epoch),
+        run_epoch,
         conversation.log_id,
         first.batch.last_sequence,
     )))

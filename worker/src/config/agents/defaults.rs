@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_proto::{
-    limits::MAX_CONTEXT_MESSAGES,
     turn::{AgentDefinition, AgentTool},
     words::DEFAULT_AGENT,
 };
@@ -105,7 +104,6 @@ pub(super) fn default_agent(
         max_steps: MAX_STEPS,
         max_parallel_tools: Some(MAX_PARALLEL_TOOLS),
         llm_timeout_ms: milliseconds(LLM_TIMEOUT),
-        max_context_messages: MAX_CONTEXT_MESSAGES,
         ..AgentDefinition::default()
     }
 }

@@ -26,7 +26,7 @@ use everturn_activities::{
 };
 use everturn_proto::{
     ids,
-    limits::{MAX_CONTEXT_MESSAGES, MAX_TOOL_CALLS},
+    limits::MAX_TOOL_CALLS,
     turn::{AgentDefinition, AgentTool},
     words::{DEFAULT_AGENT, OnCutReply, OnFullContext, ToolKind},
 };
@@ -64,8 +64,6 @@ pub(super) struct AgentTable {
     llm_timeout: Option<Spanned<String>>,
     tool_timeout: Option<Spanned<String>>,
     max_output_tokens: Option<u32>,
-    /// The key has no effect any more.
-    max_context_messages: Option<Spanned<u32>>,
     context_window: Option<Spanned<u32>>,
     on_full_context: Option<FullContextWord>,
     #[serde(default)]
@@ -286,11 +284,6 @@ impl AgentTable {
 
     /// Returns the definition with the limits of the agent's turns.
     fn limits(&self, check: &mut Checker<'_>) -> AgentDefinition {
-        if self.max_context_messages.is_some() {
-            tracing::warn!(
-                "`max_context_messages` of an agent has no effect any more: `context_window` says how much is sent"
-            );
-        }
         let mut number = |key, value: &Option<Spanned<u32>>, default, most| {
             check.number(key, value, default, 1..=most)
         };
@@ -303,8 +296,6 @@ impl AgentTable {
                 defaults::MAX_PARALLEL_TOOLS,
                 max_parallel_tools,
             )),
-            // Workers of earlier releases cut a context at this number of messages.
-            max_context_messages: MAX_CONTEXT_MESSAGES,
             context_window: self.context_window.as_ref().map(|_| {
                 number(
                     "context_window",

@@ -10,10 +10,10 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ConversationOwner,
-    DefinedTool, Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit,
-    ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey,
-    ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
+    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, DefinedTool,
+    Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore,
+    Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
+    TraceKey, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -165,10 +165,7 @@ impl TurnStore for TracedTurns {
         self.store.agent_of(conversation_id).await
     }
 
-    async fn owner_of(
-        &self,
-        conversation_id: &str,
-    ) -> Result<Option<ConversationOwner>, StoreError> {
+    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
         self.store.owner_of(conversation_id).await
     }
 

@@ -74,6 +74,7 @@ async fn the_request_has_the_whole_context() {
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"});
     let of_others = r#"{"type":"thinking","thinking":"x","signature":"y"}"#.to_owned();
     messages[1].tool_calls[0].signatures = vec![thought.to_string(), of_others];
+    messages[1].tool_calls[0].signed_by = "p/model-1".into();
     let request = ModelRequest {
         max_output_tokens: Some(7),
         idempotency_key: "call-1".into(),

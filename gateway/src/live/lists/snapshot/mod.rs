@@ -66,7 +66,7 @@ impl ListSnapshot {
             !is_here && self.reaches(&row.place)
         });
         let mut frames: String = removed
-            .map(|row| sse::conversation_removed(&row.listed.conversation.name))
+            .map(|row| sse::conversation_removed(row.listed.conversation.name()))
             .collect();
         // The first row of the list comes last, so that a reader may put each changed one at the front.
         for row in self.rows.iter().rev() {

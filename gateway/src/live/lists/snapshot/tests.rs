@@ -12,7 +12,6 @@ fn row(id: &str, second: i64) -> ListedConversation {
     let at = DateTime::<Utc>::from_timestamp(second, 0).unwrap();
     let conversation = Conversation {
         id: id.to_owned(),
-        name: id.to_owned(),
         log_id: LogId::from("log"),
         tenant_id: "t".to_owned(),
         owner_id: None,
