@@ -369,7 +369,7 @@ async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
     }
 }
 
-/// Counts what a worker asks for in a turn of two steps with two tools (ARCHITECTURE "What a turn costs").
+/// Counts what a worker asks for in a turn of two steps with two tools (docs/design/costs.md).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_of_two_steps_and_two_tools() {
     let (line, store) = watched().await;
@@ -436,7 +436,7 @@ async fn hooks() {
     assert_eq!(costs.measured, expected);
 }
 
-/// Counts the begin and the end of a sub-agent (ARCHITECTURE "What a turn costs").
+/// Counts the begin and the end of a sub-agent (docs/design/costs.md).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sub_agent() {
     let (line, store) = watched().await;
