@@ -1,4 +1,4 @@
-//! Entries of the audit trail as the API and `everturn audit --json` show them.
+//! The body of an audit entry, as the API and `everturn audit --json` show entries.
 
 use everturn_store::AuditEntry;
 use serde::Serialize;
@@ -7,15 +7,16 @@ use utoipa::ToSchema;
 
 use crate::listed::time;
 
-/// An entry of the audit trail. Skip words that you do not know; there will be more.
+/// An entry of the audit trail. Ignore unknown words, because later versions add words.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
 pub struct AuditEntryBody {
-    /// Its place: entries have numbers without gaps, in their order.
+    /// The entry's position in the trail. Entries are numbered in order and without gaps.
     id: u64,
     #[schema(format = DateTime)]
     at: String,
-    /// Null: no tenant is known. Only admins of all tenants see these.
+    /// The tenant of the entry; null when no tenant is known. Only admins of every tenant see an entry without a
+    /// tenant.
     #[schema(required = true)]
     tenant: Option<String>,
     actor: AuditActorBody,
@@ -25,29 +26,30 @@ pub struct AuditEntryBody {
     /// `requested`, `done` or `refused`.
     #[schema(example = "done")]
     outcome: String,
-    /// Where the request came from; null for what came by no request.
+    /// The client's address; null when the action did not come from a request.
     #[schema(required = true, example = "192.0.2.1")]
     address: Option<String>,
     /// The id of the request, as in the header `x-request-id` and in the log.
     #[schema(required = true)]
     request_id: Option<String>,
-    /// The details, which depend on the action: see `docs/operate/audit.md`.
+    /// The details of the action. Their names depend on the action: see `docs/operate/audit.md`.
     details: Map<String, Value>,
 }
 
-/// Who did it.
+/// The actor: a key, a session, a person or a process.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditActor)]
 struct AuditActorBody {
     /// `key`, `session`, `token`, `operator`, `anonymous` or `process`.
     #[schema(example = "key")]
     kind: String,
-    /// The id of the key or session, the subject of the token, the user of the command; null when nobody is known.
+    /// The id of the key or session, the subject of the token, or the user of the command; null when the actor is
+    /// unknown.
     #[schema(required = true)]
     id: Option<String>,
 }
 
-/// What it was done to.
+/// The target of the action.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditTarget)]
 struct AuditTargetBody {

@@ -1,23 +1,23 @@
-//! What readers were shown, for traces.
+//! Reports of events that readers received, for traces.
 
 use everturn_proto::{event::Event, words::EventType};
 
 use crate::fields::Fields;
 
-/// Is told of what the tails of a gateway have shown to their readers.
+/// Receives a report of the events that the gateway's tails gave to their readers.
 pub trait Deliveries: Send + Sync {
-    /// Readers have these events of a conversation in their queues. It must not block.
+    /// Called when the events of a conversation are in the queues of `readers` readers. Implementations must not block.
     fn delivered(&self, conversation_id: &str, events: Vec<DeliveredEvent>, readers: usize);
 }
 
-/// An event that readers were shown.
+/// An event in the queue of at least one reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveredEvent {
-    /// What happened.
+    /// The type of the event.
     pub event_type: EventType,
-    /// The message whose turn it belongs to.
+    /// The message whose turn the event belongs to.
     pub message_id: String,
-    /// It is the end of this turn.
+    /// True when the event ends the turn.
     pub ends_turn: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The fields of a JSON object, each with its JSON exactly as it was written.
+//! The fields of a JSON object, with the JSON of every field exactly as written.
 
 use std::borrow::Cow;
 
@@ -9,34 +9,34 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// The fields of an event's data. Old events lack some, new ones have more, and a field may hold anything. So they are
-/// read one by one, and a bad one does not hide the others.
+/// The fields of an event's data. Old events lack some fields, newer events have more, and a field may hold any JSON.
+/// Fields are therefore parsed one by one, and a bad field does not hide the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
-/// The name of a field. It is only copied when it has escapes.
+/// The name of a field. A name is copied only when it contains escapes.
 #[derive(Debug, Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Fields<'a> {
-    /// The fields of `json`; none when it is not an object.
+    /// Reads the fields of `json`. The result is empty when `json` is not an object.
     pub(crate) fn of(json: &'a Json) -> Self {
         serde_json::from_str(json.as_str()).unwrap_or_default()
     }
 
-    /// The fields of an event's data.
+    /// Reads the fields of an event's data.
     pub(crate) fn of_event(event: &'a Event) -> Self {
         event.event_data.as_ref().map(Self::of).unwrap_or_default()
     }
 
-    /// The field as a `T`; `None` when it is missing, null or something else.
+    /// Parses the field as a `T`. Returns `None` when the field is missing, null or of another type.
     pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str::<Option<T>>(self.raw(name)?)
             .ok()
             .flatten()
     }
 
-    /// The field's JSON. Of fields with the same name the last one counts, as JSON readers commonly take it.
+    /// Returns the field's JSON. Among fields of equal name the last wins, as JSON readers commonly do.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.0
             .iter()
@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
             .map(|(_, value)| value.get())
     }
 
-    /// All fields, in their order.
+    /// Iterates over the fields in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (&*key.0, *value))
     }

@@ -1,21 +1,21 @@
 //! The gateway: REST and SSE in front of the store, the stream and the engine.
 //!
-//! `http` is above `live`, and below both is what both need. A module names only those below it, which a test of the
-//! architecture checks.
+//! `http` is above `live`, and their common helpers are below both. A module uses only modules below itself, and a test
+//! of the architecture checks the order.
 //!
-//! - [`http`]: routes, extraction, problems, the document, who may do what
-//! - [`live`]: what readers of a conversation get: feed, hub, tail, watcher, frames, timeline; and readers of a list
-//! - [`lost_workers`], [`reconciler`]: what is left of dead workers, and turns that have stalled
+//! - [`http`]: routes, extraction, problems, the OpenAPI document, authorization
+//! - [`live`]: the streams of a conversation (feed, hub, tail, watcher, frames, timeline) and of a list
+//! - [`lost_workers`], [`reconciler`]: repair after dead workers, and for stalled turns
 //! - [`turns`]: the port to the engine, and its Temporal implementation
-//! - `limits`: what one tenant may use
+//! - `limits`: quotas of a tenant
 //! - [`config`]: the settings and their defaults
-//! - [`connections`]: what happens before a request is whole, and before it is known who sends it
-//! - `ports`: what the gateway is connected to
-//! - `deliveries`: what readers were shown, for traces
+//! - [`connections`]: protection of connections before a request is complete and its caller is known
+//! - `ports`: the gateway's connections to the store, the stream and the engine
+//! - `deliveries`: reports of events that readers received, for traces
 //! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail
 //! - `schema`, `fields`: small helpers
 //!
-//! Must not be here: writing events (only workers do), models, tools, SQL.
+//! Must not be here: writing events (only workers write events), models, tools, SQL.
 
 mod audited;
 pub mod config;

@@ -16,7 +16,7 @@ pub(crate) struct ConversationBody {
     id: String,
     agent: String,
     title: String,
-    /// User messages that turns have taken, and the agent's answers.
+    /// The number of messages: user messages taken by turns, and the agent's answers.
     message_count: u32,
     /// The number of the last event, 0 before the first.
     #[schema(value_type = Sequence)]
@@ -42,18 +42,18 @@ impl From<Conversation> for ConversationBody {
     }
 }
 
-/// A conversation in a list, with what goes on in it.
+/// A conversation in a list, with its current activity.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ListedConversation)]
 pub(crate) struct ListedConversationBody {
     #[serde(flatten)]
     conversation: ConversationBody,
-    /// Skip words that you do not know; there may be more.
+    /// The state of the conversation. Ignore unknown words, because later versions add words.
     #[schema(schema_with = states)]
     state: String,
-    /// Calls that a person must approve.
+    /// The number of tool calls that wait for a person's approval.
     waiting_approvals: u32,
-    /// Calls that the client is to run.
+    /// The number of tool calls that wait for the client to run them.
     waiting_client_tools: u32,
 }
 
@@ -76,17 +76,18 @@ impl From<ListedConversation> for ListedConversationBody {
     }
 }
 
-/// Writes a time as every answer has it.
+/// Writes a time in the format of the API's answers.
 pub(crate) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Writes the place of a conversation in the list, by its name: its id may tell of other tenants.
+/// Writes the cursor of a conversation in the list. The cursor has the conversation's name and not its id, because the
+/// id may reveal another tenant.
 pub(crate) fn place_token(place: &ListPlace) -> String {
     page_token(place.updated_at, ConversationName::of_id(&place.id))
 }
 
-/// Writes the place of a row in a list, which clients send back for the next page. They need not understand it.
+/// Writes the cursor of a row in a list. Clients send the cursor back for the next page and need not understand it.
 pub(crate) fn page_token(at: DateTime<Utc>, id: &str) -> String {
     format!("{}~{id}", at.to_rfc3339_opts(SecondsFormat::Nanos, true))
 }

@@ -1,4 +1,4 @@
-//! What the gateway is connected to.
+//! The ports of the gateway: its connections to the store, the stream and the engine.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use everturn_stream::{SharedCounts, StreamReader};
 
 use crate::{deliveries::Deliveries, turns::TurnStarter};
 
-/// The gateway's connections to the rest. It reads events and never writes them.
+/// The gateway's connections. The gateway reads events and never writes them.
 #[derive(Clone)]
 pub struct Ports {
     /// The event log.
@@ -21,23 +21,23 @@ pub struct Ports {
     pub executions: Arc<dyn AgentExecutions>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
-    /// Whole results of tools.
+    /// Complete results of tools.
     pub results: Arc<dyn ToolResults>,
     /// Images and files.
     pub blobs: BlobFiles,
-    /// What tenants took of models.
+    /// The model usage of tenants.
     pub usage: Arc<dyn TenantUsage>,
-    /// Who did what.
+    /// The audit trail.
     pub audit: Arc<dyn AuditTrail>,
-    /// What the store knows of tenants.
+    /// The store's data about tenants.
     pub tenants: Arc<dyn Tenants>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
     /// The texts that models are writing now.
     pub stream: Arc<dyn StreamReader>,
-    /// What this gateway shares its counts by, so that limits hold at all gateways together; `None` where it is alone.
+    /// The counts shared with the other gateways, because limits hold across gateways. `None` for a single gateway.
     pub counts: Option<Arc<dyn SharedCounts>>,
-    /// Who is told of what readers were shown; `None` without traces.
+    /// The receiver of reports about events that readers received; `None` without traces.
     pub deliveries: Option<Arc<dyn Deliveries>>,
     /// The engine.
     pub turns: Arc<dyn TurnStarter>,

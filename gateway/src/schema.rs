@@ -1,4 +1,4 @@
-//! The smallest schemas of the OpenAPI document, which describe both the endpoints and the frames of a stream.
+//! The smallest schemas of the OpenAPI document. Endpoints and the frames of a stream share them.
 
 use everturn_proto::limits::MAX_ID_BYTES;
 use utoipa::{
@@ -46,7 +46,7 @@ impl PartialSchema for Sequence {
 
 impl ToSchema for Sequence {}
 
-/// A reader's place in an event log, as text.
+/// A reader's cursor in an event log, as text.
 pub(crate) struct CursorText;
 
 impl PartialSchema for CursorText {
@@ -65,11 +65,11 @@ impl PartialSchema for CursorText {
 
 impl ToSchema for CursorText {}
 
-/// What a cursor looks like. Both numbers have one digit less than the largest that are read, so that every text of this
-/// form is read.
+/// The pattern of a cursor. Both numbers may have one digit less than the largest number the parser takes, and
+/// therefore the parser reads every text that matches.
 const CURSOR_PATTERN: &str = "^[0-9]{1,9}(-[0-9a-f]{1,15})?$";
 
-/// The schema of a string that is one of these words.
+/// Makes the schema of a string with a fixed list of words.
 pub(crate) fn one_of(words: &[&str]) -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)

@@ -1,4 +1,4 @@
-//! Serves the router until it is told to stop.
+//! Serves the router until `shutdown` is cancelled.
 
 use std::{convert::Infallible, io, pin::pin, sync::Arc};
 
@@ -26,9 +26,9 @@ use crate::{
     http::{routes::router, state::GatewayState},
 };
 
-/// Serves until `shutdown` is cancelled. Then, in this order: for `drain` it says that it is not ready, and takes no
-/// new streams; it tells open streams to reconnect, and ends them; it closes the listener, and lets requests in flight
-/// finish. What is still open `shutdown_grace` after the drain is cut.
+/// Serves until `shutdown` is cancelled. The gateway then stops in four steps. For the time `drain` it reports that it
+/// is not ready and takes no new streams. It tells open streams to reconnect and ends them. It closes the listener. It
+/// lets requests in flight finish. After `drain` and `shutdown_grace`, the gateway cuts the remaining connections.
 pub async fn serve(
     listener: TcpListener,
     state: GatewayState,
@@ -73,7 +73,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// What every connection is served with.
+/// The settings and state shared by every connection.
 struct Server {
     http: http1::Builder,
     router: Router,
@@ -99,11 +99,11 @@ impl Server {
         }
     }
 
-    /// Accepts connections until `stop`, then lets those that are there finish their requests.
+    /// Accepts connections until `stop`, then lets the open connections finish their requests.
     async fn run(&self, mut listener: StallGuardedListener, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let closing = CancellationToken::new();
-        // Connections end with this future.
+        // The connections end with this future.
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
@@ -123,7 +123,8 @@ impl Server {
         while open.join_next().await.is_some() {}
     }
 
-    /// Serves a connection until it ends, must give way, or has finished its request after `closing`.
+    /// Serves a connection until its end, until it loses its connection slot, or until its request after `closing` is
+    /// done.
     fn connection(
         &self,
         io: Guarded<tokio::net::TcpStream>,
@@ -159,7 +160,7 @@ impl Server {
     }
 }
 
-/// Has the router answer a request. The connection keeps its place until the whole answer is sent.
+/// Has the router answer a request. The connection keeps its connection slot until the whole answer is sent.
 fn answer(
     mut router: Router,
     request: Request<Incoming>,

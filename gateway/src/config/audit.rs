@@ -2,14 +2,15 @@
 
 use std::num::NonZeroU32;
 
-/// What is written to the audit trail, and for how long it stays.
+/// The limits of the audit trail: how long entries stay, and how many refusals are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditConfig {
-    /// The number of days for which an entry cannot be removed. Default 400: a year, and the month in which it is looked at.
+    /// The number of days for which an entry cannot be removed. Default 400: a year, and the month of the review.
     pub keep_days: u32,
-    /// The most entries about refused credentials of one address in a minute. Default 5.
+    /// The most entries per minute about refused credentials of one address. Default 5.
     pub refused_of_address: NonZeroU32,
-    /// The most of all addresses together. Default 60: some 40 MB a day while a flood lasts.
+    /// The most entries per minute about refused credentials of every address together. Default 60: some 40 MB a day
+    /// during a flood.
     pub refused: NonZeroU32,
 }
 

@@ -1,4 +1,4 @@
-//! How callers prove who they are, as configured. `worker/src/config/auth.rs` checks the values.
+//! The configuration of authentication. `worker/src/config/auth.rs` checks the values.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
@@ -8,8 +8,8 @@ use reqwest::Url;
 
 use super::{origin::Origin, scope::Scope};
 
-/// Algorithms a token may be signed with: asymmetric ones only. With a shared secret (HS256 …) whoever can check a
-/// token can also make one, and a public key would be taken for the secret.
+/// Algorithms a token may be signed with: asymmetric ones only. With a shared secret (HS256 …), every service that
+/// checks tokens could also make them, and an attacker could present a public key as the secret.
 pub const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("RS256", Algorithm::RS256),
     ("RS384", Algorithm::RS384),
@@ -22,35 +22,39 @@ pub const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("EdDSA", Algorithm::EdDSA),
 ];
 
-/// Who may call, and how they prove it.
+/// The settings of authentication: credentials, browser origins, sessions and identity providers.
 #[derive(Debug, Clone)]
 pub struct AuthConfig {
-    /// Refuse whoever has no credential. Default false, for a gateway on loopback: callers without one are then the
-    /// default tenant with every scope. A credential that is presented is always checked.
+    /// Refuse callers without a credential. Default false, for a gateway on loopback. Callers without a credential then
+    /// belong to the default tenant with the scopes [`Scope::OF_USERS`]. The gateway always checks a credential that a
+    /// caller presents.
     pub required: bool,
-    /// Where browsers reach this gateway. Its scheme decides how the cookie of a session is kept, and its origin which
-    /// pages are the gateway's own. Default none: then only `Sec-Fetch-Site` tells which page is, but on this machine.
+    /// The gateway's origin as browsers reach it. Its scheme decides how the session's cookie is kept. Pages of the
+    /// origin are the gateway's own pages. Default none: then only `Sec-Fetch-Site` identifies the gateway's own pages,
+    /// except on the gateway's machine.
     pub public_origin: Option<Origin>,
-    /// Names and addresses under which callers without a credential may ask, beside those of this machine and that of
-    /// `public_origin`. A page of any site can have its own name lead here; the name that the browser asked for tells.
-    /// Default none. `None`: any, because something in front of the gateway asks who is calling.
+    /// Host names and addresses, beside those of this machine and of `public_origin`, under which callers without a
+    /// credential may send requests. The gateway compares the host name that the browser asked for, because any site
+    /// can point its own name at this machine. Default: an empty list. `None`: any host name, for a gateway behind a
+    /// proxy that authenticates callers.
     pub allowed_hosts: Option<Vec<String>>,
     /// Origins whose pages may call this gateway. Default none: only pages of the gateway's own origin.
     pub allowed_origins: Vec<Origin>,
-    /// How long a key that was read from the store is used from memory. A revoked key still works for that long, and
-    /// each key in use costs one query in that time. Default 5 s.
+    /// How long the gateway uses a key from memory after it read the key from the store. A revoked key keeps working
+    /// for at most this time, and every key in use costs one query in this time. Default 5 s.
     pub key_cache: Duration,
     /// The most keys and sessions in memory. Default 10 000, of some 300 bytes each.
     pub max_cached_keys: usize,
-    /// The longest that a browser session lasts. Default 12 h: a working day.
+    /// The longest lifetime of a browser session. Default 12 h: a working day.
     pub session_lifetime: Duration,
-    /// The most open sessions of one key, or of one owner who signs in with tokens. One more ends the oldest. Default 1000.
+    /// The most open sessions of one key, or of one owner who signs in with tokens. A further session ends the oldest.
+    /// Default 1000.
     pub max_sessions: NonZeroU32,
-    /// How long a key is valid that `everturn keys create` makes without `--expires`. Default `None`: until it is revoked.
+    /// The lifetime of a key that `everturn keys create` makes without `--expires`. Default `None`: until revocation.
     pub key_lifetime: Option<Duration>,
     /// How often an open stream checks whether its key was revoked. Default 10 s.
     pub stream_check: Duration,
-    /// The identity providers whose tokens are taken; none by default. Each issuer is there once.
+    /// The accepted identity providers; empty by default. An issuer is listed once.
     pub oidc: Vec<OidcConfig>,
 }
 
@@ -73,44 +77,45 @@ impl Default for AuthConfig {
     }
 }
 
-/// Whose tokens are taken, and what their claims mean.
+/// An accepted identity provider, and the meaning of its tokens' claims.
 #[derive(Debug, Clone)]
 pub struct OidcConfig {
-    /// The issuer, exactly as `iss` of its tokens says it. Its discovery document names the keys.
+    /// The issuer, exactly as `iss` in its tokens. Its discovery document names the keys.
     pub issuer: String,
-    /// The tenants that its tokens may name. `None`: any. Issuers of one gateway have no tenant in common, because whoever
-    /// signs for a tenant may also say who somebody is in it.
+    /// The tenants that the issuer's tokens may name. `None`: any. Two issuers of one gateway never share a tenant,
+    /// because an issuer of a tenant decides the identity of every user in the tenant.
     pub tenants: Option<Vec<String>>,
-    /// What must be in `aud`: this API's name at the issuer.
+    /// The required value in `aud`: the issuer's name for this API.
     pub audience: String,
-    /// What a token may be signed with. Default RS256, which every issuer has.
+    /// The accepted signature algorithms. Default RS256, because every issuer supports RS256.
     pub algorithms: Vec<Algorithm>,
     /// Claim with the tenant. Default `tenant`.
     pub tenant_claim: String,
     /// Claim with the scopes: words in one string, or a list. Default `scope`.
     pub scope_claim: String,
-    /// What a word of that claim allows. Default: `read`, `write` and `approve` allow what they say. A word like `admin` may
-    /// mean something else at an issuer, so it allows nothing unless it is configured.
+    /// The scopes granted by a word of the scope claim. Default: `read`, `write` and `approve` grant the scopes of
+    /// equal name. A word like `admin` may have another meaning at an issuer, and therefore grants a scope only when
+    /// configured.
     pub scopes: BTreeMap<String, Vec<Scope>>,
-    /// What a token without that claim may do. Default nothing.
+    /// The scopes of a token without the scope claim. Default: no scope.
     pub default_scopes: Vec<Scope>,
-    /// How far the issuer's clock may be from this one's. Default 30 s.
+    /// The allowed difference between the issuer's clock and the gateway's clock. Default 30 s.
     pub leeway: Duration,
-    /// Where the issuer's keys are; without it, where its discovery document says.
+    /// The URL of the issuer's keys. Without it, the discovery document gives the URL.
     pub jwks_url: Option<String>,
-    /// How old the issuer's keys may become before they are fetched anew. Default 10 min. While the issuer is away the
-    /// old ones stay in use.
+    /// The age at which the gateway fetches the issuer's keys anew. Default 10 min. While the issuer is away, the
+    /// gateway keeps using the old keys.
     pub jwks_ttl: Duration,
     /// The shortest time between two fetches, whatever tokens come. Default 10 s.
     pub jwks_pause: Duration,
-    /// How long a fetch may take. Default 5 s.
+    /// The time limit of a fetch. Default 5 s.
     pub fetch_timeout: Duration,
     /// The most bytes that a fetch may return. Default 256 KiB: some hundred keys.
     pub max_fetched_bytes: usize,
 }
 
 impl OidcConfig {
-    /// Makes the settings of an issuer and an audience; everything else has its default.
+    /// Makes the settings of an issuer and an audience, with defaults for the rest.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
@@ -134,7 +139,7 @@ impl OidcConfig {
     }
 }
 
-/// True for a URL whose answer nobody on the way can change: https, or http on this machine.
+/// Returns true for a URL that is safe from changes in transit: https, or http on this machine.
 pub fn is_safe_to_fetch(url: &Url) -> bool {
     is_private(url.scheme(), url.host_str())
 }
