@@ -5,9 +5,9 @@ use everturn_codec::Codec;
 /// The codec, and the tenants of operators.
 #[derive(Debug, Clone)]
 pub struct CodecServer {
-    /// Decrypts payloads that workers and gateways have encrypted.
+    /// The key that decrypts the payloads of workers and gateways.
     pub codec: Codec,
-    /// The tenants of operators: their callers have the payloads of all tenants decoded, and those of the installation.
-    /// Callers of other tenants have only their own tenant's decoded. Default: there are none.
+    /// The tenants of operators. Their callers may decode the payloads of every tenant and of the installation. Callers
+    /// of another tenant may decode only the payloads of their tenant. Default: an empty list.
     pub operator_tenants: Vec<String>,
 }

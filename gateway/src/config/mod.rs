@@ -31,26 +31,28 @@ pub use self::{
     tenant::{OwnerLimits, RequestRate, TenantLimits},
 };
 
-/// The `poll_interval` of a gateway to which workers announce what they save, as over Redis. Only an event whose
-/// announcement was lost has to wait for it.
+/// The `poll_interval` of a gateway to which workers announce saved events, as over Redis. Only an event with a lost
+/// announcement waits for the poll.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What can be configured. Each limit is there for invariant 10, nothing grows without a bound.
+/// The settings of a gateway. The limits are here for invariant 10, nothing grows without a bound.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
     /// Agents a conversation may be created with. Default: only `default`.
     pub agents: Vec<String>,
-    /// The tenants of those agents that not all tenants may use, by the agents' names. Default: there are none.
+    /// The allowed tenants of a restricted agent, by the agent's name. An agent without an entry is open to every
+    /// tenant. Default: no entries.
     pub agent_tenants: BTreeMap<String, Vec<String>>,
-    /// Agent of a conversation that names none. Default `default`.
+    /// The agent of a conversation created without an agent's name. Default `default`.
     pub default_agent: String,
-    /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
+    /// Bytes of one message. The default is also the maximum: `limits::MAX_MESSAGE_BYTES`.
     pub max_message_bytes: usize,
-    /// Bytes of a request body. `None`, the default: as many as there can be, which is what a message of the largest
-    /// size needs with every byte escaped, and the other fields.
+    /// Bytes of a request body. `None`, the default, is also the maximum: the size of the largest message with every
+    /// byte escaped, plus the remaining fields.
     pub body_bytes: Option<NonZeroUsize>,
-    /// Bytes that are held for tenants at once: frames, pages, bodies. Over it, each tenant may hold an equal part.
-    /// Default 512 MiB: with 10 000 idle streams still less than the 1 GiB that the chart gives. `None`: any number.
+    /// Bytes of frames, pages and bodies that the gateway holds for tenants at once. Above the limit, every tenant may
+    /// hold an equal part. Default 512 MiB: with 10 000 idle streams still less than the chart's 1 GiB. `None`: any
+    /// number.
     pub memory_bytes: Option<NonZeroUsize>,
     /// Limits of each tenant.
     pub tenant: TenantLimits,
@@ -58,57 +60,60 @@ pub struct GatewayConfig {
     pub owner: OwnerLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
-    /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
+    /// The most waiting messages of one conversation. Default: the number that one continue-as-new can carry.
     pub max_queued_messages: u32,
-    /// Events of a page when the request does not say. Default 1000, as many as a page may have.
+    /// Events of a page when the request gives no number. Default 1000, the maximum of a page.
     pub default_page: u32,
-    /// Events of a page at the most. Default 1000: some hundred KB of ordinary events.
+    /// The most events of a page. Default 1000: some hundred KB of ordinary events.
     pub max_page: u32,
-    /// Bytes of a page's events at the most; a page has at least one event. Default
+    /// The most bytes of a page's events. A page always has an event, even a larger one. Default
     /// [`PageLimit::DEFAULT_BYTES`].
     pub max_page_bytes: u32,
-    /// Items of a page of a timeline at the most. Default 10 000.
+    /// The most items of a timeline's page. Default 10 000.
     pub max_timeline_items: u32,
-    /// Bytes of a page's items at the most; a page has at least one item. Default 8 MiB: 10 000 items of ordinary length.
+    /// The most bytes of a page's items. A page always has an item, even a larger one. Default 8 MiB: 10 000 items
+    /// of ordinary length.
     pub max_timeline_bytes: usize,
     /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
-    /// What connections may take before it is known who asks.
+    /// Limits of connections, which hold before the gateway knows the caller.
     pub connections: ConnectionLimits,
-    /// Who may call, and how they prove it.
+    /// Authentication of callers.
     pub auth: AuthConfig,
-    /// What is written to the audit trail.
+    /// The audit trail.
     pub audit: AuditConfig,
-    /// Bytes of frames that one reader may lag behind; one that lags further is cut, and comes back with its cursor.
-    /// Default 2 MiB: the largest event, twice; or the deltas of three minutes. A frame is kept once for all readers.
+    /// Bytes of frames that one reader may lag behind. The gateway cuts a reader with a larger lag, and the reader
+    /// reconnects with its cursor. Default 2 MiB: twice the largest event, or the deltas of three minutes. Readers
+    /// share the memory of a frame.
     pub reader_buffer: usize,
-    /// How long a conversation's live tail outlives its last reader. Default 10 s: one that comes back after a cut, or
-    /// from a look at another conversation, finds it running.
+    /// How long a conversation's live tail outlives its last reader. Default 10 s: a reader who reconnects after a cut,
+    /// or returns from another conversation, finds the tail running.
     pub linger: Duration,
-    /// How often the gateway asks the store for new events without an announcement, with one query for all its
-    /// streams. It is also how long the gateway waits before it follows a conversation again that could not be
-    /// followed. An announcement makes it read at once, but one may be lost, and a worker in another process may have
-    /// no way to announce. Default 1 s; where the stream announces across processes, [`ANNOUNCED_POLL_INTERVAL`] is
-    /// enough.
+    /// How often the gateway asks the store for new events without an announcement, with one query for every open
+    /// stream. The gateway also waits for this time before it retries a conversation that could not be followed. An
+    /// announcement makes the gateway read at once. The poll is needed because an announcement may be lost, and because
+    /// a worker in another process may have no way to announce. Default 1 s; where the stream announces across
+    /// processes, [`ANNOUNCED_POLL_INTERVAL`] is enough.
     pub poll_interval: Duration,
-    /// How the gateway looks for turns that have stalled.
+    /// How the gateway looks for stalled turns.
     pub reconciler: ReconcilerConfig,
-    /// Where people see a workflow in the Temporal UI. Default `None`: no caller is told of it.
+    /// The address of a workflow's page in the Temporal UI. Default `None`: answers have no link to the Temporal UI.
     pub temporal_ui: Option<TemporalUi>,
     /// The codec server for the Temporal UI and CLI. Default `None`: nothing is encrypted.
     pub codec: Option<CodecServer>,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
-    /// How long readers are told to wait before they come back. Each is told another time of this range, so that the
-    /// readers of a gateway that stops do not all come to the next one at once. Default 1 s to 3 s.
+    /// How long readers must wait before they reconnect. The gateway picks a random time of the range per reader,
+    /// because the readers of a stopping gateway must not all connect to the next gateway at once. Default 1 s to 3 s.
     pub retry: RangeInclusive<Duration>,
-    /// A connection that takes no byte for this long is cut; its reader comes back with its cursor. Default 30 s.
+    /// How long a connection may accept no byte before the gateway cuts the connection. The reader then reconnects
+    /// with a cursor. Default 30 s.
     pub stall_timeout: Duration,
-    /// How long `serve` goes on after it was told to stop, while it says that it is not ready. Load balancers must
-    /// learn of this before connections are refused. Default 5 s.
+    /// How long `serve` goes on after `shutdown` and reports that the gateway is not ready. Load balancers must see the
+    /// report before the gateway refuses connections. Default 5 s.
     pub drain: Duration,
-    /// How long `serve` then waits for streams and requests in flight. Default 10 s: with `drain` and what else a
-    /// process has to do, less than the 30 s that Kubernetes gives.
+    /// How long `serve` then waits for streams and requests in flight. Default 10 s: with `drain` and the rest of a
+    /// process's shutdown, less than the 30 s that Kubernetes gives.
     pub shutdown_grace: Duration,
 }
 
@@ -150,7 +155,7 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// The agents that a conversation of this tenant may be created with.
+    /// Returns the agents that a conversation of the tenant may be created with.
     pub(crate) fn agents_of(&self, tenant_id: &str) -> Vec<&str> {
         let may_use = |agent: &&String| {
             let tenants = self.agent_tenants.get(*agent);
@@ -163,7 +168,7 @@ impl GatewayConfig {
             .collect()
     }
 
-    /// Bytes of a request body.
+    /// Returns the most bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
         let needed = self
             .message_limit()
@@ -173,17 +178,17 @@ impl GatewayConfig {
             .map_or(needed, |limit| limit.get().min(needed))
     }
 
-    /// Chooses how long one reader is told to wait.
+    /// Chooses how long one reader must wait before reconnecting.
     pub(crate) fn retry_delay(&self) -> Duration {
         let (from, to) = (*self.retry.start(), *self.retry.end());
-        // Where the system has no random number, all readers are told the shortest time.
+        // Without a random number from the system, every reader gets the shortest time.
         let random = getrandom::u32().unwrap_or(0);
         from + to
             .saturating_sub(from)
             .mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 
-    /// The most bytes of one message. A setting larger than the protocol's limit has no effect.
+    /// Returns the most bytes of one message. A setting larger than the protocol's limit has no effect.
     pub fn message_limit(&self) -> usize {
         self.max_message_bytes.min(MAX_MESSAGE_BYTES)
     }

@@ -4,11 +4,11 @@ use std::fmt;
 
 use axum::http::HeaderValue;
 
-/// An origin as browsers write it: scheme, host in lower case, and the port unless it is the scheme's.
+/// An origin as browsers write it: scheme, host in lower case, and the port unless the port is the scheme's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin(HeaderValue);
 
-/// A text that is no origin.
+/// The error for a text that is not an origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an origin is written as browsers send it, like https://app.example.com or http://localhost:3000: scheme, host, no path"
@@ -16,10 +16,10 @@ pub struct Origin(HeaderValue);
 pub struct NotAnOrigin;
 
 impl Origin {
-    /// Reads an origin. `*` is none: pages that may use a session must be named.
+    /// Reads an origin. `*` is refused, because the configuration must name the pages that may use a session.
     pub fn parse(text: &str) -> Result<Self, NotAnOrigin> {
         let url = reqwest::Url::parse(text).map_err(|_| NotAnOrigin)?;
-        // What browsers send is compared to the letter, so it must be written that way.
+        // The gateway compares origins byte by byte, and therefore the configuration must use the browsers' spelling.
         let is_as_sent =
             matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text;
         if !is_as_sent {
@@ -30,24 +30,24 @@ impl Origin {
             .map_err(|_| NotAnOrigin)
     }
 
-    /// True for an origin whose pages nobody on the way can change.
+    /// Returns true for an origin with https, because https protects its pages against changes in transit.
     pub(crate) fn is_https(&self) -> bool {
         self.0.as_bytes().starts_with(b"https:")
     }
 
-    /// Returns its host, as it stands in a URL.
+    /// Returns the origin's host, as in a URL.
     pub fn host(&self) -> Option<&str> {
         let authority = self.0.to_str().ok()?.split_once("://")?.1;
         host_of(authority)
     }
 
-    /// The origin as the value of a header.
+    /// Returns the origin as a header's value.
     pub(crate) fn as_header(&self) -> &HeaderValue {
         &self.0
     }
 }
 
-/// The host of an authority like `[::1]:8080`, without the port.
+/// Returns the host of an authority like `[::1]:8080`, without the port.
 pub(crate) fn host_of(authority: &str) -> Option<&str> {
     let end = match authority.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,

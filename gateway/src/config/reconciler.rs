@@ -1,34 +1,35 @@
-//! How a gateway looks for turns that have stalled.
+//! How a gateway looks for stalled turns.
 
 use std::{num::NonZeroU32, time::Duration};
 
-/// The calls that one look at a conversation makes at the most, but for signals: is there a workflow, and a start.
+/// The most calls to the engine per checked conversation, without signals: a query for the workflow, and a start.
 const CALLS_A_CHECK: u32 = 2;
 
-/// How a gateway looks for turns that have stalled. What has stalled is found within the longer of `grace` and `again`,
-/// and `every`: 25 s by default, unless more has stalled than `calls_per_second` lets it look at.
+/// The settings of the search for stalled turns. The reconciler finds a stalled turn within the longer of `grace` and
+/// `again`, plus `every`: 25 s by default. With more stalled turns than `calls_per_second` allows to check, the search
+/// takes longer.
 #[derive(Debug, Clone)]
 pub struct ReconcilerConfig {
-    /// How often one of the gateways looks. Default 5 s.
+    /// The interval between two looks; only one gateway looks at a time. Default 5 s.
     pub every: Duration,
-    /// How long nothing has happened in a conversation before it is looked at. Default 15 s: a worker that died is
-    /// replaced by another one within 10 s, and that needs no help.
+    /// How long a conversation must be silent before the reconciler checks it. Default 15 s: another worker replaces a
+    /// dead worker within 10 s, and the turn then needs no help.
     pub grace: Duration,
-    /// How long a conversation that was looked at is left alone. Default 20 s.
+    /// How long the reconciler leaves a conversation alone after a check. Default 20 s.
     pub again: Duration,
-    /// Calls to the engine in a second at the most, by all gateways together. Default 50: some percent of what a small
-    /// engine can do.
+    /// The most calls to the engine per second, by every gateway together. Default 50: some percent of a small engine's
+    /// capacity.
     pub calls_per_second: NonZeroU32,
-    /// What becomes of a turn whose workflow is gone. Default: it is resumed.
+    /// The treatment of a turn without a workflow. Default: the gateway resumes the turn.
     pub lost_turns: LostTurns,
 }
 
-/// What becomes of a turn whose workflow is gone: it was terminated, it timed out, or the engine lost it.
+/// The treatment of a turn without a workflow: the workflow was terminated, timed out, or was lost by the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostTurns {
-    /// It goes on from its last checkpoint, in a new workflow.
+    /// The turn goes on from its last checkpoint, in a new workflow.
     Resume,
-    /// It ends with the error `turn_lost`.
+    /// The turn ends with the error `turn_lost`.
     End,
 }
 
@@ -45,13 +46,13 @@ impl Default for ReconcilerConfig {
 }
 
 impl ReconcilerConfig {
-    /// How long one look may take. Then another gateway may have the turn to look, so this one is over by then: else both
-    /// would call the engine.
+    /// Returns the time limit of one look. The look must end before the next gateway's look may begin, because
+    /// otherwise both gateways would call the engine.
     pub(crate) fn look_time(&self) -> Duration {
         self.every / 2
     }
 
-    /// The conversations of one look: as many as the calls of its time allow.
+    /// Returns the number of conversations in one look: as many as the calls of the time limit allow.
     pub(crate) fn checks_a_look(&self) -> u32 {
         let calls = self.look_time().as_secs_f64() * f64::from(self.calls_per_second.get());
         // A cast of a float stays within the bounds of the number.
@@ -60,7 +61,7 @@ impl ReconcilerConfig {
         (calls / CALLS_A_CHECK).max(1)
     }
 
-    /// The time between two calls to the engine.
+    /// Returns the time between two calls to the engine.
     pub(crate) fn between_calls(&self) -> Duration {
         Duration::from_secs(1) / self.calls_per_second.get()
     }

@@ -1,21 +1,22 @@
-//! What a caller may do.
+//! Scopes: the rights of a caller.
 
 use std::fmt;
 
-/// One thing a caller may do.
+/// One right of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Read conversations and follow their streams: GET.
     Read,
-    /// Change them: create, send, cancel and so on.
+    /// Change conversations: create, send, cancel and the like.
     Write,
-    /// Answer approvals. Not part of `write`: who may talk to an agent need not be who allows its tools.
+    /// Answer approvals. `write` does not include the scope, because a user who talks to an agent need not be the
+    /// person who allows the agent's tools.
     Approve,
-    /// Have what the engine holds of the whole tenant decrypted. It is part of no other scope.
+    /// Decrypt the engine's payloads of the whole tenant. No other scope includes the scope.
     Codec,
-    /// Look after the caller's own tenant: its audit trail, keys and usage. Part of no other scope but `admin:all`.
+    /// Administer the caller's own tenant: its audit trail, keys and usage. Only `admin:all` includes the scope.
     Admin,
-    /// Look after every tenant. `admin` is part of it.
+    /// Administer every tenant. The scope includes `admin`.
     AdminAll,
 }
 
@@ -30,11 +31,11 @@ impl Scope {
         Self::AdminAll,
     ];
 
-    /// The scopes that whoever needs no credential has, and that a token has by its own words. The scopes of an admin, and
-    /// that of the codec, are given on purpose only.
+    /// The scopes of callers without a credential, and the scopes that a token's words grant by default. An operator
+    /// must grant the scopes of admins and of the codec explicitly.
     pub const OF_USERS: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
 
-    /// Its word, as in tokens and configurations.
+    /// Returns the scope's word in tokens and configurations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -46,12 +47,12 @@ impl Scope {
         }
     }
 
-    /// The scope of a word.
+    /// Returns the scope of a word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 
-    /// What it allows, with the scopes that are part of it.
+    /// Returns the bits of the scope and of the scopes included in it.
     fn bits(self) -> u8 {
         match self {
             Self::Read => 1,
@@ -69,33 +70,33 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Every scope there is.
+    /// Returns the set of every scope.
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// [`Scope::OF_USERS`].
+    /// Returns [`Scope::OF_USERS`].
     pub fn of_users() -> Self {
         Scope::OF_USERS.into_iter().collect()
     }
 
-    /// A scope of these that `others` has not.
+    /// Returns a scope of the set that `others` lacks.
     pub fn beyond(self, others: Self) -> Option<Scope> {
         let mut own = Scope::ALL.into_iter().filter(|scope| self.has(*scope));
         own.find(|scope| !others.has(*scope))
     }
 
-    /// Reads words between spaces. Words that this version does not know allow nothing.
+    /// Reads words separated by spaces. Unknown words grant no scope.
     pub fn parse(text: &str) -> Self {
         text.split(' ').filter_map(Scope::of).collect()
     }
 
-    /// True when this scope is among them.
+    /// Returns true when the set has the scope.
     pub fn has(self, scope: Scope) -> bool {
         self.0 & scope.bits() == scope.bits()
     }
 
-    /// Their words, in the order of [`Scope::ALL`].
+    /// Iterates over the words of the scopes, in the order of [`Scope::ALL`].
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         Scope::ALL
             .into_iter()
@@ -115,7 +116,7 @@ impl FromIterator<Scope> for Scopes {
 }
 
 impl fmt::Display for Scopes {
-    /// Words between spaces, as [`Scopes::parse`] reads them.
+    /// Writes the words separated by spaces, as [`Scopes::parse`] reads them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words().collect::<Vec<_>>().join(" "))
     }

@@ -1,13 +1,13 @@
-//! Where people see a workflow in the Temporal UI.
+//! The address of a workflow's page in the Temporal UI.
 
-/// What stands for the workflow's id in the address.
+/// The placeholder of the workflow's id in the address.
 const WORKFLOW_ID: &str = "{workflow_id}";
 
-/// The address of a workflow's page in the Temporal UI, with `{workflow_id}` where its id goes.
+/// The address of a workflow's page in the Temporal UI, with the placeholder `{workflow_id}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemporalUi(String);
 
-/// A text that is no such address.
+/// The error for a text that is not the address of a workflow's page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the address of a workflow is an http or https URL without a user, with `{{workflow_id}}` where the workflow's id \
@@ -16,12 +16,12 @@ pub struct TemporalUi(String);
 pub struct NoTemporalUi;
 
 impl TemporalUi {
-    /// Reads an address. One with a user or a password is none, because every caller may read it.
+    /// Reads an address. An address with a user or a password is refused, because every caller may read the address.
     pub fn parse(text: &str) -> Result<Self, NoTemporalUi> {
         let url = reqwest::Url::parse(text).map_err(|_| NoTemporalUi)?;
         let is_http = matches!(url.scheme(), "http" | "https");
         let has_user = !url.username().is_empty() || url.password().is_some();
-        // In the host, an id would choose the server.
+        // A placeholder in the host would let the workflow's id choose the server.
         let is_behind_host =
             !url.authority().contains(['{', '}']) && text.matches(WORKFLOW_ID).count() == 1;
         if !is_http || has_user || !is_behind_host {
@@ -30,7 +30,7 @@ impl TemporalUi {
         Ok(Self(text.to_owned()))
     }
 
-    /// The address of this workflow's page.
+    /// Returns the address of the workflow's page.
     pub(crate) fn page_of(&self, workflow_id: &str) -> String {
         let encode = |byte: u8| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {

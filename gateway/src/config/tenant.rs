@@ -1,40 +1,41 @@
-//! What a tenant, and each of its owners, may use, as configured.
+//! The limits of a tenant and of its owners, as configured.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-/// Limits of each tenant, at all gateways together but for the memory; `None`: no such limit.
+/// The limits of each tenant. The memory limit holds per gateway; the remaining limits hold at all gateways together.
+/// `None` is no limit.
 #[derive(Debug, Clone)]
 pub struct TenantLimits {
-    /// Bytes that are held for it at each gateway. Default 256 MiB: half of what all may hold, so that no tenant takes it
-    /// all.
+    /// Bytes that each gateway holds for the tenant. Default 256 MiB: half of the gateway's limit, because one tenant
+    /// must not take the whole memory.
     pub memory_bytes: Option<NonZeroUsize>,
-    /// Requests a second. Default 1000, in bursts of 2000: some thousand are what a gateway on two cores can answer, and
-    /// readers come back together after a gateway was restarted.
+    /// Requests per second. Default 1000, in bursts of 2000: a gateway on two cores answers some thousand requests per
+    /// second, and readers reconnect together after a gateway's restart.
     pub requests: RequestRate,
-    /// Open streams. Default 5000: half of what a gateway serves, so that no tenant takes it all.
+    /// Open streams. Default 5000: half of a gateway's streams, because one tenant must not take every stream.
     pub open_streams: Option<NonZeroU32>,
-    /// Conversations in which a turn runs or a message waits. Default 1000: what one worker keeps in memory. A turn that
-    /// waits for a person counts.
+    /// Conversations with a running turn or a waiting message. Default 1000: the number that one worker keeps in
+    /// memory. A turn that waits for a person counts.
     pub concurrent_turns: Option<NonZeroU32>,
 }
 
-/// Limits of each owner of a tenant, at all gateways together; `None`, which is the default: only those of the tenant.
+/// The limits of each owner of a tenant, at all gateways together. `None`, the default: only the tenant's limits hold.
 #[derive(Debug, Clone, Default)]
 pub struct OwnerLimits {
-    /// Requests a second.
+    /// Requests per second.
     pub requests: RequestRate,
     /// Open streams.
     pub open_streams: Option<NonZeroU32>,
-    /// The owner's conversations in which a turn runs or a message waits.
+    /// The owner's conversations with a running turn or a waiting message.
     pub concurrent_turns: Option<NonZeroU32>,
 }
 
-/// How fast requests may come.
+/// The rate limit of requests.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestRate {
-    /// Requests a second; `None`: any number.
+    /// Requests per second; `None`: any number.
     pub per_second: Option<NonZeroU32>,
-    /// Requests that may come at once before `per_second` holds.
+    /// The burst: requests that may come at once before `per_second` holds.
     pub burst: NonZeroU32,
 }
 
