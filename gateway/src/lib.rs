@@ -1,6 +1,6 @@
 //! The gateway: REST and SSE in front of the store, the stream and the engine.
 //!
-//! `http` is above `live`, and their common helpers are below both. A module uses only modules below itself, and a test
+//! `http` is above `live`, and the common helpers are below `live`. A module uses only modules below itself, and a test
 //! of the architecture checks the order.
 //!
 //! - [`http`]: routes, extraction, problems, the OpenAPI document, authorization

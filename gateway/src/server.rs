@@ -26,9 +26,10 @@ use crate::{
     http::{routes::router, state::GatewayState},
 };
 
-/// Serves until `shutdown` is cancelled. The gateway then stops in four steps. For the time `drain` it reports that it
-/// is not ready and takes no new streams. It tells open streams to reconnect and ends them. It closes the listener. It
-/// lets requests in flight finish. After `drain` and `shutdown_grace`, the gateway cuts the remaining connections.
+/// Serves until `shutdown` is cancelled. The gateway then stops in four steps. First, for the time `drain`,
+/// the gateway reports "not ready" and takes no new streams. Second, the gateway tells open streams to reconnect and ends
+/// the streams. Third, the gateway closes the listener. Fourth, requests in flight may finish. `shutdown_grace` after the
+/// drain, the gateway cuts the remaining connections.
 pub async fn serve(
     listener: TcpListener,
     state: GatewayState,

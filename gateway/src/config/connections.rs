@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use ipnet::IpNet;
 
-/// Limits of connections. They are here for invariant 10, nothing grows without a bound.
+/// Limits of connections. The limits are here for invariant 10, nothing grows without a bound.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     /// The most connections of this gateway. When every connection slot is taken, the connection that has waited

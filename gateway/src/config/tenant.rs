@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 /// `None` is no limit.
 #[derive(Debug, Clone)]
 pub struct TenantLimits {
-    /// Bytes that each gateway holds for the tenant. Default 256 MiB: half of the gateway's limit, because one tenant
+    /// Bytes per gateway in memory for the tenant. Default 256 MiB: half of the gateway's limit, because one tenant
     /// must not take the whole memory.
     pub memory_bytes: Option<NonZeroUsize>,
     /// Requests per second. Default 1000, in bursts of 2000: a gateway on two cores answers some thousand requests per
@@ -14,7 +14,7 @@ pub struct TenantLimits {
     pub requests: RequestRate,
     /// Open streams. Default 5000: half of a gateway's streams, because one tenant must not take every stream.
     pub open_streams: Option<NonZeroU32>,
-    /// Conversations with a running turn or a waiting message. Default 1000: the number that one worker keeps in
+    /// Conversations with a running turn or a waiting message. Default 1000: the capacity of one worker's
     /// memory. A turn that waits for a person counts.
     pub concurrent_turns: Option<NonZeroU32>,
 }

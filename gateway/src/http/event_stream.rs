@@ -9,7 +9,7 @@ use axum::{
 };
 use futures::{Stream, StreamExt};
 
-/// Makes the response whose body these chunks are.
+/// Makes the response with the chunks as its body.
 pub(crate) fn response(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let chunks = chunks.map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(chunks));
@@ -18,12 +18,12 @@ pub(crate) fn response(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Re
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/event-stream"),
     );
-    // No proxy on the way may keep it, or hold small frames back to compress them.
+    // Proxies must not cache the stream, or hold small frames back to compress them.
     headers.insert(
         header::CACHE_CONTROL,
         HeaderValue::from_static("no-cache, no-transform"),
     );
-    // nginx and proxies like it would hold small frames back.
+    // nginx and similar proxies would otherwise hold small frames back.
     headers.insert(
         HeaderName::from_static("x-accel-buffering"),
         HeaderValue::from_static("no"),

@@ -1,4 +1,4 @@
-//! Requests to checked values. What does not fit is a problem with status 400.
+//! Extractors: from requests to checked values. An invalid request is a problem with status 400.
 
 use std::{error::Error, fmt, marker::PhantomData};
 
@@ -21,25 +21,25 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
-/// What a request calls the id of a conversation: its name in the caller's tenant. The id by which everything else has the
-/// conversation is not this text, and only [`GatewayState::conversation`] finds it.
+/// The id of a conversation in a request: the conversation's name in the caller's tenant. The store and the engine use
+/// another id, and only [`GatewayState::conversation`] looks that id up.
 ///
 /// [`GatewayState::conversation`]: crate::http::state::GatewayState::conversation
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name(String);
 
 impl Name {
-    /// Checks a name that a request has.
+    /// Checks a name from a request.
     pub fn checked(name: String) -> Result<Self, Problem> {
         checked_id("conversation id", name).map(Self)
     }
 
-    /// Its text, to look the conversation up, or to name it in an answer.
+    /// Returns the name's text, for look-ups and answers.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its text.
+    /// Returns the name's text.
     pub fn into_text(self) -> String {
         self.0
     }
@@ -60,12 +60,12 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
     }
 }
 
-/// The conversation and the tool execution, or agent execution, of the path.
+/// The conversation of the path, and the tool execution or agent execution of the path.
 #[derive(Debug, Clone)]
 pub struct ExecutionPath {
     /// The conversation.
     pub conversation: Name,
-    /// The id of the tool execution or agent execution in it.
+    /// The id of the conversation's tool execution or agent execution.
     pub execution_id: String,
 }
 
@@ -135,7 +135,8 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     }
 }
 
-/// 415 and 422 are 400 here: one status for "the body is not what this endpoint takes".
+/// Makes the problem of a rejected body. 415 and 422 become 400, because clients need a single status for a body that
+/// the endpoint does not take.
 fn body_problem(rejection: &JsonRejection) -> Problem {
     match rejection {
         JsonRejection::BytesRejection(rejection)
@@ -148,7 +149,7 @@ fn body_problem(rejection: &JsonRejection) -> Problem {
     }
 }
 
-/// A body that has not come whole.
+/// Makes the problem of an incomplete body.
 pub(crate) fn unread_body(error: &(dyn Error + 'static)) -> Problem {
     if is_too_slow(error) {
         Problem::new(
@@ -160,10 +161,10 @@ pub(crate) fn unread_body(error: &(dyn Error + 'static)) -> Problem {
     }
 }
 
-/// A type that is read only from an object. Serde alone would read it from an array of its fields, too.
+/// A value that is read only from a JSON object. Serde alone would also read the value from an array of its fields.
 struct Object<T>(T);
 
-/// Reads a field that is an object or is left out, for `deserialize_with`.
+/// Reads an optional field that must be an object, for `deserialize_with`.
 pub(super) fn optional_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -179,11 +180,12 @@ pub(super) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(objects.into_iter().map(|Object(value)| value).collect())
 }
 
-/// Reads a whole number, for `deserialize_with`: `1000.0` is one, too (JSON Schema 2020-12, Validation, 6.1.1).
+/// Reads a whole number, for `deserialize_with`. `1000.0` counts as whole, too (JSON Schema 2020-12, Validation,
+/// 6.1.1).
 pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let number = f64::deserialize(deserializer)?;
     if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) {
-        // It is whole and in the range, so nothing is lost.
+        // The number is whole and in the range, and therefore the cast loses no digits.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         return Ok(number as u32);
     }

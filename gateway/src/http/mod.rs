@@ -1,17 +1,17 @@
-//! The HTTP surface: requests in, answers out. It reads what the live side and the ports below it give.
+//! The HTTP surface of the gateway: requests in, answers out. Handlers read from the live side and the ports.
 //!
 //! - [`routes`]: the endpoints, one file each
-//! - [`openapi`]: the document that describes the endpoints, made from them
-//! - [`state`]: what handlers need
+//! - [`openapi`]: the OpenAPI document, generated from the endpoints
+//! - [`state`]: the shared state of handlers
 //! - [`extract`]: requests to checked values
-//! - [`audit`]: what is written of what callers do
-//! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
+//! - [`audit`]: audit entries about callers' actions
+//! - [`auth`]: authentication and authorization: keys, tokens, browser sessions, origins
 //! - `event_stream`: a feed as a response
-//! - `range`: which part of a body a request asks for
+//! - `range`: the part of a body that a request asks for
 //! - `room`: memory of the caller's tenant, for requests and answers
-//! - [`problem`]: the one place that makes error responses
+//! - [`problem`]: error responses, made only here
 //!
-//! Must not be here: the order of events and texts, which the live side decides.
+//! Must not be here: the order of events and texts, because the live side decides the order.
 
 pub mod audit;
 pub mod auth;

@@ -1,22 +1,22 @@
-//! Which part of a body a request asks for, with the header `Range` (RFC 9110, section 14).
+//! The part of a body that a request asks for with the header `Range` (RFC 9110, section 14).
 
 use std::ops::Range;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-/// What a request asks for.
+/// The requested part of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The whole body: there is no `Range`, or one that the RFC has us ignore.
+    /// The whole body: the request has no `Range`, or the RFC demands to ignore its `Range`.
     Whole,
-    /// The request asks for these bytes.
+    /// The range of the requested bytes.
     Part(Range<usize>),
     /// Bytes that the body does not have.
     Beyond,
 }
 
-/// Says what the headers ask of a body of this length, whose `ETag` is this one. Several ranges at once are ignored, as other
-/// units are; and so is every range when `If-Range` names another body.
+/// Returns the requested part of a body with the given `ETag` and length. A request for several ranges or for units
+/// other than bytes gets the whole body. A request with an `If-Range` of another body gets the whole body, too.
 pub(crate) fn asked(headers: &HeaderMap, etag: &str, length: usize) -> Asked {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if text(header::IF_RANGE).is_some_and(|known| known != etag) {
@@ -29,7 +29,7 @@ pub(crate) fn asked(headers: &HeaderMap, etag: &str, length: usize) -> Asked {
     }
 }
 
-/// The bytes of a range, as far as there are any; `None` for what is no range of bytes.
+/// Returns the bytes of a range, cut to the length of the body. Returns `None` when the text is not a range of bytes.
 fn part_of(range: &str, length: usize) -> Option<Range<usize>> {
     let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
     if first.is_empty() {
@@ -43,7 +43,7 @@ fn part_of(range: &str, length: usize) -> Option<Range<usize>> {
     (first <= last).then(|| first..last.saturating_add(1).min(length))
 }
 
-/// A number in decimal digits. One that is too large is the largest one.
+/// Parses a number in decimal digits. A number that is too large becomes the largest number.
 fn number(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(usize::MAX))

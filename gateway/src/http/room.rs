@@ -1,5 +1,5 @@
-//! Memory of the caller's tenant, for bodies of requests, for answers that are made, and for answers on their way to a
-//! client that may be slow.
+//! Memory of the caller's tenant: for bodies of requests, for answers in preparation, and for answers on their way to a
+//! slow client.
 
 use std::{
     pin::Pin,
@@ -24,18 +24,19 @@ use super::{
 };
 use crate::limits::memory::{Account, Held};
 
-/// How long a request waits for memory. Then its client is asked to come again, so that requests do not pile up.
+/// How long a request waits for memory. The gateway then asks the client to retry, because waiting requests must not
+/// pile up.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Bodies below this size are not counted: those of all connections together are small.
+/// The size from which bodies are counted. Smaller bodies need little memory, even on every connection together.
 const COUNTED_FROM: u64 = 4 * 1024;
 
-/// How often a body, or a page, is in memory while it is read or made: its rows, what is made of them, and its bytes.
+/// The copies of a body or a page in memory during processing: its rows, the values made from the rows, and its bytes.
 const COPIES: usize = 3;
 
 impl GatewayState {
-    /// Takes memory for what has so many bytes at the most, and for its copies. Refuses when the tenant holds too much for
-    /// long.
+    /// Takes memory for at most `bytes` bytes and their copies. Refuses when the tenant's memory stays full for
+    /// [`WAIT`].
     pub(crate) async fn room(&self, caller: &Caller, bytes: usize) -> Result<Held, Problem> {
         let account = self.account(caller);
         let room = account.room(bytes.saturating_mul(COPIES));
@@ -46,7 +47,8 @@ impl GatewayState {
         })
     }
 
-    /// The bytes that the body of a request may have; `None` for a small one, which is not counted.
+    /// Returns the most bytes of the request's body. Returns `None` for a small body, because small bodies are not
+    /// counted.
     pub(crate) fn bytes_of_body(&self, request: &Request) -> Option<usize> {
         let is_file = request.uri().path().ends_with("/blobs");
         let most = if is_file {
@@ -62,7 +64,7 @@ impl GatewayState {
         Some(usize::try_from(bytes).unwrap_or(usize::MAX).min(most))
     }
 
-    /// Counts an answer while it is sent. A stream has no size, and counts its frames by itself.
+    /// Counts an answer until the client has received it. A stream has no size, and counts its frames by itself.
     pub(crate) fn counted(&self, caller: &Caller, response: Response) -> Response {
         let size = response.body().size_hint().exact();
         if size.is_none_or(|size| size < COUNTED_FROM) {

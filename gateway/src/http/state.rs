@@ -1,4 +1,4 @@
-//! What handlers need, passed in and never global.
+//! The shared state of handlers, passed in and never global.
 
 use std::sync::Arc;
 
@@ -24,24 +24,24 @@ use crate::{
     ports::Ports,
 };
 
-/// State of the router. Clones share it.
+/// The state of the router. Clones share the state.
 #[derive(Clone)]
 pub struct GatewayState {
-    /// The connections.
+    /// The gateway's connections.
     pub ports: Ports,
-    /// The limits.
+    /// The settings.
     pub config: Arc<GatewayConfig>,
-    /// Who is asking.
+    /// Finds the caller of a request.
     pub(crate) auth: Arc<Authenticator>,
-    /// What is written of it.
+    /// Writes audit entries.
     pub(crate) audit: Audit,
-    /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
+    /// Cancelled when the gateway must stop. The gateway then reports "not ready" and takes no new streams.
     pub(crate) shutdown: CancellationToken,
-    /// Cancelled some time after `shutdown`; open streams then end.
+    /// Cancelled some time after `shutdown`. Open streams then end.
     pub(crate) closing: CancellationToken,
     pub(crate) limits: Limiter,
     hub: LiveHub,
-    /// The lists that readers follow. Whoever changes a row of a list tells it.
+    /// The lists that readers follow. Handlers that change a row of a list must tell the hub.
     pub(crate) lists: ListHub,
 }
 
@@ -74,13 +74,14 @@ impl GatewayState {
         }
     }
 
-    /// Has the gateway stop when `shutdown` is cancelled.
+    /// Makes the gateway stop when `shutdown` is cancelled.
     #[must_use]
     pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }
     }
 
-    /// Returns the caller's conversation; one that they may not see does not exist. This is where a name becomes an id.
+    /// Returns the caller's conversation. A conversation of another owner is reported as missing. Only here a name
+    /// becomes an id.
     pub async fn conversation(
         &self,
         caller: &Caller,
@@ -94,7 +95,8 @@ impl GatewayState {
         found.ok_or_else(|| Problem::conversation_not_found(name.as_str()))
     }
 
-    /// Returns where the caller's conversation could go on; `None` for one that they may not see.
+    /// Returns the position where the caller's conversation can resume. Returns `None` for a conversation that the
+    /// caller may not see.
     pub async fn resume_point(
         &self,
         caller: &Caller,
@@ -107,7 +109,7 @@ impl GatewayState {
             .await?)
     }
 
-    /// Returns the caller's tool call with its conversation; one that they may not see does not exist.
+    /// Returns the caller's tool call with its conversation. A tool call of another owner is reported as missing.
     pub async fn outside_tool(
         &self,
         caller: &Caller,
@@ -123,8 +125,8 @@ impl GatewayState {
         Ok((conversation, tool))
     }
 
-    /// Returns the tool execution that started the sub-agent which asked for a call; none when the turn's own agent
-    /// did.
+    /// Returns the tool execution that started the sub-agent of a call. Returns `None` for a call of the turn's own
+    /// agent.
     pub async fn sub_agent_of(
         &self,
         caller: &Caller,
@@ -146,13 +148,13 @@ impl GatewayState {
             .map(|parent| parent.execution_id))
     }
 
-    /// Ends the streams of a conversation that was removed, and purges its live texts.
+    /// Ends the streams of a removed conversation, and purges the texts that models are writing in it.
     pub(crate) async fn end_streams(&self, removed: &Conversation) {
         self.hub.forget(&removed.log_id).await;
     }
 
-    /// Opens a stream of the conversation after `cursor`, which ends when the caller's credential does. Whether the
-    /// caller may see the conversation must have been checked.
+    /// Opens a stream of the conversation after `cursor`. The stream ends when the caller's credential ends. The
+    /// handler must have checked the caller's right to see the conversation.
     pub async fn feed(
         &self,
         caller: &Caller,
@@ -177,7 +179,7 @@ impl GatewayState {
         Ok(feed.until(self.auth.end_of(caller)))
     }
 
-    /// Opens a stream of the caller's list, which ends when the caller's credential does.
+    /// Opens a stream of the caller's list. The stream ends when the caller's credential ends.
     pub async fn list_feed(&self, caller: &Caller) -> Result<ListFeed, Problem> {
         let permit = self.stream_permit(caller).await?;
         Ok(ListFeed::new(
@@ -190,7 +192,7 @@ impl GatewayState {
         ))
     }
 
-    /// Counts one more stream of the caller, unless there are too many, or the gateway stops.
+    /// Takes a stream permit for the caller. Refuses when a stream limit is reached or the gateway is stopping.
     async fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(Problem::new(
@@ -202,14 +204,14 @@ impl GatewayState {
         Ok(self.limits.open_stream(&caller.access).await?)
     }
 
-    /// Records how many streams are open now, and how many conversations are read.
+    /// Records metrics: open streams, conversations with a live tail, and held memory.
     pub fn record(&self) {
         telemetry::open_streams(self.limits.open_streams());
         telemetry::tails(self.hub.tails());
         telemetry::memory_held(self.limits.memory().held());
     }
 
-    /// Waits until no stream is open. None may be opened meanwhile.
+    /// Waits until every stream is closed. The gateway must not open streams meanwhile.
     pub(crate) async fn streams_closed(&self) {
         self.limits.streams_closed().await;
     }

@@ -1,10 +1,10 @@
-//! What a gateway writes to the audit trail of what callers do. See `docs/operate/audit.md`.
+//! The gateway's part of the audit trail: entries about callers' actions. See `docs/operate/audit.md`.
 //!
 //! - `trail`: makes entries and writes them
-//! - `source`: where a request comes from
-//! - `refusals`: credentials that are refused, of which only so many are written
+//! - `source`: the address and id of a request
+//! - `refusals`: entries about refused credentials, with a limit per minute
 //!
-//! What must not be here: texts of conversations, secrets, and what only reads.
+//! Must not be here: texts of conversations, secrets, and actions that only read.
 
 mod refusals;
 mod source;

@@ -1,6 +1,6 @@
-//! Credentials that are refused, and what a credential is refused for. Anybody can have any number of them refused, so only
-//! so many are written in a minute: of one address, and of all together. How many are left out is written when the minute is
-//! over. No request waits for it.
+//! Audit entries about refused credentials and refused scopes. Any client can cause any number of refusals, and
+//! therefore the gateway limits the written entries per minute: per address, and for every address together. When the
+//! minute is over, the gateway writes the number of left-out refusals. Requests never wait for the writes.
 
 use std::{
     collections::HashMap,
@@ -24,15 +24,16 @@ use crate::{config::AuditConfig, connections::client::counted};
 
 /// How long a count lasts.
 const WINDOW: Duration = Duration::from_mins(1);
-/// How often it is looked whether a window is over.
+/// How often the gateway checks whether a window is over.
 const LOOK: Duration = Duration::from_secs(1);
-/// Entries that wait to be written: those of some minutes, while the store is away.
+/// The most entries in the queue: the entries of some minutes, while the store is away.
 const MAX_WAITING: usize = 500;
-/// Addresses that are counted in a window, some 100 bytes each. The refusals of others are counted together.
+/// The most counted addresses in a window, some 100 bytes each. The gateway counts the refusals of further addresses
+/// together.
 const MAX_ADDRESSES: usize = 10_000;
-/// The most addresses whose left-out refusals get an entry of their own at the end of a window.
+/// The most addresses with their own entry about left-out refusals at the end of a window.
 const MAX_SUMMARIES: usize = 20;
-/// How long the end of the gateway waits for the store.
+/// How long the gateway waits for the store at its end.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
 /// The refusals of this gateway.
@@ -45,12 +46,12 @@ pub(crate) struct Refusals {
     taken: AsyncMutex<mpsc::Receiver<NewAuditEntry>>,
 }
 
-/// What was refused in this minute.
+/// The counts of refusals in the current window.
 struct Window {
     begun: Instant,
     written: u32,
     addresses: HashMap<IpAddr, Count>,
-    /// Refusals of addresses that are not counted, and entries that could not be written.
+    /// Refusals of addresses without a count, and entries that could not be written.
     of_others: u64,
 }
 
@@ -70,7 +71,8 @@ impl Window {
         }
     }
 
-    /// True when one more refusal of this address is to be written. Else it is counted.
+    /// Returns true when the gateway should write a further refusal of the address. Otherwise counts the refusal as
+    /// left out.
     fn admits(&mut self, address: IpAddr, of_address: u32, of_all: u32) -> bool {
         if self.addresses.len() >= MAX_ADDRESSES && !self.addresses.contains_key(&address) {
             self.of_others += 1;
@@ -86,7 +88,7 @@ impl Window {
         true
     }
 
-    /// How many were left out: of the addresses with most of them, and of all others.
+    /// Returns the numbers of left-out refusals: for the addresses with the most, and the sum of the rest.
     fn left_out(self) -> (Vec<(IpAddr, u64)>, u64) {
         let counts = self.addresses.into_iter();
         let mut counts: Vec<_> = counts
@@ -113,8 +115,8 @@ impl Refusals {
         })
     }
 
-    /// Notes that a credential was refused, and why. `ended` is the key that was valid, when its secret was right, and
-    /// `claimed` the id of the one that was named.
+    /// Notes a refused credential and the reason. `ended` is the formerly valid key, when the request had the key's
+    /// right secret. `claimed` is the key id in the request.
     pub(crate) fn of_credential(
         &self,
         reason: &str,
@@ -130,7 +132,7 @@ impl Refusals {
                 .blank(source, AuditAction::CredentialRefused, target)
                 .with("reason", reason);
             match (ended, claimed) {
-                // Its secret was right, so it is known whose it was.
+                // The request had the key's right secret, and therefore the entry can name the key and its tenant.
                 (Some(key), _) => NewAuditEntry {
                     tenant_id: Some(key.access.tenant_id.clone()),
                     actor: AuditActor {
@@ -145,7 +147,7 @@ impl Refusals {
         });
     }
 
-    /// Notes that a credential holds and does not allow this.
+    /// Notes that a valid credential lacks a required scope.
     pub(crate) fn of_scope(&self, caller: &impl Doer, scopes: &str, endpoint: &str) {
         self.note(caller.source(), || {
             let target = (AuditTargetKind::Endpoint, endpoint);
@@ -171,7 +173,7 @@ impl Refusals {
         }
     }
 
-    /// Writes what was noted, until it is dropped.
+    /// Writes noted entries until the future is dropped.
     pub(crate) async fn run(&self) {
         let mut taken = self.taken.lock().await;
         let mut looks = tokio::time::interval(LOOK);
@@ -187,7 +189,7 @@ impl Refusals {
         }
     }
 
-    /// Writes what is left, and how many were left out.
+    /// Writes the remaining entries, and the numbers of left-out refusals.
     pub(crate) async fn end(&self) {
         let mut taken = self.taken.lock().await;
         self.end_window();
@@ -201,7 +203,7 @@ impl Refusals {
         }
     }
 
-    /// Begins another window, and says how many refusals were left out in the last one.
+    /// Begins another window, and notes how many refusals were left out in the last window.
     fn end_window(&self) {
         let window = std::mem::replace(&mut *self.lock(), Window::new());
         let (of_addresses, of_others) = window.left_out();
@@ -245,7 +247,7 @@ impl Refusals {
     }
 }
 
-/// Stands for the address of a request that has none.
+/// Stands for an unknown address.
 const UNKNOWN: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 #[cfg(test)]

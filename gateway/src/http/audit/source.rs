@@ -1,4 +1,4 @@
-//! Where a request comes from, for the audit trail.
+//! The source of a request, for the audit trail.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,11 @@ use axum::http::HeaderMap;
 
 use crate::http::problem::REQUEST_ID;
 
-/// Where a request comes from.
+/// The source of a request: the client's address and the request's id.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// The address, as far as it can be believed; `None` where the router is served by something else.
+    /// The client's address, as far as the gateway trusts it. `None` when another server than [`serve`](crate::serve)
+    /// serves the router.
     pub(crate) address: Option<IpAddr>,
     /// The id of the request, as in the header `x-request-id` and in the log.
     pub(crate) request_id: Option<String>,

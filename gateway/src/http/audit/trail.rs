@@ -20,7 +20,7 @@ impl Audit {
         Self { trail, keep_days }
     }
 
-    /// Makes the entry of what a caller does, as if it were done.
+    /// Makes the entry of a caller's action, with the outcome `done`.
     pub(crate) fn entry(
         &self,
         doer: &impl Doer,
@@ -39,7 +39,7 @@ impl Audit {
         }
     }
 
-    /// Makes the entry of what somebody does whom nobody knows.
+    /// Makes the entry of an action by an unknown actor.
     pub(super) fn blank(
         &self,
         source: &Source,
@@ -66,30 +66,30 @@ impl Audit {
         }
     }
 
-    /// Appends an entry. Nothing may be answered as done before it is there.
+    /// Appends an entry. Callers must await the append before they answer that the action is done.
     pub(crate) async fn append(&self, entry: &NewAuditEntry) -> Result<(), StoreError> {
         self.trail.append_audit(entry).await
     }
 }
 
-/// Who does something, as the trail tells of them.
+/// The actor of an entry.
 pub(crate) trait Doer {
-    /// Whose the entry is to see.
+    /// Returns the tenant that may read the entry.
     fn tenant_id(&self) -> &str;
 
-    /// Who they are.
+    /// Returns the actor's kind and id.
     fn actor(&self) -> AuditActor;
 
-    /// Whose session it is, when they proved who they are with one.
+    /// Returns the principal behind the actor's session. Returns `None` for an actor without a session.
     fn principal_of_session(&self) -> Option<&str>;
 
-    /// Where the request comes from.
+    /// Returns the source of the request.
     fn source(&self) -> &Source;
 }
 
-/// Adds to the details of an entry.
+/// Adds details to an entry.
 pub(crate) trait WithDetails {
-    /// The entry with this, too.
+    /// Returns the entry with a further detail.
     #[must_use]
     fn with(self, name: &str, value: impl Into<Value>) -> Self;
 }

@@ -1,4 +1,4 @@
-//! Tells who is asking, and opens and ends their sessions.
+//! Finds the caller of a request, and opens and ends sessions.
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -32,11 +32,11 @@ use crate::{
     listed::time,
 };
 
-/// The most sessions that are removed when one is opened, because they have ended or are too many. It is more than one,
-/// so that they never pile up.
+/// The most ended or surplus sessions that opening a session removes. The number is above one, because such sessions
+/// must not pile up.
 const REMOVED_AT_ONCE: u32 = 100;
 
-/// Tells who is asking.
+/// Finds the caller of a request.
 pub(crate) struct Authenticator {
     config: AuthConfig,
     trusted_proxies: Vec<IpNet>,
@@ -61,8 +61,8 @@ impl Authenticator {
         }
     }
 
-    /// Tells who makes this request. A credential that is presented must be valid, also where none is required. The
-    /// header counts before the cookie.
+    /// Returns the caller of a request. A presented credential must be valid, even on a gateway that requires no
+    /// credential. The header takes precedence over the cookie.
     pub(super) async fn caller(
         &self,
         method: &Method,
@@ -80,13 +80,13 @@ impl Authenticator {
         source: &Source,
     ) -> Result<Caller, AuthRefusal> {
         let page = || origin::is_trusted_page(headers, &self.config);
-        // A router that is served by something else does not know where its requests come from.
+        // The address is unknown when another server than `serve` serves the router.
         let address = source.address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
         if let Some(credential) = bearer(headers)? {
             return self.bearer(credential, address).await;
         }
         if let Some(cookie) = cookie::sent(headers, &self.config) {
-            // A browser sends the cookie by itself, so the page must be one that may use it.
+            // A browser sends the cookie by itself, and therefore the page must be a trusted page.
             if !method.is_safe() && page() != Some(true) {
                 return Err(AuthRefusal::Origin);
             }
@@ -95,7 +95,8 @@ impl Authenticator {
         if self.config.required {
             return Err(AuthRefusal::Missing);
         }
-        // Whoever can reach this gateway may use it, and every page in a browser on this machine can reach it.
+        // Without required credentials, every client that reaches the gateway may use it, and every page in a browser
+        // on the machine reaches the gateway.
         if !method.is_safe() && page() == Some(false) {
             return Err(AuthRefusal::Origin);
         }
@@ -154,40 +155,40 @@ impl Authenticator {
         })
     }
 
-    /// Where a request comes from.
+    /// Returns the source of a request.
     pub(super) fn source(&self, headers: &HeaderMap, peer: Option<Peer>) -> Source {
         let address = peer.map(|peer| client::address(peer, headers, &self.trusted_proxies));
         Source::of(headers, address)
     }
 
-    /// The id of the key or session that a request names, without having proved that it is its bearer.
+    /// Returns the id of the key or session in the request. The id is unproven, because the secret was not checked.
     pub(super) fn claimed(&self, headers: &HeaderMap) -> Option<String> {
         let credential = bearer(headers).ok()?;
         let credential = credential.or_else(|| cookie::sent(headers, &self.config))?;
         Secret::parse(credential).map(|secret| secret.id().to_owned())
     }
 
-    /// What was refused, for the audit trail.
+    /// Returns the refusals, for the audit trail.
     pub(crate) fn refusals(&self) -> &Arc<Refusals> {
         &self.refusals
     }
 
-    /// Forgets a key that was revoked, so that this gateway refuses it at once.
+    /// Forgets a revoked key, and thereby makes this gateway refuse the key at once.
     pub(crate) fn forget_key(&self, id: &str) {
         self.keys.forget(id);
     }
 
-    /// Tells a browser to keep a session.
+    /// Makes the header that tells a browser to keep a session.
     pub(crate) fn keep(&self, headers: &HeaderMap, open: &OpenSession) -> Option<HeaderValue> {
         cookie::keep(headers, &self.config, &open.session, open.lifetime)
     }
 
-    /// Tells a browser to forget its session.
+    /// Makes the header that tells a browser to forget its session.
     pub(crate) fn forget(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         cookie::forget(headers, &self.config)
     }
 
-    /// Opens a session with the rights of a bearer, which ends with their credential at the latest.
+    /// Opens a session with the caller's rights. The session ends no later than the caller's credential.
     pub(crate) async fn open_session(&self, caller: &Caller) -> Result<OpenSession, AuthRefusal> {
         let parent_id = match &caller.credential {
             Credential::Key(id) => Some(id.clone()),
@@ -240,7 +241,7 @@ impl Authenticator {
         })
     }
 
-    /// Ends the caller's session. Does nothing for a caller without one.
+    /// Ends the caller's session. Does nothing for a caller without a session.
     pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), AuthRefusal> {
         if let Credential::Session(id) = &caller.credential {
             let target = (AuditTargetKind::Session, id.as_str());
@@ -251,8 +252,7 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Resolves when the caller's credential is no longer valid: it has expired, or its key was revoked. Open streams
-    /// end then.
+    /// Resolves when the caller's credential has expired or its key was revoked. Open streams then end.
     pub(crate) fn end_of(&self, caller: &Caller) -> BoxFuture<'static, ()> {
         let id = match &caller.credential {
             Credential::Anonymous => return Box::pin(std::future::pending()),
@@ -275,7 +275,7 @@ impl Authenticator {
                         tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await;
                     }
                 }
-                // While the store is away, nobody knows whether the key was revoked, and the stream goes on.
+                // While the store is away, a revocation is unknown, and the stream goes on.
                 if let Some(id) = &id
                     && matches!(keys.holds(id).await, Ok(false))
                 {
@@ -286,7 +286,7 @@ impl Authenticator {
     }
 }
 
-/// Whoever has tried too many keys that do not exist has to wait.
+/// Makes the refusal of an address that has tried too many unknown keys.
 fn barred(wait: Duration) -> AuthRefusal {
     let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
     let detail = "Too many keys that do not exist were tried from your address. Wait, then send one that does.";
@@ -295,13 +295,13 @@ fn barred(wait: Duration) -> AuthRefusal {
     )
 }
 
-/// A session that was opened.
+/// An opened session.
 pub(crate) struct OpenSession {
     pub(crate) session: Secret,
     pub(crate) lifetime: TimeDelta,
 }
 
-/// The credential of the header `Authorization`.
+/// Returns the credential of the header `Authorization`.
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>, AuthRefusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).into_iter();
     let Some(value) = values.next() else {

@@ -1,4 +1,4 @@
-//! Who is asking, as handlers see it.
+//! The caller of a request, as handlers see it.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use chrono::{DateTime, Utc};
@@ -14,39 +14,40 @@ use crate::{
     },
 };
 
-/// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
+/// The caller of a request. [`authenticate`](super::authenticate) adds the caller to the request, and a handler takes
+/// the caller as an argument.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// What they may see. It is an argument of every query of the store.
+    /// The conversations that the caller may see. Every query of the store takes the access as an argument.
     pub access: Access,
-    /// What they may do. Reading and writing are checked before the handler.
+    /// The caller's scopes. Middleware checks `read` and `write` before the handler runs.
     pub scopes: Scopes,
-    /// When their credential ends, and with it their streams; `None`: not by time.
+    /// When the caller's credential expires and the caller's streams end; `None`: never.
     pub expires_at: Option<DateTime<Utc>>,
-    /// How they proved it.
+    /// The kind of the caller's credential.
     pub credential: Credential,
-    /// Who they are, for what asks whether two callers are the same: the owner, or else the key, also in its sessions.
-    /// `None`: nobody is known.
+    /// The identity of the caller for comparisons of callers, such as four eyes: the owner, or else the key. A session
+    /// has the identity of its key. `None`: the caller is unknown.
     pub principal: Option<String>,
-    /// Where the request comes from.
+    /// The source of the request.
     pub source: Source,
 }
 
-/// How a caller proved who they are.
+/// The credential of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// They did not: this gateway asks for no credential.
+    /// No credential: this gateway requires no credential.
     Anonymous,
-    /// They used the key with this id.
+    /// The key with the id.
     Key(String),
-    /// They used the browser session with this id.
+    /// The browser session with the id.
     Session(String),
-    /// They used a token of the identity provider.
+    /// A token of the identity provider.
     Token,
 }
 
 impl Caller {
-    /// Makes the caller who asks without a credential, where none is required.
+    /// Makes the caller without a credential, for a gateway that requires no credential.
     pub(super) fn anonymous() -> Self {
         Self {
             access: Access::tenant(DEFAULT_TENANT),
@@ -74,7 +75,7 @@ impl Caller {
         }
     }
 
-    /// Refuses a caller who may not do this.
+    /// Refuses a caller without the scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), AuthRefusal> {
         if self.scopes.has(scope) {
             Ok(())

@@ -6,13 +6,14 @@ use chrono::TimeDelta;
 use super::{origin::is_asked_on_loopback, secret::Secret};
 use crate::config::AuthConfig;
 
-/// Browsers take a `__Host-` cookie only over https and from this very host, so that no other host of the domain can
-/// set it.
+/// The cookie's name over https. Browsers accept a `__Host-` cookie only over https and from the gateway's exact host.
+/// Other hosts of the domain therefore cannot set the cookie.
 pub(crate) const SECURE_NAME: &str = "__Host-everturn";
-/// The cookie's name on the machine itself, where there is no https.
+/// The cookie's name on the gateway's machine, where https is missing.
 const LOOPBACK_NAME: &str = "everturn";
 
-/// The cookie's name, by how the browser reached the gateway: as the configuration says, else by what it asked for.
+/// Returns the cookie's name, which depends on how the browser reached the gateway. The configuration decides; without
+/// a configured origin, the header `Host` decides.
 fn name(headers: &HeaderMap, config: &AuthConfig) -> &'static str {
     let is_plain = match &config.public_origin {
         Some(origin) => !origin.is_https(),
@@ -21,7 +22,7 @@ fn name(headers: &HeaderMap, config: &AuthConfig) -> &'static str {
     if is_plain { LOOPBACK_NAME } else { SECURE_NAME }
 }
 
-/// The session that the browser sent.
+/// Returns the session that the browser sent.
 pub(crate) fn sent<'h>(headers: &'h HeaderMap, config: &AuthConfig) -> Option<&'h str> {
     let name = name(headers, config);
     let cookies = headers
@@ -34,7 +35,7 @@ pub(crate) fn sent<'h>(headers: &'h HeaderMap, config: &AuthConfig) -> Option<&'
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// Tells the browser to keep a session for `lifetime`.
+/// Makes the header that tells the browser to keep a session for `lifetime`.
 pub(crate) fn keep(
     headers: &HeaderMap,
     config: &AuthConfig,
@@ -45,13 +46,14 @@ pub(crate) fn keep(
     set(headers, config, &session.reveal(), seconds)
 }
 
-/// Tells the browser to forget its session.
+/// Makes the header that tells the browser to forget its session.
 pub(crate) fn forget(headers: &HeaderMap, config: &AuthConfig) -> Option<HeaderValue> {
     set(headers, config, "", 0)
 }
 
-/// `HttpOnly`: no script reads it. `SameSite=Strict`: no other site's page, link or form makes a browser send it;
-/// nothing is lost, since the session is for the requests of a page, not for following links to one.
+/// Makes the cookie's header. With `HttpOnly`, no script can read the cookie. With `SameSite=Strict`, pages, links and
+/// forms of other sites cannot make a browser send the cookie. `Strict` costs nothing, because the session serves a
+/// page's requests and not links to a page.
 fn set(
     headers: &HeaderMap,
     config: &AuthConfig,

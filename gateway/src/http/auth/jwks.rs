@@ -23,7 +23,7 @@ const MAX_KEYS: usize = 100;
 pub(super) struct IssuerKeys {
     config: OidcConfig,
     fetched: RwLock<Option<Fetched>>,
-    /// When a fetch last began or ended. The lock is held during a fetch, so that only one runs at a time.
+    /// When a fetch last began or ended. The lock is held during a fetch, and therefore only one fetch runs at a time.
     tried: Mutex<Option<Instant>>,
 }
 
@@ -38,7 +38,7 @@ struct IssuerKey {
     key: DecodingKey,
 }
 
-/// Why the keys could not be fetched. For the log only.
+/// The reason why the keys could not be fetched. For the log only.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
     #[error(transparent)]
@@ -78,8 +78,8 @@ impl IssuerKeys {
         }
     }
 
-    /// Returns the key of a token. If it is not known, the keys are fetched, but not more often than configured. Keys
-    /// that have become old are fetched in the background, and are used meanwhile.
+    /// Returns the key of a token. For an unknown key, fetches the issuer's keys, but not more often than configured.
+    /// Old keys are fetched anew in the background and stay in use meanwhile.
     pub(super) async fn find(
         self: &Arc<Self>,
         kid: Option<&str>,
@@ -109,7 +109,7 @@ impl IssuerKeys {
     }
 
     /// Finds the key of a token, and tells whether the keys were fetched lately. If a token names no key, exactly one
-    /// key must fit it.
+    /// key must fit the token.
     fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> Option<(DecodingKey, bool)> {
         let fetched = self.read();
         let fetched = fetched.as_ref()?;
@@ -135,7 +135,7 @@ impl IssuerKeys {
         tried.is_none_or(|at| at.elapsed() >= self.config.jwks_pause)
     }
 
-    /// Fetches the keys, unless that was tried lately. Waits for a fetch that is under way, because it may bring the
+    /// Fetches the keys, unless a fetch was tried lately. Waits for a running fetch, because the fetch may bring the
     /// key.
     async fn refresh(&self, kid: Option<&str>, algorithm: Algorithm) {
         let mut tried = self.tried.lock().await;
@@ -170,8 +170,8 @@ impl IssuerKeys {
     }
 }
 
-/// True when the key is of the algorithm's type and curve, and not meant for something else. So a token cannot choose
-/// how its signature is read.
+/// Returns true when the key has the algorithm's type and curve, and is meant for signatures. The check keeps a token
+/// from choosing how its signature is read.
 fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
     let common = &jwk.common;
     let is_named = common
@@ -210,9 +210,9 @@ fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
 }
 
 async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
-    // The client is made for each fetch, because it is needed only every few minutes.
+    // The function makes a client per fetch, because fetches are minutes apart.
     let client = reqwest::Client::builder()
-        // Redirects are not followed: only the host that the configuration names is asked.
+        // Redirects are not followed, because the gateway must ask only the configured host.
         .redirect(reqwest::redirect::Policy::none())
         .timeout(config.fetch_timeout)
         .build()?;
@@ -224,7 +224,7 @@ async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
     Ok(usable(set))
 }
 
-/// The keys of a set. A key of a kind that this version does not know is left out, and the others are used.
+/// Returns the usable keys of a set. Keys of an unknown kind are left out, and the rest is used.
 fn usable(set: KeySet) -> Vec<IssuerKey> {
     let jwks = set
         .keys

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use super::{lookups::FailedLookups, secret::Secret};
 use crate::config::{AuthConfig, ConnectionLimits};
 
-/// The shortest time between two notes in the store that a key was used.
+/// The shortest time between two updates of a key's last use in the store.
 const USE_NOTED_EVERY: TimeDelta = TimeDelta::minutes(1);
 
-/// The store's keys. Each key in use costs one query in each `ttl`, and a revoked key still works for at most `ttl`.
+/// The store's keys. Each key in use costs one query per `ttl`, and a revoked key keeps working for at most `ttl`.
 pub(crate) struct KeyRing {
     store: Arc<dyn Keys>,
     ttl: Duration,
@@ -32,14 +32,14 @@ struct Cached {
     used_at: Option<DateTime<Utc>>,
 }
 
-/// Why a key or session is not valid.
+/// The reason why a key or session is not valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Invalid {
-    /// No such id, or another secret: the same for both.
+    /// The id is unknown, or the secret is wrong. The refusal is identical in both cases.
     Unknown,
     Revoked(Arc<ApiKey>),
     Expired(Arc<ApiKey>),
-    /// The address that asks has tried too many keys that do not exist.
+    /// The client's address has tried too many unknown keys.
     Barred {
         wait: Duration,
     },
@@ -60,12 +60,12 @@ impl KeyRing {
         }
     }
 
-    /// The store behind it.
+    /// Returns the store behind the cache.
     pub(crate) fn store(&self) -> &dyn Keys {
         &*self.store
     }
 
-    /// Returns the key whose secret this is, when it is valid. `address` is where the request comes from.
+    /// Returns the secret's key, when the key is valid. `address` is the client's address.
     pub(crate) async fn verify(
         &self,
         secret: &Secret,
@@ -102,7 +102,7 @@ impl KeyRing {
         Ok(Ok(key))
     }
 
-    /// True when the key with this id is valid.
+    /// Returns true when the key with the id is valid.
     pub(crate) async fn holds(&self, id: &str) -> Result<bool, StoreError> {
         let key = match self.cached(id) {
             Some(key) => Some(key),
@@ -111,19 +111,19 @@ impl KeyRing {
         Ok(key.is_some_and(|key| invalid(&key).is_none()))
     }
 
-    /// Forgets the key, so that it is read from the store the next time.
+    /// Forgets the key. The next request reads the key from the store.
     pub(crate) fn forget(&self, id: &str) {
         self.lock().remove(id);
     }
 
-    /// The key, if it was read lately.
+    /// Returns the key when its last read is younger than `ttl`.
     fn cached(&self, id: &str) -> Option<Arc<ApiKey>> {
         let cache = self.lock();
         let cached = cache.get(id)?;
         (cached.read_at.elapsed() < self.ttl).then(|| cached.key.clone())
     }
 
-    /// True for the secret of a key that this gateway has read before, however long ago.
+    /// Returns true for the secret of a key in memory, however old the key's last read is.
     fn held_lately(&self, secret: &Secret) -> bool {
         let cache = self.lock();
         let cached = cache.get(secret.id());
@@ -155,7 +155,8 @@ impl KeyRing {
         Ok(Some(key))
     }
 
-    /// Notes in the store that the key was used, unless that was done lately. No request waits for it.
+    /// Notes in the store that the key was used, at most once in [`USE_NOTED_EVERY`]. Requests do not wait for the
+    /// write.
     fn note_use(&self, key: &ApiKey) {
         let now = Utc::now();
         let before = now - USE_NOTED_EVERY;

@@ -1,6 +1,6 @@
-//! What look-ups of keys that do not exist may cost. Such a key is remembered for some seconds, and an address that
-//! tries too many of them has to wait. Keys that hold are not counted, so nobody waits because of somebody else, unless
-//! they share an address and the key is new to this gateway.
+//! Limits for look-ups of unknown keys. The gateway remembers an unknown key for some seconds, and an address that
+//! tries too many unknown keys must wait. Valid keys are not counted. A caller therefore waits for another caller's
+//! failures only when both share an address and the caller's key is new to the gateway.
 
 use std::{
     collections::HashMap,
@@ -19,12 +19,12 @@ use tokio::time::Instant;
 
 use crate::{config::ConnectionLimits, connections::client::counted};
 
-/// Ids of keys that do not exist, which are remembered: some 100 bytes each.
+/// The most remembered ids of unknown keys: some 100 bytes each.
 const MAX_UNKNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-/// Addresses that are counted before those that have tried nothing lately are forgotten: some 100 bytes each.
+/// The number of counted addresses above which the gateway forgets addresses without recent tries: some 100 bytes each.
 const MAX_ADDRESSES: usize = 50_000;
 
-/// The look-ups of this gateway that found no key.
+/// This gateway's look-ups without a found key.
 pub(super) struct FailedLookups {
     ttl: Duration,
     unknown: Mutex<LruCache<String, Instant>>,
@@ -34,7 +34,7 @@ pub(super) struct FailedLookups {
 }
 
 impl FailedLookups {
-    /// `ttl` is how long a key that does not exist is remembered.
+    /// Makes the limits. `ttl` is how long the gateway remembers an unknown key.
     pub(super) fn new(limits: &ConnectionLimits, ttl: Duration) -> Self {
         let limiter = limits.unknown_keys_per_second.map(|rate| {
             let quota = Quota::per_second(rate).allow_burst(limits.unknown_key_burst);
@@ -49,14 +49,14 @@ impl FailedLookups {
         }
     }
 
-    /// True when the store said lately that there is no such key.
+    /// Returns true when the store reported the key as unknown within `ttl`.
     pub(super) fn remembers(&self, id: &str) -> bool {
         let mut unknown = locked(&self.unknown);
         let found = unknown.get(id).map(Instant::elapsed);
         found.is_some_and(|age| age < self.ttl)
     }
 
-    /// How long this address has to wait before the store is asked for it again.
+    /// Returns how long the address must wait before its next look-up in the store.
     pub(super) fn wait(&self, address: IpAddr) -> Option<Duration> {
         let address = counted(address);
         let mut barred = locked(&self.barred);
@@ -69,7 +69,7 @@ impl FailedLookups {
         Some(wait)
     }
 
-    /// The store has no key with this id, for which this address asked.
+    /// Notes that the store has no key with the id, after a request from the address.
     pub(super) fn failed(&self, id: &str, address: IpAddr) {
         locked(&self.unknown).put(id.to_owned(), Instant::now());
         let Some(limiter) = &self.limiter else { return };

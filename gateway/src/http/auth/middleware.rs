@@ -1,4 +1,4 @@
-//! What runs before the handlers: it finds out who is asking, and whether they may.
+//! Middleware before the handlers: finds the caller of a request and checks the caller's scopes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
-/// Middleware of every route but health: tells who is asking, or refuses.
+/// Middleware of every route but health: adds the caller to the request, or refuses the request.
 pub(crate) async fn authenticate(
     State(authenticator): State<Arc<Authenticator>>,
     mut request: Request,
@@ -40,7 +40,7 @@ pub(crate) async fn authenticate(
             response
         }
         Err(refusal) => {
-            // A request without a credential is not told: it is what every visit begins with.
+            // A request without a credential is not noted, because every visit of a browser begins with one.
             if let Some(reason) = refusal.reason() {
                 let claimed = authenticator.claimed(request.headers());
                 let (ended, claimed) = (refusal.ended_key(), claimed.as_deref());
@@ -52,14 +52,14 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// The method and the path of an endpoint, without ids.
+/// Returns the method and the path of an endpoint, without ids.
 fn endpoint(request: &Request) -> String {
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("", MatchedPath::as_str);
     format!("{} {path}", request.method())
 }
 
-/// Middleware of the agent's routes, behind [`authenticate`]: reading needs `read`, everything else `write`.
+/// Middleware of the agent's routes, behind [`authenticate`]. Safe methods need `read`, every other method `write`.
 pub(crate) async fn check_scope(caller: Caller, request: Request, next: Next) -> Response {
     let scope = if request.method().is_safe() {
         Scope::Read

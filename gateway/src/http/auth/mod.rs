@@ -1,20 +1,19 @@
-//! Who may do what: from a credential to a [`Caller`], before any handler runs.
+//! Authentication and authorization: from a credential to a [`Caller`], before any handler runs.
 //!
-//! - `middleware`: what runs before the handlers
+//! - `middleware`: the checks before the handlers
 //! - `authenticator`: from a request to its caller; opens and ends sessions
-//! - [`caller`]: who is asking, as handlers see it
+//! - [`caller`]: the caller as handlers see it
 //! - `keys`, [`secret`]: API keys and sessions, in the store and as text
-//! - `lookups`: what keys that do not exist may cost
+//! - `lookups`: limits for look-ups of unknown keys
 //! - `token`, `jwks`: tokens of an identity provider, and its public keys
 //! - `cookie`: the session of a browser
-//! - `origin`: which pages may call (CORS), and which may use a cookie
-//! - `refusal`: what a caller is told whose request is refused
+//! - `origin`: pages that may call (CORS), and pages that may use a cookie
+//! - `refusal`: the response to a refused request
 //!
-//! A credential is read from the header `Authorization` or the session's cookie, never from a URL: URLs are in logs,
-//! histories and `Referer`s. None is ever logged.
+//! The gateway reads a credential from the header `Authorization` or the session's cookie, never from a URL, because
+//! URLs appear in logs, histories and `Referer`s. No credential is ever logged.
 //!
-//! Must not be here: which conversation belongs to whom. That is [`Access`](everturn_store::Access), an argument of
-//! every query.
+//! Must not be here: the owner of a conversation. [`Access`](everturn_store::Access) is an argument of every query.
 
 mod authenticator;
 pub mod caller;

@@ -1,4 +1,4 @@
-//! Origins: which pages may call this gateway (CORS), and which may use what a browser sends by itself.
+//! Origins: pages that may call this gateway (CORS), and pages that may use the credentials a browser sends by itself.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::{
 };
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// The Temporal UI says with it to its codec server which namespace it shows.
+/// The Temporal UI's header for its codec server: the namespace on the screen.
 const NAMESPACE: HeaderName = HeaderName::from_static("x-namespace");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 
-/// How long a browser may remember what pages are allowed to do: two hours, the most that Chromium takes.
+/// How long a browser may cache the CORS answer: two hours, the most that Chromium takes.
 const CORS_MAX_AGE: Duration = Duration::from_hours(2);
 
-/// True when the page that made this request is the gateway's own or in the allow-list. `None` when the request does
-/// not say which page it was; requests of programs other than browsers do not.
+/// Returns true when the request's page is the gateway's own or in the allow-list. Returns `None` when the request does
+/// not name its page; requests of programs other than browsers do not.
 ///
-/// `Sec-Fetch-Site` counts when it says `same-origin`: browsers compute it from the URL they asked for, whatever
-/// proxies make of the header `Host`, and pages cannot set it.
+/// `Sec-Fetch-Site: same-origin` is sufficient: browsers compute the header from the requested URL, whatever proxies
+/// make of the header `Host`, and pages cannot set the header.
 pub(crate) fn is_trusted_page(headers: &HeaderMap, config: &AuthConfig) -> Option<bool> {
     let site = headers.get(SEC_FETCH_SITE);
     if site.is_some_and(|site| site == "same-origin") {
@@ -44,8 +44,9 @@ pub(crate) fn is_trusted_page(headers: &HeaderMap, config: &AuthConfig) -> Optio
     site.map(|_| false)
 }
 
-/// True for a page of the gateway that was reached by a name of this machine. The header `Host` says nothing else about
-/// what is the gateway's own: with any other name in it, a page of that name may have sent it.
+/// Returns true for a page of the gateway that the browser reached by a loopback name. Only for loopback names the
+/// header `Host` proves the gateway's own page, because the owner of any other name can
+/// point the name at the gateway and serve a page under the name.
 fn is_on_own_machine(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else {
         return false;
@@ -54,7 +55,8 @@ fn is_on_own_machine(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     is_own_machine(host) && (is_same("http://") || is_same("https://"))
 }
 
-/// True when the request was sent to a name by which the gateway is known, or does not say to which: browsers say it.
+/// Returns true when the request's `Host` is a known name of the gateway. A request without `Host` passes, because
+/// browsers always send the header.
 pub(crate) fn is_known_host(headers: &HeaderMap, config: &AuthConfig) -> bool {
     let (Some(allowed), Some(asked)) = (&config.allowed_hosts, headers.get(header::HOST)) else {
         return true;
@@ -67,12 +69,12 @@ pub(crate) fn is_known_host(headers: &HeaderMap, config: &AuthConfig) -> bool {
     is_loopback(asked) || known.any(|known| known.eq_ignore_ascii_case(asked))
 }
 
-/// The authority that the client asked for.
+/// Returns the authority in the request's `Host`.
 fn host(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::HOST)?.to_str().ok()
 }
 
-/// True when the client reached the gateway by a name of its own machine.
+/// Returns true when the client reached the gateway by a loopback name.
 pub(crate) fn is_asked_on_loopback(headers: &HeaderMap) -> bool {
     host(headers).is_some_and(is_own_machine)
 }
@@ -81,7 +83,7 @@ fn is_own_machine(host: &str) -> bool {
     host_of(host).is_some_and(is_loopback)
 }
 
-/// Lets the pages of the allow-list call this gateway; `None` when there are none.
+/// Makes the CORS layer for the pages of the allow-list. Returns `None` for an empty allow-list.
 pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
     if config.allowed_origins.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Why a request is refused: nobody knows who the caller is (401), or the caller may not do this (403).
+//! Refusals of requests: the caller is unknown (401), or the caller lacks a right (403).
 
 use std::sync::Arc;
 
@@ -13,29 +13,29 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
-/// The reason why a request is refused, which lies in who makes it.
+/// The reason why authentication or authorization refuses a request.
 #[derive(Debug)]
 pub(crate) enum AuthRefusal {
-    /// No credential, where one is required.
+    /// The request has no credential, and the gateway requires a credential.
     Missing,
-    /// A credential that is not valid. The sentence is for its owner, and says nothing that a forger could use.
+    /// The credential is not valid. The sentence helps the credential's owner, and gives no hint to a forger.
     Invalid(&'static str),
-    /// A key that was valid.
+    /// The key was valid before, and has expired or was revoked.
     Ended { why: &'static str, key: Arc<ApiKey> },
-    /// A session that is not valid. The browser is told to forget its cookie, because no page can do that.
+    /// The session is not valid. The response tells the browser to forget the cookie, because no page can do so.
     Session {
         why: &'static str,
         forget: HeaderValue,
-        /// The session, when it was valid.
+        /// The session's row, when the session was valid before.
         ended: Option<Arc<ApiKey>>,
     },
-    /// The credential does not allow this.
+    /// The credential lacks the scope.
     Scope(Scope),
-    /// A page of another origin.
+    /// The request came from a page of another origin.
     Origin,
-    /// No credential, and a name that the gateway is not known by.
+    /// The request has no credential, and a host name that the gateway does not know as its own.
     Host,
-    /// The credential cannot be checked now.
+    /// The gateway cannot check the credential now.
     Unknown(Problem),
 }
 
@@ -46,7 +46,7 @@ impl From<everturn_store::StoreError> for AuthRefusal {
 }
 
 impl AuthRefusal {
-    /// Why a credential was refused. `None` for requests that are refused for something else.
+    /// Returns the reason why a credential was refused. Returns `None` for requests refused for another reason.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Invalid(why) | Self::Ended { why, .. } | Self::Session { why, .. } => Some(why),
@@ -55,7 +55,7 @@ impl AuthRefusal {
         }
     }
 
-    /// The key or session that was valid, and was presented with its secret.
+    /// Returns the formerly valid key or session, when the request had its right secret.
     pub(crate) fn ended_key(&self) -> Option<&ApiKey> {
         match self {
             Self::Ended { key, .. } => Some(key),
@@ -97,7 +97,7 @@ impl AuthRefusal {
         }
     }
 
-    /// `WWW-Authenticate` as RFC 6750 words it. The sentences have no quotes.
+    /// Returns the header `WWW-Authenticate` as in RFC 6750. The sentences have no quotes and need no escapes.
     fn challenge(&self) -> Option<String> {
         match self {
             // A request without a credential gets no error code, as RFC 6750 says.

@@ -1,7 +1,7 @@
-//! The secrets that this project gives out: `evk_<id>_<random>` for a key, `evs_…` for a session.
+//! The secrets of keys and sessions: `evk_<id>_<random>` for a key, `evs_…` for a session.
 //!
-//! The id finds the row and is no secret. The rest is 32 random bytes, so a plain SHA-256 of it is enough: there is
-//! nothing to guess, and a slow hash would only cost each request.
+//! The id finds the row and is not secret. The rest is 32 random bytes. A plain SHA-256 of the bytes is enough, because
+//! random bytes cannot be guessed, and a slow hash would only cost every request.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 const ID_BYTES: usize = 8;
 const RANDOM_BYTES: usize = 32;
 
-/// A credential that was made, or that a caller presented. It is in no log: `Debug` shows the id.
+/// A credential that the gateway made, or that a caller presented. Logs never show the secret: `Debug` shows the id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     kind: KeyKind,
@@ -35,7 +35,7 @@ impl Secret {
         })
     }
 
-    /// Reads a secret; `None` when the text is something else.
+    /// Reads a secret. Returns `None` when the text is not a secret of the gateway.
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, rest) = text.split_once('_')?;
         let kind = [KeyKind::Key, KeyKind::Session]
@@ -53,33 +53,33 @@ impl Secret {
         })
     }
 
-    /// Key or session.
+    /// Returns the kind of the secret: key or session.
     pub fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// The id, which is no secret.
+    /// Returns the id, which is not secret.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The whole text, for whom it is made.
+    /// Returns the complete text of the credential, for its owner.
     pub fn reveal(&self) -> String {
         format!("{}_{}_{}", prefix_of(self.kind), self.id, self.random)
     }
 
-    /// The hash that is stored of it.
+    /// Returns the hash of the secret, for the store.
     pub fn hash(&self) -> Vec<u8> {
         Sha256::digest(&self.random).to_vec()
     }
 
-    /// True when this is the secret with that hash. The comparison takes the same time wherever the two differ.
+    /// Returns true when the secret has the hash. The comparison takes constant time.
     pub fn has_hash(&self, hash: &[u8]) -> bool {
         self.hash().ct_eq(hash).into()
     }
 }
 
-/// What the text of a kind begins with, so that scanners for leaked secrets can know it.
+/// Returns the prefix of a kind's text. Scanners for leaked secrets recognize the prefix.
 fn prefix_of(kind: KeyKind) -> &'static str {
     match kind {
         KeyKind::Key => "evk",

@@ -20,16 +20,16 @@ use crate::{
     http::audit::Source,
 };
 
-/// The most bytes of a token. Those that issuers make have one to four thousand.
+/// The most bytes of a token. Tokens of common issuers have one to four thousand bytes.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
-/// Bytes of `sub`: OpenID Connect allows no more.
+/// The most bytes of `sub`, a limit of OpenID Connect.
 const MAX_SUBJECT_BYTES: usize = 255;
 
 const MALFORMED: AuthRefusal = AuthRefusal::Invalid(
     "The credential is neither a key of this gateway nor a token that it can read.",
 );
 
-/// Checks tokens of all issuers.
+/// Checks tokens of every configured issuer.
 pub(super) struct Tokens {
     issuers: Vec<Issuer>,
 }
@@ -40,7 +40,7 @@ struct Issuer {
     keys: Arc<IssuerKeys>,
 }
 
-/// What says which issuer's keys a token is to be checked with. Nobody has vouched for it yet.
+/// The issuer in a token before the signature is checked. The claim only selects the issuer's keys and is not trusted.
 #[derive(Deserialize)]
 struct Unchecked {
     iss: String,
@@ -48,7 +48,7 @@ struct Unchecked {
 
 #[derive(Deserialize)]
 struct Claims {
-    /// It is read here so that a list of issuers is refused.
+    /// The field is read only to refuse a list of issuers.
     #[serde(rename = "iss")]
     _issuer: String,
     sub: String,
@@ -59,19 +59,19 @@ struct Claims {
 }
 
 impl Tokens {
-    /// `None` when there is no issuer.
+    /// Returns `None` when no issuer is configured.
     pub(super) fn new(configs: &[OidcConfig]) -> Option<Self> {
         let issuers: Vec<_> = configs.iter().cloned().map(Issuer::new).collect();
         (!issuers.is_empty()).then_some(Self { issuers })
     }
 
-    /// Returns whose token this is, when it is valid. It is checked with the keys of the issuer that it names, and with no
-    /// others. Of an issuer that is not configured nothing is fetched.
+    /// Returns the caller of a valid token. The function checks a token only with the keys of the issuer that the token
+    /// names. For an unknown issuer, nothing is fetched.
     pub(super) async fn verify(&self, token: &str) -> Result<Caller, AuthRefusal> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(MALFORMED);
         }
-        // `alg: none` and algorithms that nobody knows end here.
+        // `alg: none` and unknown algorithms end here.
         let header = decode_header(token).map_err(|_| MALFORMED)?;
         let named = named_issuer(token).ok_or(MALFORMED)?;
         let mut issuers = self.issuers.iter();
@@ -81,7 +81,7 @@ impl Tokens {
     }
 }
 
-/// The issuer that a token names in its payload, before its signature is checked.
+/// Returns the issuer in a token's payload, before the signature is checked.
 fn named_issuer(token: &str) -> Option<String> {
     let payload = token.split('.').nth(1)?;
     let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
@@ -153,7 +153,7 @@ impl Issuer {
         })
     }
 
-    /// What the words of the claim allow.
+    /// Returns the scopes that the words of the claim grant.
     fn scopes(&self, claim: Option<&Value>) -> Scopes {
         let words: Vec<&str> = match claim {
             None => return self.config.default_scopes.iter().copied().collect(),
@@ -170,13 +170,13 @@ impl Issuer {
     }
 }
 
-/// Tells from when on a token that expires at `exp` is refused: the leeway is added.
+/// Returns when a token with `exp` is refused: at `exp` plus the leeway.
 fn end(exp: f64, leeway: std::time::Duration) -> DateTime<Utc> {
     let since_1970 = std::time::Duration::try_from_secs_f64(exp)
         .ok()
         .and_then(|exp| exp.checked_add(leeway));
     let since_1970 = since_1970.and_then(|end| TimeDelta::from_std(end).ok());
-    // A time that is too large for the calendar is never reached.
+    // A time too large for the calendar is never reached.
     since_1970
         .and_then(|end| DateTime::UNIX_EPOCH.checked_add_signed(end))
         .unwrap_or(DateTime::<Utc>::MAX_UTC)

@@ -1,4 +1,4 @@
-//! The codes of error responses. Each has a page in `docs/errors`.
+//! The codes of error responses. Every code has a page in `docs/errors`.
 
 use axum::http::StatusCode;
 use utoipa::{
@@ -10,7 +10,7 @@ use crate::schema::one_of;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $code:literal, $status:ident, $title:literal;)+) => {
-        /// What went wrong, by what the client can do about it. Codes are stable; each has a page in
+        /// The code of an error, which tells a client how to react. Codes are stable. Every code has a page in
         /// `docs/errors/`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Code {
@@ -21,17 +21,17 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The code as clients see it.
+            /// Returns the code as clients see it.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code),+ }
             }
 
-            /// The HTTP status it goes with.
+            /// Returns the HTTP status of the code.
             pub fn status(self) -> StatusCode {
                 match self { $(Self::$variant => StatusCode::$status),+ }
             }
 
-            /// One line that does not depend on the occurrence.
+            /// Returns the title: one line that is equal for every occurrence of the code.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title),+ }
             }
@@ -40,39 +40,39 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The body is not JSON, or lacks a field or has one of the wrong type.
+    /// The body is not JSON, or lacks a field, or has a field of the wrong type.
     InvalidBody = "invalid_body", BAD_REQUEST, "The request body is not valid";
-    /// A query parameter or header.
+    /// A query parameter or header is not valid.
     InvalidParameter = "invalid_parameter", BAD_REQUEST, "A parameter is not valid";
-    /// An id with characters that ids cannot have.
+    /// An id has characters that ids cannot have.
     InvalidId = "invalid_id", BAD_REQUEST, "An id is not valid";
-    /// A message without text, or with a NUL.
+    /// The message has no text, or contains a NUL.
     InvalidMessage = "invalid_message", BAD_REQUEST, "The message is not valid";
-    /// No such key, or one of another tenant.
+    /// The key does not exist, or belongs to another tenant.
     KeyNotFound = "key_not_found", NOT_FOUND, "There is no such key";
-    /// The gateway's configuration has no such agent.
+    /// The gateway's configuration does not have the agent for the caller's tenant.
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
-    /// Any other request that HTTP itself finds wrong.
+    /// The request is wrong in another way that HTTP itself finds.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
-    /// No credential, or one that does not hold.
+    /// The request has no valid credential.
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
-    /// The credential holds, but does not allow this.
+    /// The credential is valid, but lacks the required scope.
     InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
-    /// Four eyes: the caller has sent a message of the turn, or is not known.
+    /// Four eyes: the caller has sent a message of the turn, or is unknown.
     ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Somebody else has to approve";
-    /// A page of another origin used what its browser sends by itself.
+    /// A page of another origin used a browser's session, or a gateway without required credentials.
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
-    /// A request without a credential came by a name that is not known to be the gateway's.
+    /// A request without a credential used a host name that the gateway does not know as its own.
     HostNotAllowed = "host_not_allowed", FORBIDDEN, "This gateway is not known by this name";
-    /// No such endpoint.
+    /// The endpoint does not exist.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
-    /// No such conversation, or it belongs to someone else.
+    /// The conversation does not exist, or belongs to another tenant or owner.
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
-    /// No such tool execution in the conversation.
+    /// The conversation has no such tool execution.
     ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
-    /// No such agent execution in the conversation.
+    /// The conversation has no such agent execution.
     AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
-    /// No such image or file, or it belongs to someone else or to another conversation.
+    /// The image or file does not exist, or belongs to another tenant, owner or conversation.
     BlobNotFound = "blob_not_found", NOT_FOUND, "There is no such file";
     /// The endpoint has other methods; see the header `Allow`.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
@@ -80,29 +80,29 @@ codes! {
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
     /// The id belongs to a conversation that the caller cannot see.
     ConversationIdTaken = "conversation_id_taken", CONFLICT, "The conversation id is taken";
-    /// A message that may not wait, and a turn that runs.
+    /// A turn is running, and the message must not wait.
     TurnRunning = "turn_running", CONFLICT, "A turn is running in this conversation";
-    /// Nothing to resume: the last turn has ended, and no message waits.
+    /// The conversation cannot resume: the last turn has ended, and no message waits.
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
-    /// Nothing to resume: no turn has ever begun, and no message waits.
+    /// The conversation cannot resume: no turn has ever begun, and no message waits.
     NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
-    /// The call has an answer, needs none, or its turn ended.
+    /// The call already has an answer, needs no answer, or belongs to an ended turn.
     ApprovalAnswered = "approval_answered", CONFLICT, "The approval has been answered";
-    /// Nobody answered in time.
+    /// The approval was not answered in time.
     ApprovalExpired = "approval_expired", CONFLICT, "The approval came too late";
     /// The answer is for another tool or input.
     ApprovalMismatch = "approval_mismatch", CONFLICT, "The approval is for another input";
     /// Another client runs the call.
     ClientToolClaimed = "client_tool_claimed", CONFLICT, "Another client runs the call";
-    /// Another result was first, or the turn ended.
+    /// Another result came first, or the turn ended.
     ClientToolAnswered = "client_tool_answered", CONFLICT, "The client tool has a result";
-    /// No result came in time.
+    /// The client sent no result in time.
     ClientToolExpired = "client_tool_expired", CONFLICT, "The result came too late";
-    /// What the call waits in is gone; resume it.
+    /// The turn of the waiting call is not running; resume the conversation.
     TurnNotRunning = "turn_not_running", CONFLICT, "The turn is not running";
-    /// The client's id of a message was used for another message.
+    /// The client used the id for a different message before.
     IdempotencyConflict = "idempotency_conflict", CONFLICT, "The idempotency key was used for another message";
-    /// The request contradicts what is stored.
+    /// The request contradicts stored data.
     Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
     /// The message is over the limit.
     MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
@@ -112,7 +112,7 @@ codes! {
     BlobTooLarge = "blob_too_large", PAYLOAD_TOO_LARGE, "The file is too large";
     /// The attachments of a message are over a limit.
     TooManyAttachments = "too_many_attachments", PAYLOAD_TOO_LARGE, "The message has too many attachments";
-    /// Files of this type are not taken, or the bytes are of another type.
+    /// The gateway does not take files of the type, or the bytes are of another type.
     BlobTypeRefused = "blob_type_refused", UNSUPPORTED_MEDIA_TYPE, "Files of this type are not taken";
     /// The header `Range` asks for bytes behind the end.
     RangeNotSatisfiable = "range_not_satisfiable", RANGE_NOT_SATISFIABLE, "There are no such bytes";
@@ -120,33 +120,33 @@ codes! {
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
-    /// Turns run or wait in as many conversations of the tenant, or of the owner, as may be.
+    /// The tenant, or the owner, has the most conversations with a running turn or a waiting message.
     TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
-    /// The tenant has uploaded as much as may be that no message names.
+    /// The tenant has the most bytes of files that no message names yet.
     TooManyBlobs = "too_many_blobs", TOO_MANY_REQUESTS, "Too many files wait for their messages";
-    /// The tenant, or the owner, sends requests faster than it may.
+    /// The tenant, or the owner, sends requests faster than allowed; or an address tried too many unknown keys.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
-    /// The tenant's requests, answers and streams hold more memory than its share.
+    /// The tenant's requests, answers and streams hold more memory than the tenant's share.
     TooMuchAtOnce = "too_much_at_once", TOO_MANY_REQUESTS, "Your tenant reads or sends too much at once";
-    /// The owner has as many streams open as an owner may.
+    /// The owner has the most open streams of an owner.
     TooManyStreamsOfOwner = "too_many_streams_of_owner", TOO_MANY_REQUESTS, "You have too many streams open";
-    /// The tenant has as many streams open as it may.
+    /// The tenant has the most open streams of a tenant.
     TooManyStreamsOfTenant = "too_many_streams_of_tenant", TOO_MANY_REQUESTS, "Your tenant has too many streams open";
-    /// This gateway serves as many streams as it may.
+    /// The gateway has the most open streams.
     TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";
     /// The database is away.
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
-    /// The object store that holds files is away.
+    /// The object store of the files is away.
     BlobsUnavailable = "blobs_unavailable", SERVICE_UNAVAILABLE, "The store of files is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
     /// No worker took the call to the turn in time.
     TurnUnavailable = "turn_unavailable", SERVICE_UNAVAILABLE, "The turn did not answer in time";
-    /// The identity provider's keys cannot be read.
+    /// The gateway cannot read the identity provider's keys.
     IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
-    /// This gateway is stopping.
+    /// The gateway is stopping.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "This gateway is shutting down";
-    /// A bug, or data that this version cannot read.
+    /// A bug, or data that the gateway's version cannot read.
     Internal = "internal", INTERNAL_SERVER_ERROR, "Something went wrong inside";
 }
 

@@ -1,9 +1,9 @@
-//! Error responses: RFC 9457 `application/problem+json`, made here and nowhere else.
+//! Error responses: RFC 9457 `application/problem+json`, made only here.
 //!
-//! - `code`: what went wrong, by what the client can do about it
-//! - `response`: a handler returns a [`Problem`]; [`finish`] writes its body, and also turns the framework's own error
+//! - `code`: the error codes, one for each action a client can take
+//! - `response`: a handler returns a [`Problem`]; [`finish`] writes the body, and turns the framework's own error
 //!   responses (unknown path, wrong method) into problems
-//! - `sources`: errors of the parts below, as problems
+//! - `sources`: conversions from errors of the store, the limits and the engine into problems
 
 mod code;
 mod response;

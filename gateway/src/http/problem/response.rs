@@ -1,4 +1,4 @@
-//! An error response, from the problem that a handler returns to its body.
+//! An error response, from the problem that a handler returns to the response's body.
 
 use axum::{
     body::Body,
@@ -24,7 +24,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Makes a problem. `detail` says what to do about it and holds nothing internal.
+    /// Makes a problem. `detail` tells the client how to react, and must not contain internals.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
             code,
@@ -40,19 +40,19 @@ impl Problem {
         self
     }
 
-    /// Replaces the detail, which says what to do about it.
+    /// Replaces the detail, the advice to the client.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
-    /// What to do about it.
+    /// Returns the advice to the client.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// Its code.
+    /// Returns the problem's code.
     pub fn code(&self) -> Code {
         self.code
     }
@@ -73,7 +73,7 @@ impl Problem {
         )
     }
 
-    /// Makes the problem of a file that there is not, or that the caller may not see or use here.
+    /// Makes the problem of a file that does not exist, or that the caller may not see or use in the request.
     pub fn blob_not_found(id: &str) -> Self {
         Self::new(
             Code::BlobNotFound,
@@ -81,7 +81,7 @@ impl Problem {
         )
     }
 
-    /// Makes the problem of a bug, or of something that only the log should tell.
+    /// Makes the problem of a bug, or of an error whose details only the log may show.
     pub(crate) fn internal() -> Self {
         Self::new(Code::Internal, "The log has more, under this request id.")
     }
@@ -105,7 +105,7 @@ impl Problem {
 }
 
 impl IntoResponse for Problem {
-    /// The body is written by [`finish`], which knows the request.
+    /// Makes a response with the status and without a body. [`finish`] writes the body, because it knows the request.
     fn into_response(self) -> Response {
         let mut response = self.code.status().into_response();
         response.extensions_mut().insert(self);
@@ -113,7 +113,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// An error (RFC 9457). Decide by `code`.
+/// An error (RFC 9457). Programs should decide by `code`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody<'a> {
@@ -124,16 +124,16 @@ pub(crate) struct ProblemBody<'a> {
         example = "/docs/errors/conversation_not_found"
     )]
     kind: String,
-    /// One line for people, the same for each occurrence of the code.
+    /// One line for people, equal for every occurrence of the code.
     title: &'a str,
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What happened and what to do, for people.
+    /// The error and the advice, for people.
     detail: &'a str,
     #[schema(value_type = Code)]
     code: &'a str,
-    /// The path that was asked for.
+    /// The path of the request.
     #[schema(format = "uri-reference", example = "/api/v1/agent/conversations/none")]
     instance: &'a str,
     /// The id of the request, as in the header `x-request-id` and in the gateway's log.

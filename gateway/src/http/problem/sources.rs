@@ -1,4 +1,5 @@
-//! Turns errors of the parts below into problems, by what a client can do about each. Nothing internal is told.
+//! Turns errors of the store, the limits and the engine into problems. The conversion chooses the code by the client's
+//! possible reaction, and shows no internals.
 
 use everturn_proto::ConversationName;
 use everturn_store::{Missing, RefusedBlob, StoreError, UploadError};
