@@ -4,7 +4,7 @@ use everturn_proto::{event::Event, words::EventType};
 
 use crate::fields::Fields;
 
-/// Receives a report of the events that the gateway's tails gave to their readers.
+/// Receives a report about the events in readers' queues.
 pub trait Deliveries: Send + Sync {
     /// Called when the events of a conversation are in the queues of `readers` readers. Implementations must not block.
     fn delivered(&self, conversation_id: &str, events: Vec<DeliveredEvent>, readers: usize);
@@ -15,7 +15,7 @@ pub trait Deliveries: Send + Sync {
 pub struct DeliveredEvent {
     /// The type of the event.
     pub event_type: EventType,
-    /// The message whose turn the event belongs to.
+    /// The message of the event's turn.
     pub message_id: String,
     /// True when the event ends the turn.
     pub ends_turn: bool,

@@ -10,12 +10,12 @@ use everturn_stream::{SharedCounts, StreamReader};
 
 use crate::{deliveries::Deliveries, turns::TurnStarter};
 
-/// The gateway's connections. The gateway reads events and never writes them.
+/// The gateway's connections. The gateway reads events and never writes events.
 #[derive(Clone)]
 pub struct Ports {
     /// The event log.
     pub events: Arc<dyn EventReader>,
-    /// Conversations and the messages they accept.
+    /// Conversations and their accepted messages.
     pub conversations: Arc<dyn Conversations>,
     /// Agent executions: the turns, and the trees of their sub-agents.
     pub executions: Arc<dyn AgentExecutions>,
@@ -33,7 +33,7 @@ pub struct Ports {
     pub tenants: Arc<dyn Tenants>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
-    /// The texts that models are writing now.
+    /// The live texts of running models.
     pub stream: Arc<dyn StreamReader>,
     /// The counts shared with the other gateways, because limits hold across gateways. `None` for a single gateway.
     pub counts: Option<Arc<dyn SharedCounts>>,

@@ -65,8 +65,8 @@ impl PartialSchema for CursorText {
 
 impl ToSchema for CursorText {}
 
-/// The pattern of a cursor. Both numbers may have one digit less than the largest number the parser takes, and
-/// therefore the parser reads every text that matches.
+/// The pattern of a cursor. Both numbers may have one digit less than the parser's largest number, and therefore the
+/// parser reads every matching text.
 const CURSOR_PATTERN: &str = "^[0-9]{1,9}(-[0-9a-f]{1,15})?$";
 
 /// Makes the schema of a string with a fixed list of words.

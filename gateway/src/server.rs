@@ -26,9 +26,9 @@ use crate::{
     http::{routes::router, state::GatewayState},
 };
 
-/// Serves until `shutdown` is cancelled. The gateway then stops in four steps. First, for the time `drain`,
-/// the gateway reports "not ready" and takes no new streams. Second, the gateway tells open streams to reconnect and ends
-/// the streams. Third, the gateway closes the listener. Fourth, requests in flight may finish. `shutdown_grace` after the
+/// Serves until `shutdown` is cancelled. The gateway then stops in four steps. First, the gateway reports "not ready"
+/// for the time `drain` and takes no new streams. Second, the gateway tells open streams to reconnect and ends the
+/// streams. Third, the gateway closes the listener. Fourth, requests in flight may finish. `shutdown_grace` after the
 /// drain, the gateway cuts the remaining connections.
 pub async fn serve(
     listener: TcpListener,
@@ -104,7 +104,7 @@ impl Server {
     async fn run(&self, mut listener: StallGuardedListener, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let closing = CancellationToken::new();
-        // The connections end with this future.
+        // Dropping `open` ends every connection.
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
@@ -124,8 +124,8 @@ impl Server {
         while open.join_next().await.is_some() {}
     }
 
-    /// Serves a connection until its end, until it loses its connection slot, or until its request after `closing` is
-    /// done.
+    /// Serves a connection until the client ends it, until the connection loses its slot, or until `closing` is
+    /// cancelled and the running request is done.
     fn connection(
         &self,
         io: Guarded<tokio::net::TcpStream>,

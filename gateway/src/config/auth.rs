@@ -29,26 +29,25 @@ pub struct AuthConfig {
     /// belong to the default tenant with the scopes [`Scope::OF_USERS`]. The gateway always checks a credential that a
     /// caller presents.
     pub required: bool,
-    /// The gateway's origin as browsers reach it. Its scheme decides how the session's cookie is kept. Pages of the
-    /// origin are the gateway's own pages. Default none: then only `Sec-Fetch-Site` identifies the gateway's own pages,
-    /// except on the gateway's machine.
+    /// The gateway's origin for browsers. Its scheme decides how the session's cookie is kept. Pages of the origin are
+    /// the gateway's own pages. Default none: then only `Sec-Fetch-Site` identifies the gateway's own pages, except on
+    /// the gateway's machine.
     pub public_origin: Option<Origin>,
     /// Host names and addresses, beside those of this machine and of `public_origin`, under which callers without a
     /// credential may send requests. The gateway compares the host name that the browser asked for, because any site
     /// can point its own name at this machine. Default: an empty list. `None`: any host name, for a gateway behind a
     /// proxy that authenticates callers.
     pub allowed_hosts: Option<Vec<String>>,
-    /// Origins whose pages may call this gateway. Default none: only pages of the gateway's own origin.
+    /// Trusted origins: their pages may call the gateway. Default none: only pages of the gateway's own origin.
     pub allowed_origins: Vec<Origin>,
     /// How long the gateway uses a key from memory after it read the key from the store. A revoked key keeps working
-    /// for at most this time, and every key in use costs one query in this time. Default 5 s.
+    /// for at most `key_cache`, and every key in use costs one query per `key_cache`. Default 5 s.
     pub key_cache: Duration,
     /// The most keys and sessions in memory. Default 10 000, of some 300 bytes each.
     pub max_cached_keys: usize,
     /// The longest lifetime of a browser session. Default 12 h: a working day.
     pub session_lifetime: Duration,
-    /// The most open sessions of one key, or of one owner who signs in with tokens. A further session ends the oldest.
-    /// Default 1000.
+    /// The most open sessions per key, or per owner with tokens. A further session ends the oldest. Default 1000.
     pub max_sessions: NonZeroU32,
     /// The lifetime of a key that `everturn keys create` makes without `--expires`. Default `None`: until revocation.
     pub key_lifetime: Option<Duration>,
@@ -80,7 +79,7 @@ impl Default for AuthConfig {
 /// An accepted identity provider, and the meaning of its tokens' claims.
 #[derive(Debug, Clone)]
 pub struct OidcConfig {
-    /// The issuer, exactly as `iss` in its tokens. Its discovery document names the keys.
+    /// The issuer, exactly as `iss` in its tokens. The issuer's discovery document names the keys.
     pub issuer: String,
     /// The tenants that the issuer's tokens may name. `None`: any. Two issuers of one gateway never share a tenant,
     /// because an issuer of a tenant decides the identity of every user in the tenant.
@@ -101,7 +100,7 @@ pub struct OidcConfig {
     pub default_scopes: Vec<Scope>,
     /// The allowed difference between the issuer's clock and the gateway's clock. Default 30 s.
     pub leeway: Duration,
-    /// The URL of the issuer's keys. Without it, the discovery document gives the URL.
+    /// The URL of the issuer's keys. `None`: the discovery document gives the URL.
     pub jwks_url: Option<String>,
     /// The age at which the gateway fetches the issuer's keys anew. Default 10 min. While the issuer is away, the
     /// gateway keeps using the old keys.
@@ -110,7 +109,7 @@ pub struct OidcConfig {
     pub jwks_pause: Duration,
     /// The time limit of a fetch. Default 5 s.
     pub fetch_timeout: Duration,
-    /// The most bytes that a fetch may return. Default 256 KiB: some hundred keys.
+    /// The most bytes of a fetch's answer. Default 256 KiB: some hundred keys.
     pub max_fetched_bytes: usize,
 }
 

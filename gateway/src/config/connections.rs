@@ -19,16 +19,16 @@ pub struct ConnectionLimits {
     /// balancers usually keep an idle connection for 60 s. The default is longer, because a client gets an error when
     /// the gateway closes a connection just before its next request.
     pub header_timeout: Duration,
-    /// How long a body may take, beside the time that `body_bytes_per_second` gives it. Default 30 s.
+    /// The base time for a body, in addition to its size divided by `body_bytes_per_second`. Default 30 s.
     pub body_timeout: Duration,
     /// The slowest accepted rate of a body in bytes per second, after `body_timeout`. Default 16 KiB.
     pub body_bytes_per_second: u32,
-    /// Proxies whose header `X-Forwarded-For` is believed. Default none.
+    /// Trusted proxies: the gateway believes their header `X-Forwarded-For`. Default none.
     pub trusted_proxies: Vec<IpNet>,
     /// Look-ups of unknown keys and sessions per second, for one address. Default 100. `None`: any number.
     pub unknown_keys_per_second: Option<NonZeroU32>,
     /// The burst of look-ups of unknown keys and sessions before `unknown_keys_per_second` holds. Default 1000: the
-    /// users behind one proxy after their sessions have ended.
+    /// users behind one proxy, after the end of the users' sessions.
     pub unknown_key_burst: NonZeroU32,
 }
 

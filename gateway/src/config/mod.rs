@@ -60,19 +60,19 @@ pub struct GatewayConfig {
     pub owner: OwnerLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
-    /// The most waiting messages of one conversation. Default: the number that one continue-as-new can carry.
+    /// The most waiting messages of one conversation. Default: the capacity of one continue-as-new.
     pub max_queued_messages: u32,
     /// Events of a page when the request gives no number. Default 1000, the maximum of a page.
     pub default_page: u32,
     /// The most events of a page. Default 1000: some hundred KB of ordinary events.
     pub max_page: u32,
-    /// The most bytes of a page's events. A page always has an event, even a larger one. Default
+    /// The most bytes of a page's events. A page has at least one event, even an event above the limit. Default
     /// [`PageLimit::DEFAULT_BYTES`].
     pub max_page_bytes: u32,
     /// The most items of a timeline's page. Default 10 000.
     pub max_timeline_items: u32,
-    /// The most bytes of a page's items. A page always has an item, even a larger one. Default 8 MiB: 10 000 items
-    /// of ordinary length.
+    /// The most bytes of a page's items. A page has at least one item, even an item above the limit. Default 8 MiB, the
+    /// size of 10 000 ordinary items.
     pub max_timeline_bytes: usize,
     /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
@@ -82,7 +82,7 @@ pub struct GatewayConfig {
     pub auth: AuthConfig,
     /// The audit trail.
     pub audit: AuditConfig,
-    /// Bytes of frames that one reader may lag behind. The gateway cuts a reader with a larger lag, and the reader
+    /// The largest lag of one reader, in bytes of frames. The gateway cuts a reader with a larger lag, and the reader
     /// reconnects with its cursor. Default 2 MiB: twice the largest event, or the deltas of three minutes. Readers
     /// share the memory of a frame.
     pub reader_buffer: usize,
@@ -90,7 +90,7 @@ pub struct GatewayConfig {
     /// or returns from another conversation, finds the tail running.
     pub linger: Duration,
     /// How often the gateway asks the store for new events without an announcement, with one query for every open
-    /// stream. The gateway also waits for this time before it retries a conversation that could not be followed. An
+    /// stream. After a failure to follow a conversation, the gateway also waits for this time before the next try. An
     /// announcement makes the gateway read at once. The poll is needed because an announcement may be lost, and because
     /// a worker in another process may have no way to announce. Default 1 s; where the stream announces across
     /// processes, [`ANNOUNCED_POLL_INTERVAL`] is enough.

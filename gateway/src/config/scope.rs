@@ -5,18 +5,18 @@ use std::fmt;
 /// One right of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Read conversations and follow their streams: GET.
+    /// Read conversations and follow streams: GET.
     Read,
     /// Change conversations: create, send, cancel and the like.
     Write,
-    /// Answer approvals. `write` does not include the scope, because a user who talks to an agent need not be the
+    /// Answer approvals. `write` does not include `approve`, because a user who talks to an agent need not be the
     /// person who allows the agent's tools.
     Approve,
-    /// Decrypt the engine's payloads of the whole tenant. No other scope includes the scope.
+    /// Decrypt the engine's payloads of the whole tenant. Only the scope `codec` grants decryption.
     Codec,
-    /// Administer the caller's own tenant: its audit trail, keys and usage. Only `admin:all` includes the scope.
+    /// Administer the caller's own tenant: its audit trail, keys and usage. Only `admin:all` includes `admin`.
     Admin,
-    /// Administer every tenant. The scope includes `admin`.
+    /// Administer every tenant. `admin:all` includes `admin`.
     AdminAll,
 }
 

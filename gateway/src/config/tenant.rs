@@ -14,12 +14,13 @@ pub struct TenantLimits {
     pub requests: RequestRate,
     /// Open streams. Default 5000: half of a gateway's streams, because one tenant must not take every stream.
     pub open_streams: Option<NonZeroU32>,
-    /// Conversations with a running turn or a waiting message. Default 1000: the capacity of one worker's
-    /// memory. A turn that waits for a person counts.
+    /// Conversations with a running turn or a waiting message. Default 1000: the capacity of a worker's memory. A turn
+    /// counts even while it waits for a person.
     pub concurrent_turns: Option<NonZeroU32>,
 }
 
-/// The limits of each owner of a tenant, at all gateways together. `None`, the default: only the tenant's limits hold.
+/// The limits of an owner within a tenant, at all gateways together. `None`, the default: only the tenant's limits
+/// hold.
 #[derive(Debug, Clone, Default)]
 pub struct OwnerLimits {
     /// Requests per second.

@@ -180,8 +180,7 @@ pub(super) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(objects.into_iter().map(|Object(value)| value).collect())
 }
 
-/// Reads a whole number, for `deserialize_with`. `1000.0` counts as whole, too (JSON Schema 2020-12, Validation,
-/// 6.1.1).
+/// Reads a whole number, for `deserialize_with`. `1000.0` is whole, too (JSON Schema 2020-12, Validation, 6.1.1).
 pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let number = f64::deserialize(deserializer)?;
     if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) {

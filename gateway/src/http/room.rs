@@ -28,7 +28,7 @@ use crate::limits::memory::{Account, Held};
 /// pile up.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// The size from which bodies are counted. Smaller bodies need little memory, even on every connection together.
+/// The smallest size of a counted body. Smaller bodies need little memory, even on every connection together.
 const COUNTED_FROM: u64 = 4 * 1024;
 
 /// The copies of a body or a page in memory during processing: its rows, the values made from the rows, and its bytes.
@@ -64,7 +64,8 @@ impl GatewayState {
         Some(usize::try_from(bytes).unwrap_or(usize::MAX).min(most))
     }
 
-    /// Counts an answer until the client has received it. A stream has no size, and counts its frames by itself.
+    /// Counts an answer's bytes until the connection has sent them. A stream has no size, and counts its frames by
+    /// itself.
     pub(crate) fn counted(&self, caller: &Caller, response: Response) -> Response {
         let size = response.body().size_hint().exact();
         if size.is_none_or(|size| size < COUNTED_FROM) {
@@ -79,7 +80,7 @@ impl GatewayState {
     }
 }
 
-/// A body whose pieces count until the connection has sent them.
+/// A body with counted pieces. The count of a piece ends when the connection has sent the piece.
 struct CountedBody {
     body: Body,
     account: Arc<Account>,

@@ -80,8 +80,8 @@ impl GatewayState {
         Self { shutdown, ..self }
     }
 
-    /// Returns the caller's conversation. A conversation of another owner is reported as missing. Only here a name
-    /// becomes an id.
+    /// Returns the caller's conversation. A conversation of another tenant or owner is reported as missing. Only here a
+    /// name becomes an id.
     pub async fn conversation(
         &self,
         caller: &Caller,
@@ -109,7 +109,8 @@ impl GatewayState {
             .await?)
     }
 
-    /// Returns the caller's tool call with its conversation. A tool call of another owner is reported as missing.
+    /// Returns the caller's tool call with its conversation. A tool call of another tenant or owner is reported as
+    /// missing.
     pub async fn outside_tool(
         &self,
         caller: &Caller,

@@ -66,7 +66,7 @@ impl Audit {
         }
     }
 
-    /// Appends an entry. Callers must await the append before they answer that the action is done.
+    /// Appends an entry. A handler must append the entry before the handler reports the action as done.
     pub(crate) async fn append(&self, entry: &NewAuditEntry) -> Result<(), StoreError> {
         self.trail.append_audit(entry).await
     }

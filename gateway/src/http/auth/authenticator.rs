@@ -32,7 +32,7 @@ use crate::{
     listed::time,
 };
 
-/// The most ended or surplus sessions that opening a session removes. The number is above one, because such sessions
+/// The most ended or surplus sessions that opening a session removes. The number is above one, because ended sessions
 /// must not pile up.
 const REMOVED_AT_ONCE: u32 = 100;
 

@@ -18,7 +18,7 @@ use crate::{
 /// the caller as an argument.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The conversations that the caller may see. Every query of the store takes the access as an argument.
+    /// The caller's access: the tenant, and the owner if any. Every query of the store takes the access as an argument.
     pub access: Access,
     /// The caller's scopes. Middleware checks `read` and `write` before the handler runs.
     pub scopes: Scopes,
@@ -36,7 +36,7 @@ pub struct Caller {
 /// The credential of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// No credential: this gateway requires no credential.
+    /// No credential, on a gateway that requires no credential.
     Anonymous,
     /// The key with the id.
     Key(String),

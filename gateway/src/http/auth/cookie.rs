@@ -22,7 +22,7 @@ fn name(headers: &HeaderMap, config: &AuthConfig) -> &'static str {
     if is_plain { LOOPBACK_NAME } else { SECURE_NAME }
 }
 
-/// Returns the session that the browser sent.
+/// Returns the session in the browser's cookie.
 pub(crate) fn sent<'h>(headers: &'h HeaderMap, config: &AuthConfig) -> Option<&'h str> {
     let name = name(headers, config);
     let cookies = headers

@@ -32,7 +32,7 @@ struct Fetched {
     at: Instant,
 }
 
-/// A key that can check signatures.
+/// A public key for the check of signatures.
 struct IssuerKey {
     jwk: Jwk,
     key: DecodingKey,

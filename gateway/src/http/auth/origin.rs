@@ -45,8 +45,8 @@ pub(crate) fn is_trusted_page(headers: &HeaderMap, config: &AuthConfig) -> Optio
 }
 
 /// Returns true for a page of the gateway that the browser reached by a loopback name. Only for loopback names the
-/// header `Host` proves the gateway's own page, because the owner of any other name can
-/// point the name at the gateway and serve a page under the name.
+/// header `Host` proves the gateway's own page, because the owner of any other name can point the name at the gateway
+/// and serve a page under the same name.
 fn is_on_own_machine(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else {
         return false;

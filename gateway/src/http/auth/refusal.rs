@@ -22,7 +22,8 @@ pub(crate) enum AuthRefusal {
     Invalid(&'static str),
     /// The key was valid before, and has expired or was revoked.
     Ended { why: &'static str, key: Arc<ApiKey> },
-    /// The session is not valid. The response tells the browser to forget the cookie, because no page can do so.
+    /// The session is not valid. The response tells the browser to forget the cookie, because no page can delete the
+    /// cookie.
     Session {
         why: &'static str,
         forget: HeaderValue,

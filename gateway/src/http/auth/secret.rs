@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 const ID_BYTES: usize = 8;
 const RANDOM_BYTES: usize = 32;
 
-/// A credential that the gateway made, or that a caller presented. Logs never show the secret: `Debug` shows the id.
+/// A credential made by the gateway or presented by a caller. Logs never show the secret: `Debug` shows the id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     kind: KeyKind,

@@ -101,7 +101,7 @@ impl Issuer {
                 "The token is signed with an algorithm that is not accepted here.",
             ));
         }
-        // The issuer demands an extension that this version does not know (RFC 7515, 4.1.11).
+        // The issuer demands an extension unknown to this version (RFC 7515, 4.1.11).
         if header.crit.is_some() {
             return Err(MALFORMED);
         }

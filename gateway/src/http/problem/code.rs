@@ -52,7 +52,7 @@ codes! {
     KeyNotFound = "key_not_found", NOT_FOUND, "There is no such key";
     /// The gateway's configuration does not have the agent for the caller's tenant.
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
-    /// The request is wrong in another way that HTTP itself finds.
+    /// The request is not valid HTTP, in a way without a code of its own.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
     /// The request has no valid credential.
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
@@ -68,9 +68,9 @@ codes! {
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// The conversation does not exist, or belongs to another tenant or owner.
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
-    /// The conversation has no such tool execution.
+    /// The conversation does not have the tool execution.
     ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
-    /// The conversation has no such agent execution.
+    /// The conversation does not have the agent execution.
     AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
     /// The image or file does not exist, or belongs to another tenant, owner or conversation.
     BlobNotFound = "blob_not_found", NOT_FOUND, "There is no such file";
@@ -80,7 +80,7 @@ codes! {
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
     /// The id belongs to a conversation that the caller cannot see.
     ConversationIdTaken = "conversation_id_taken", CONFLICT, "The conversation id is taken";
-    /// A turn is running, and the message must not wait.
+    /// A turn is running, and the client sent the message with `on_busy` set to `reject`.
     TurnRunning = "turn_running", CONFLICT, "A turn is running in this conversation";
     /// The conversation cannot resume: the last turn has ended, and no message waits.
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
@@ -88,15 +88,15 @@ codes! {
     NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
     /// The call already has an answer, needs no answer, or belongs to an ended turn.
     ApprovalAnswered = "approval_answered", CONFLICT, "The approval has been answered";
-    /// The approval was not answered in time.
+    /// The answer came after the approval's expiry.
     ApprovalExpired = "approval_expired", CONFLICT, "The approval came too late";
-    /// The answer is for another tool or input.
+    /// The answer is for another tool, another input or another definition of the tool.
     ApprovalMismatch = "approval_mismatch", CONFLICT, "The approval is for another input";
     /// Another client runs the call.
     ClientToolClaimed = "client_tool_claimed", CONFLICT, "Another client runs the call";
     /// Another result came first, or the turn ended.
     ClientToolAnswered = "client_tool_answered", CONFLICT, "The client tool has a result";
-    /// The client sent no result in time.
+    /// The result came after the call's expiry.
     ClientToolExpired = "client_tool_expired", CONFLICT, "The result came too late";
     /// The turn of the waiting call is not running; resume the conversation.
     TurnNotRunning = "turn_not_running", CONFLICT, "The turn is not running";

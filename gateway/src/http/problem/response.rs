@@ -117,7 +117,7 @@ impl IntoResponse for Problem {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody<'a> {
-    /// The page of the code, on this gateway.
+    /// The gateway's documentation page of the code.
     #[serde(rename = "type")]
     #[schema(
         format = "uri-reference",
