@@ -17,8 +17,8 @@
 //!
 //! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness. The crate depends on no library for them, and
 //! `clippy.toml` of the crate bans the standard library's functions for them. Every stored history fixes the order of
-//! the commands. A change needs the histories in `tests/histories` to replay, or a patch marker and a new stored
-//! history.
+//! the commands. A change needs the histories in `tests/histories` to replay; see CONTRIBUTING.md,
+//! "Changing the workflow".
 
 mod after_turn;
 mod agent_execution;

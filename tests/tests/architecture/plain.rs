@@ -1,7 +1,9 @@
-//! How plainly the comments are written: pointing words are counted, the words that stand for a noun instead of naming it.
+//! How plainly comments and documents are written: pointing words are counted, the words that stand for a noun instead of naming it.
 //!
 //! Half of the readers learned English as a second language. "It holds nothing that anybody said" is short and grammatical,
 //! and nobody can guess its subject. CONTRIBUTING.md, "How we write", says how to write instead.
+
+use std::collections::BTreeMap;
 
 use crate::repository::{Source, files};
 
@@ -86,35 +88,39 @@ impl Sentence {
     }
 }
 
-#[test]
-fn comments_name_their_subjects() {
-    let mut folders = std::collections::BTreeMap::<String, (Measure, Vec<String>)>::new();
-    for Source { path, text } in files(&[".rs"]) {
-        if is_test(&path) {
-            continue;
-        }
-        let (measure, heavy) = folders.entry(folder(&path)).or_default();
-        for sentence in sentences(&comments(&text)) {
-            measure.add(&sentence);
+/// The sentences of a part of the repository: their measure, and the heavy ones with their places.
+#[derive(Debug, Default)]
+struct Part {
+    measure: Measure,
+    heavy: Vec<String>,
+}
+
+impl Part {
+    fn add(&mut self, path: &str, paragraphs: &[(usize, String)]) {
+        for sentence in sentences(paragraphs) {
+            self.measure.add(&sentence);
             if sentence.is_heavy() {
-                heavy.push(format!("{path}:{} {}", sentence.line, sentence.text));
+                let Sentence { line, text, .. } = sentence;
+                self.heavy.push(format!("{path}:{line} {text}"));
             }
         }
     }
-    let total: u32 = folders.values().map(|(measure, _)| measure.sentences).sum();
-    assert!(total > 5000, "only {total} sentences were found");
-    let is_listed = |folder: &str| NOT_YET.contains(&folder);
+}
+
+/// Fails with the heavy sentences of each part over the limits, unless `not_yet` names the part.
+fn assert_plain(parts: &BTreeMap<String, Part>, not_yet: &[&str]) {
     let mut not_plain = Vec::new();
-    for (folder, (measure, heavy)) in &folders {
-        if !measure.is_plain() && !is_listed(folder) {
+    for (name, Part { measure, heavy }) in parts {
+        let is_listed = not_yet.contains(&name.as_str());
+        if !measure.is_plain() && !is_listed {
             let (pointing, share) = (measure.per_100(), measure.heavy_per_100());
             not_plain.push(format!(
-                "{folder}: {pointing:.1} pointing words per 100 words, {share:.1} % heavy sentences: {heavy:#?}"
+                "{name}: {pointing:.1} pointing words per 100 words, {share:.1} % heavy sentences: {heavy:#?}"
             ));
         }
         assert!(
-            !measure.is_plain() || !is_listed(folder),
-            "{folder} is within the limits: take it off NOT_YET"
+            !measure.is_plain() || !is_listed,
+            "{name} is within the limits: take it off NOT_YET"
         );
     }
     assert!(
@@ -123,12 +129,52 @@ fn comments_name_their_subjects() {
          thing instead of pointing at it:\n{}",
         not_plain.join("\n")
     );
-    for folder in NOT_YET {
+    for name in not_yet {
         assert!(
-            folders.contains_key(*folder),
-            "NOT_YET names {folder}, which is gone"
+            parts.contains_key(*name),
+            "NOT_YET names {name}, which is gone"
         );
     }
+}
+
+#[test]
+fn comments_name_their_subjects() {
+    let mut folders = BTreeMap::<String, Part>::new();
+    for Source { path, text } in files(&[".rs"]) {
+        if !is_test(&path) {
+            let part = folders.entry(folder(&path)).or_default();
+            part.add(&path, &comments(&text));
+        }
+    }
+    let total: u32 = folders.values().map(|part| part.measure.sentences).sum();
+    assert!(total > 5000, "only {total} sentences were found");
+    assert_plain(&folders, NOT_YET);
+}
+
+/// The documents for contributors; documents for users are not measured.
+#[test]
+fn documents_for_contributors_name_their_subjects() {
+    let single = [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/engine.md",
+        "docs/libraries.md",
+    ];
+    let mut documents = BTreeMap::<String, Part>::new();
+    for Source { path, text } in files(&[".md"]) {
+        let folder = ["docs/design", "docs/adr"]
+            .into_iter()
+            .find(|folder| path.starts_with(folder));
+        let name = folder.or_else(|| single.into_iter().find(|single| *single == path));
+        if let Some(name) = name {
+            let part = documents.entry(name.to_owned()).or_default();
+            part.add(&path, &paragraphs(&text));
+        }
+    }
+    assert_eq!(documents.len(), 8, "{:?}", documents.keys());
+    assert_plain(&documents, &[]);
 }
 
 fn is_test(path: &str) -> bool {
@@ -172,6 +218,36 @@ fn comments(text: &str) -> Vec<(usize, String)> {
         last = line;
     }
     paragraphs
+}
+
+/// The paragraphs, items of lists and rows of tables of a document without its blocks of code, each with the line in
+/// which it begins.
+fn paragraphs(text: &str) -> Vec<(usize, String)> {
+    let mut paragraphs: Vec<(usize, String)> = Vec::new();
+    let mut is_code = false;
+    for (line, text) in text.lines().enumerate() {
+        let line = line + 1;
+        if text.trim_start().starts_with("```") {
+            is_code = !is_code;
+            paragraphs.push((line, String::new()));
+        } else if !is_code {
+            match paragraphs.last_mut() {
+                Some((_, paragraph)) if !begins_paragraph(text) => {
+                    paragraph.push(' ');
+                    paragraph.push_str(text);
+                }
+                _ => paragraphs.push((line, text.to_owned())),
+            }
+        }
+    }
+    paragraphs
+}
+
+fn begins_paragraph(line: &str) -> bool {
+    let line = line.trim_start();
+    let behind_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = behind_number.len() < line.len() && behind_number.starts_with('.');
+    line.is_empty() || is_numbered || line.starts_with(['-', '*', '|', '#'])
 }
 
 /// The text of the comment in a line of code. `//` in a string or a URL begins none.
@@ -261,6 +337,18 @@ fn split(text: &str) -> Vec<String> {
         }
     }
     sentences
+}
+
+#[test]
+fn sentences_are_found_in_documents_and_measured() {
+    let document = "# A heading\n\nIt holds nothing that\nanybody said.\n\n1. The lease of one worker, every second.\n\
+                    ```\nIt holds nothing that anybody said.\n```\n";
+    let found = sentences(&paragraphs(document));
+    let found: Vec<_> = found
+        .iter()
+        .map(|sentence| (sentence.line, sentence.words, sentence.pointing))
+        .collect();
+    assert_eq!(found, [(3, 6, 4), (6, 7, 1)]);
 }
 
 #[test]
