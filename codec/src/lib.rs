@@ -9,7 +9,7 @@
 //! `docs/operate/codec.md` describes the format for workers in other languages, and lists the data that stays in clear.
 //! `vectors.json` has payloads that a codec in any language must read.
 //!
-//! Must not be here: where keys come from (`worker/src/config/codec.rs`), and who may have payloads decoded
+//! Must not be here: where keys come from (`config/src/codec.rs`), and who may have payloads decoded
 //! (`gateway/src/http/routes/codec.rs`).
 
 mod codec;

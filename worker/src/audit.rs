@@ -2,11 +2,12 @@
 
 use std::{env, sync::Arc, time::Duration};
 
+use everturn_config::Config;
 use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
 use everturn_store::{AuditActor, AuditTarget, AuditTrail, NewAuditEntry};
 use serde_json::{Map, Value, json};
 
-use crate::{config::Config, version::version};
+use crate::version::version;
 
 /// The number of attempts to write the entry of a start while the store is away, and the pause between two attempts.
 const TRIES: u32 = 30;

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use everturn_codec::Codec;
+use everturn_config::CodecConfig;
 use everturn_gateway::turns::RegisterError;
 use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
@@ -25,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::Common,
-    config::CodecConfig,
     telemetry::Telemetry,
     transport::{self, certificates},
 };

@@ -5,7 +5,6 @@
 //! - [`cli`]: the command line
 //! - `audit`: audit entries about the actions of operators and processes
 //! - [`logging`]: the log on standard error
-//! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: connects to Temporal and the store, with back-off
 //! - [`environment`]: the secrets of the environment, hidden from other processes
 //! - [`roles`]: the roles of a process: worker, gateway, and the commands of operators
@@ -23,7 +22,6 @@ mod app;
 mod audit;
 pub mod chat;
 pub mod cli;
-pub mod config;
 pub mod connections;
 pub mod demo;
 pub mod dev;

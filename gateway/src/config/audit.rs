@@ -1,4 +1,4 @@
-//! The audit trail, as configured. `worker/src/config/audit.rs` checks the values.
+//! The audit trail, as configured. `config/src/audit.rs` checks the values.
 
 use std::num::NonZeroU32;
 

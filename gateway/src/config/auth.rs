@@ -1,4 +1,4 @@
-//! The configuration of authentication. `worker/src/config/auth.rs` checks the values.
+//! The configuration of authentication. `config/src/auth.rs` checks the values.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 

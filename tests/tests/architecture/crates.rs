@@ -8,7 +8,7 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("proto", &[]),
     ("codec", &["proto"]),
     ("workflows", &["proto"]),
@@ -33,10 +33,22 @@ const ARROWS: [(&str, &[&str]); 16] = [
         ],
     ),
     (
+        "config",
+        &[
+            "proto",
+            "codec",
+            "store",
+            "supervisor",
+            "activities",
+            "gateway",
+        ],
+    ),
+    (
         "worker",
         &[
             "proto",
             "codec",
+            "config",
             "store",
             "stream",
             "supervisor",

@@ -5,6 +5,7 @@
 //! - `citations`: what a comment or a document names exists
 //! - `facts`: the facts and invariants that comments cite by name
 //! - `commands`: the commands and variables of the documents exist
+//! - `variables`: docs/configuration.md names the variables that the product reads
 //! - `documents`: what the documents must not leave out
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
@@ -26,3 +27,4 @@ mod releases;
 mod repository;
 mod rooms;
 mod sources;
+mod variables;

@@ -18,22 +18,18 @@ const MIN_WORDS: usize = 6;
 /// never comes back.
 const NOT_YET: &[&str] = &[
     "bench",
+    "config",
     "gateway",
     "gateway/src/config",
     "gateway/src/http",
     "gateway/src/live",
     "gateway/src/turns",
     "proto",
-    "worker",
-    "worker/src/chat",
     "worker/src/cli",
-    "worker/src/config",
-    "worker/src/demo",
     "worker/src/dev",
     "worker/src/environment",
     "worker/src/roles",
     "worker/src/telemetry",
-    "worker/src/transport",
     "worker/src/waterfall",
 ];
 

@@ -127,7 +127,7 @@ const GATEWAY_LIVE: Rooms = &[
 /// Folders whose files must not name one another in a circle.
 const WITHOUT_CIRCLES: &[&str] = &[
     "gateway/src",
-    "worker/src/config",
+    "config/src",
     "activities/src/tools/mcp",
     "store/src/backend",
 ];

@@ -17,12 +17,12 @@ use std::{
 use anyhow::{Context, bail};
 use everturn_activities::tools::{Tool, ToolRegistry};
 use everturn_client::GatewayClient;
+use everturn_config::Config;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, DevOptions, TelemetryOptions},
-    config::Config,
     connections, environment, roles, shutdown,
     telemetry::Telemetry,
 };

@@ -5,6 +5,7 @@ use std::{fs::File, path::Path};
 use anyhow::{Context, bail};
 use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_codec::Codec;
+use everturn_config::{Config, DEMO_PROVIDER};
 use everturn_store::Store;
 use temporalio_client::Client;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::{adopted, progress::Progress};
 use crate::{
     cli::{Common, DevOptions},
-    config::{self, Config},
     connections,
     demo::DemoModel,
 };
@@ -80,7 +80,7 @@ pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Opt
         api_key: Some("demo".to_owned()),
         ..Provider::new(ProviderKind::OpenAi)
     };
-    providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
+    providers.insert(DEMO_PROVIDER.to_owned(), provider);
     Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
     Ok((providers, Some(demo)))
 }

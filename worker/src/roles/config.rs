@@ -9,12 +9,12 @@ use std::{
 };
 
 use everturn_activities::{model::Provider, tools::Tool};
+use everturn_config::{Config, ConfigError, DEFAULT_FILE};
 use everturn_proto::turn::AgentDefinition;
 
 use super::{gateway::check_exposure, worker};
 use crate::{
     cli::{CheckConfig, Common},
-    config::{Config, ConfigError, DEFAULT_FILE},
     connections, show, transport,
 };
 

@@ -3,6 +3,7 @@
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
+use everturn_config::Config;
 use everturn_gateway::{
     AuthConfig, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
     config::ANNOUNCED_POLL_INTERVAL, connections::listener, turns::TemporalTurnsOptions,
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     audit::tell_configuration,
     cli::{Common, GatewayOptions, ListenOptions},
-    config::Config,
     connections::{self, Connected, Stream},
     environment, shutdown,
     telemetry::{NotReady, Telemetry},
@@ -234,7 +234,7 @@ fn poll_interval(asked: Option<Duration>, is_shared: bool, default: Duration) ->
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::config::ReadBy;
+    use everturn_config::ReadBy;
 
     fn config(text: &str) -> Config {
         Config::parse(text, "everturn.toml", ReadBy::Gateway).unwrap()

@@ -2,9 +2,8 @@
 
 use anyhow::bail;
 use everturn_activities::tools::mcp::ServerLocation;
+use everturn_config::Config;
 use everturn_supervisor::launch::{Enforcement, Policy};
-
-use crate::config::Config;
 
 /// Warns about limits that the kernel cannot enforce. Returns an error if the configuration requires them.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {

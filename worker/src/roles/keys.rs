@@ -4,6 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use everturn_config::Config;
 use everturn_gateway::{auth::Secret, config::Scopes};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use crate::{
     audit::by_operator,
     cli::{Common, CreateKey, Expiry, KeysCommand, ListKeys, RevokeKey},
-    config::Config,
     connections, shutdown,
 };
 

@@ -8,13 +8,12 @@
 
 use std::{process, sync::Arc, time::Duration};
 
+use everturn_config::MAX_LEASE;
 use everturn_store::{WorkerId, WorkerLease, WorkerLeases};
 use tokio::{
     task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval, timeout},
 };
-
-use crate::config::MAX_LEASE;
 
 /// The number of renewals within the lease's duration. Three renewals may fail or come late.
 const RENEWALS: u32 = 4;

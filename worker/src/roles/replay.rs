@@ -6,6 +6,7 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, bail};
 use everturn_codec::Codec;
+use everturn_config::Config;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use futures::StreamExt;
 use temporalio_client::{
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, ReplayOptions},
-    config::Config,
     connections, shutdown, telemetry,
 };
 

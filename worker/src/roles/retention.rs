@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
+use everturn_config::Config;
 use everturn_proto::words::{AuditAction, AuditOutcome, AuditTargetKind};
 use everturn_store::{
     AuditTrail, BlobFiles, NewAuditEntry, Removed, Retention, StoreError, TenantUsage,
@@ -13,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     audit::by_operator,
     cli::{Common, RetentionOptions},
-    config::Config,
     connections, shutdown,
 };
 

@@ -15,6 +15,7 @@ use everturn_activities::{
         process, skills, typed,
     },
 };
+use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::{Store, ToolResults};
 use everturn_supervisor::launch::Launch;
@@ -37,7 +38,6 @@ use super::{
 use crate::{
     audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
-    config::{CodecConfig, Config, WorkerLimits},
     connections::{self, Connected, Stream},
     environment, shutdown,
     telemetry::{self, Telemetry},

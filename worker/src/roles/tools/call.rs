@@ -15,15 +15,12 @@ use everturn_activities::{
         CheckedTool, Effect, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry, names,
     },
 };
+use everturn_config::{Config, DEFAULT_TOOL_TIMEOUT};
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 use super::{agent, refuse};
-use crate::{
-    cli::CallTool,
-    config::{Config, DEFAULT_TOOL_TIMEOUT},
-    show, shutdown,
-};
+use crate::{cli::CallTool, show, shutdown};
 
 /// The pause between two checks of the tool's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);

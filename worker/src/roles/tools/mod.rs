@@ -12,11 +12,11 @@ mod list;
 use std::{process::ExitCode, sync::Arc};
 
 use everturn_activities::tools::Tool;
+use everturn_config::Config;
 use everturn_proto::turn::AgentDefinition;
 
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},
-    config::Config,
     environment,
     roles::worker,
 };

@@ -1,0 +1,146 @@
+//! `[agents.NAME.fallback]`: the models that answer when the agent's own model cannot.
+
+use std::{collections::BTreeSet, ops::RangeInclusive};
+
+use everturn_activities::model::{ProviderKind, Providers, signer};
+use everturn_proto::{
+    turn::{Fallback, FallbackModel},
+    words::FailureCode,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::{checker::Checker, models::Models, settings::DEMO_PROVIDER};
+
+const MAX_MODELS: usize = 5;
+/// The failures before the next model is asked. A step makes at most six billable calls over all models. With more
+/// than five failures, the step would never reach the second model.
+const AFTER: RangeInclusive<u32> = 1..=5;
+const DEFAULT_AFTER: u32 = 2;
+/// Failures that another model may not have, and that waiting does not repair.
+const AT_ONCE_ON: [FailureCode; 5] = [
+    FailureCode::LlmContextTooLong,
+    FailureCode::LlmContentPolicy,
+    FailureCode::LlmQuotaExceeded,
+    FailureCode::LlmUnauthorized,
+    FailureCode::LlmNotFound,
+];
+
+/// The chain of an agent's models.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FallbackTable {
+    models: Spanned<Vec<Spanned<String>>>,
+    after: Option<Spanned<u32>>,
+    at_once_on: Option<Vec<Spanned<String>>>,
+}
+
+/// The agent's own model, the first of the chain.
+pub(super) struct OwnModel<'a> {
+    pub(super) provider: &'a str,
+    pub(super) model: &'a str,
+    pub(super) kind: ProviderKind,
+}
+
+impl FallbackTable {
+    /// Checks the chain. `parameters` checks whether a provider's kind supports the agent's parameters; the kind of
+    /// the agent's own provider does.
+    pub(super) fn check(
+        &self,
+        check: &mut Checker<'_>,
+        models: &Models,
+        providers: &Providers,
+        own: &OwnModel<'_>,
+        parameters: impl Fn(&mut Checker<'_>, ProviderKind),
+    ) -> Fallback {
+        if !(1..=MAX_MODELS).contains(&self.models.get_ref().len()) {
+            check.wrong(
+                &self.models,
+                format!("`models` of a fallback has 1 to {MAX_MODELS} models"),
+            );
+        }
+        let mut kinds = vec![own.kind];
+        let mut known = BTreeSet::from([signer(own.provider, own.model)]);
+        let mut chain = Vec::new();
+        for written in self.models.get_ref() {
+            let name = written.get_ref();
+            if !known.insert(name.clone()) {
+                check.wrong(
+                    written,
+                    format!("the agent has model `{name}` already; name another one"),
+                );
+                continue;
+            }
+            let Some((model, kind)) = model_of(check, written, models, providers) else {
+                continue;
+            };
+            if !kinds.contains(&kind) {
+                parameters(check, kind);
+                kinds.push(kind);
+            }
+            chain.push(model);
+        }
+        Fallback {
+            models: chain,
+            after: check.number("after", &self.after, DEFAULT_AFTER, AFTER),
+            at_once_on: self.at_once_on(check),
+        }
+    }
+
+    /// Returns the failure codes after which a model is given up at once.
+    fn at_once_on(&self, check: &mut Checker<'_>) -> Vec<String> {
+        let Some(written) = &self.at_once_on else {
+            return AT_ONCE_ON.map(String::from).into();
+        };
+        let mut codes = Vec::new();
+        for code in written {
+            if !FailureCode::from(code.get_ref().as_str()).is_of_a_model() {
+                let known = FailureCode::ALL.iter().filter(|code| code.is_of_a_model());
+                let known = known.map(FailureCode::as_str);
+                check.unknown(code, "failure of models", code.get_ref(), known);
+            } else if codes.contains(code.get_ref()) {
+                check.named_twice(code, "failure", code.get_ref());
+            } else {
+                codes.push(code.get_ref().clone());
+            }
+        }
+        codes
+    }
+}
+
+/// Returns a model of the chain and the kind of its provider.
+fn model_of(
+    check: &mut Checker<'_>,
+    written: &Spanned<String>,
+    models: &Models,
+    providers: &Providers,
+) -> Option<(FallbackModel, ProviderKind)> {
+    let parts = written.get_ref().split_once('/');
+    let parts = parts.filter(|(_, model)| !model.trim().is_empty());
+    let Some((provider, model)) = parts else {
+        check.wrong(
+            written,
+            "the name of a model is \"provider/model\", like \"openai/gpt-5-mini\"",
+        );
+        return None;
+    };
+    let found = providers.get(provider);
+    if found.is_none() && provider != DEMO_PROVIDER {
+        let known = providers.keys().map(String::as_str);
+        check.unknown(written, "provider", provider, known);
+        return None;
+    }
+    let known = models.of(provider, model);
+    let model = FallbackModel {
+        provider: provider.to_owned(),
+        model: model.to_owned(),
+        context_window: known.context_window,
+        prices: known.prices,
+        assumed_output_tokens: known.assumed_output_tokens,
+        no_images: known.no_images,
+        no_pdfs: known.no_pdfs,
+    };
+    // The demo model is compatible with OpenAI.
+    let kind = found.map_or(ProviderKind::OpenAi, |provider| provider.kind);
+    Some((model, kind))
+}

@@ -1,0 +1,146 @@
+//! The parameters of an agent's LLM calls: `temperature`, `top_p`, `reasoning_effort`, `stop`, `seed` and
+//! `extra_body`.
+//!
+//! A parameter that the provider's kind does not support is refused. Otherwise, calls would silently lack the
+//! parameter.
+
+use std::ops::RangeInclusive;
+
+use everturn_activities::model::{Parameters, ProviderKind, ReasoningEffort};
+use everturn_proto::{Json, turn::AgentDefinition};
+use toml::Spanned;
+
+use super::AgentTable;
+use crate::checker::{Checker, is_json};
+
+/// Gemini's limit on `seed`, which is the smallest of all providers.
+const MAX_SEED: u32 = i32::MAX.unsigned_abs();
+/// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. Each provider refuses more than its own limit.
+const MAX_STOPS: usize = 16;
+const MAX_STOP_CHARS: usize = 200;
+/// The limit exists because the fields are part of each request and of the agent's definition.
+const MAX_EXTRA_BYTES: usize = 16 * 1024;
+
+impl AgentTable {
+    /// Returns the definition with the parameters. Refuses parameters that the provider's kind does not support.
+    pub(super) fn parameters(
+        &self,
+        check: &mut Checker<'_>,
+        kind: ProviderKind,
+        definition: AgentDefinition,
+    ) -> AgentDefinition {
+        let most = match kind {
+            ProviderKind::Anthropic => 1.0,
+            ProviderKind::OpenAi
+            | ProviderKind::OpenAiResponses
+            | ProviderKind::Azure
+            | ProviderKind::Gemini => 2.0,
+        };
+        AgentDefinition {
+            temperature: share(check, "temperature", self.temperature.as_ref(), 0.0..=most),
+            top_p: share(check, "top_p", self.top_p.as_ref(), 0.0..=1.0),
+            reasoning_effort: self.effort(check, kind),
+            stop: self.stops(check, kind),
+            seed: self.seed(check, kind),
+            extra_body: self.extra_body(check, kind),
+            ..definition
+        }
+    }
+
+    fn effort(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<String> {
+        let written = self.reasoning_effort.as_ref()?;
+        let known: Vec<_> = ReasoningEffort::ALL
+            .into_iter()
+            .filter(|effort| effort.is_known_to(kind))
+            .map(ReasoningEffort::as_str)
+            .collect();
+        let word = written.get_ref();
+        if !known.contains(&word.as_str()) {
+            check.wrong(
+                written,
+                format!(
+                    "`reasoning_effort` of a provider of kind `{}` is one of {}, not \"{word}\"",
+                    kind.as_str(),
+                    known.join(", ")
+                ),
+            );
+        }
+        Some(word.clone())
+    }
+
+    fn stops(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Vec<String> {
+        if let Some(first) = self.stop.first().filter(|_| !kind.has_stop()) {
+            has_none(check, first, "stop", kind);
+        }
+        if let Some(first) = self.stop.get(MAX_STOPS) {
+            check.wrong(first, format!("`stop` has at most {MAX_STOPS} texts"));
+        }
+        for text in &self.stop {
+            let chars = text.get_ref().chars().count();
+            if !(1..=MAX_STOP_CHARS).contains(&chars) {
+                check.wrong(
+                    text,
+                    format!("a text of `stop` has 1 to {MAX_STOP_CHARS} characters"),
+                );
+            }
+        }
+        self.stop
+            .iter()
+            .map(|text| text.get_ref().clone())
+            .collect()
+    }
+
+    fn seed(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<u32> {
+        let written = self.seed.as_ref()?;
+        if !kind.has_seed() {
+            has_none(check, written, "seed", kind);
+        }
+        Some(check.number("seed", written, 0, 0..=MAX_SEED))
+    }
+
+    fn extra_body(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<Json> {
+        let written = self.extra_body.as_ref()?;
+        let fields = written.get_ref();
+        for reserved in Parameters::reserved(kind) {
+            if fields.contains_key(reserved) {
+                check.wrong(
+                    written,
+                    format!(
+                        "`extra_body` must not have `{reserved}`: Everturn writes the turn there"
+                    ),
+                );
+            }
+        }
+        if !fields.values().all(is_json) {
+            check.wrong(
+                written,
+                "`extra_body` holds a date or a number that JSON does not have; write it as a string",
+            );
+        }
+        let body = Json::of(fields);
+        if body.as_str().len() > MAX_EXTRA_BYTES {
+            check.wrong(
+                written,
+                format!("`extra_body` is longer than {MAX_EXTRA_BYTES} bytes"),
+            );
+        }
+        Some(body)
+    }
+}
+
+fn has_none<T>(check: &mut Checker<'_>, written: &Spanned<T>, key: &str, kind: ProviderKind) {
+    let kind = kind.as_str();
+    check.wrong(
+        written,
+        format!("a provider of kind `{kind}` has no `{key}`; remove it"),
+    );
+}
+
+fn share(
+    check: &mut Checker<'_>,
+    key: &str,
+    written: Option<&Spanned<f64>>,
+    range: RangeInclusive<f64>,
+) -> Option<f64> {
+    written.map(|value| check.number(key, value, 0.0, range))
+}

@@ -1,0 +1,266 @@
+//! `[mcp.NAME]`: MCP servers.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_activities::tools::{
+    Effect,
+    mcp::{
+        ClientAuth, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation, TokenSource,
+    },
+};
+
+use super::PROVIDER;
+use crate::{Config, ConfigError};
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    let environment = [("KEY", "k"), ("TOKEN", "secret"), ("lower_case", "secret")];
+    super::parse(text, &environment)
+}
+
+fn error(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_server_takes_what_is_written() {
+    let text = "[mcp.files]\ncommand = [\"npx\", \"server\"]\ncwd = \"/srv\"\nenv_from = [\"TOKEN\", \"lower_case\"]\n\
+                effects = {\"*\" = \"once\", list = \"read\"}\ntools = [\"list\"]\nidle_timeout = \"20s\"\nmax_tools = 3\n\
+                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_env = {authorization = \"TOKEN\"}\n";
+    let servers = parse(text).unwrap().mcp;
+    let [files, web] = &servers[..] else {
+        panic!("{servers:?}")
+    };
+    assert_eq!(
+        (
+            files.name.as_str(),
+            files.max_tools,
+            files.max_concurrent_calls
+        ),
+        ("files", 3, 16)
+    );
+    assert_eq!(
+        files.effects,
+        BTreeMap::from([("*".into(), Effect::Once), ("list".into(), Effect::Read)])
+    );
+    assert_eq!(
+        (files.idle_timeout, web.idle_timeout),
+        (Some(Duration::from_secs(20)), None)
+    );
+    assert!(
+        matches!(&files.location, ServerLocation::Command { environment, .. } if environment.len() == 2)
+    );
+    assert!(
+        matches!(&web.location, ServerLocation::Url { headers, .. } if headers[0].1 == "secret")
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (table, expected) in [
+        ("[mcp.a__b]\ncommand = [\"x\"]", "single `_`"),
+        ("[mcp.skill]\ncommand = [\"x\"]", "cannot be called `skill`"),
+        ("[mcp.a]", "either a `command` or a `url`"),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\nurl = \"http://x\"",
+            "either a `command` or a `url`",
+        ),
+        ("[mcp.a]\ncommand = []", "a program and its arguments"),
+        ("[mcp.a]\nurl = \"ftp://x\"", "http or https"),
+        (
+            "[mcp.a]\nurl = \"http://x\"\ncwd = \"/\"",
+            "belongs to a server with a `command`",
+        ),
+        (
+            "[mcp.a]\nurl = \"http://x\"\nheaders_env = {authorization = \"Bearer abc\"}",
+            "not values",
+        ),
+        (
+            "[mcp.a]\nurl = \"http://x\"\nheaders_env = {authorization = \"MISSING\"}",
+            "MISSING named by `headers_env`",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\nenv_from = [\"A=b\"]",
+            "not values",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\neffects = {t = \"write\"}",
+            "\"read\", \"idempotent\" or \"once\"",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\nmax_tools = 0",
+            "`max_tools` must be from 1",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\nconnect_timeout = \"1h\"",
+            "`connect_timeout` must be from 1s",
+        ),
+        ("[mcp.a]\ncommand = [\"x\"]\nunknown = 1", "unknown field"),
+    ] {
+        let error = error(table);
+        assert!(error.contains(expected), "{table}: {error}");
+    }
+}
+
+#[test]
+fn agents_name_tools_of_servers_that_are_configured() {
+    let agent = |tool: &str| {
+        format!(
+            "[mcp.files]\ncommand = [\"x\"]\n{PROVIDER}\
+             [agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [\"calculate\", \"{tool}\"]\n"
+        )
+    };
+    for good in ["files__read", "files__*"] {
+        assert_eq!(parse(&agent(good)).unwrap().agents[0].tools[1].name, good);
+    }
+    assert!(error(&agent("web__*")).contains("there is no MCP server `web`; there are: files"));
+    assert!(error(&agent("files__re*")).contains("`files__<tool>`"));
+    assert!(error(&agent("files__")).contains("`files__<tool>`"));
+}
+
+#[test]
+fn a_server_may_have_a_connection_for_each_tenant() {
+    let text = "[mcp.notes]\ncommand = [\"notes\"]\nper = \"tenant\"\nmax_connections = 3\nkeep_idle = \"1m\"\n\
+                tenants = [\"acme\"]\nagents = [\"clerk\"]\nenv_file = {TOKEN = \"/run/secrets/{tenant}/token\"}\n\
+                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_file = {authorization = \"token\"}\n\
+                tell_caller = false\n";
+    let servers = parse(text).unwrap().mcp;
+    let [notes, web] = &servers[..] else {
+        panic!("{servers:?}")
+    };
+    let limits = PerTenant {
+        max_connections: 3,
+        idle: Duration::from_secs(60),
+    };
+    assert_eq!((notes.per_tenant, web.per_tenant), (Some(limits), None));
+    assert!(notes.tell_caller && !web.tell_caller);
+    assert_eq!(
+        (&notes.tenants[..], &notes.agents[..]),
+        (&["acme".into()][..], &["clerk".into()][..])
+    );
+    let ServerLocation::Command {
+        environment_files, ..
+    } = &notes.location
+    else {
+        panic!("{servers:?}")
+    };
+    assert_eq!(
+        environment_files[0].1,
+        SecretFile::new("/run/secrets/{tenant}/token")
+    );
+    for (more, expected) in [
+        (
+            "keep_idle = \"1m\"",
+            "`keep_idle` belongs to a server with `per = \"tenant\"`",
+        ),
+        ("max_connections = 2", "`max_connections` belongs to"),
+        (
+            "env_file = {A = \"/{tenant}\"}",
+            "`{tenant}` in `env_file` needs",
+        ),
+        (
+            "headers_file = {a = \"/a\"}",
+            "`headers_file` belongs to a server with a `url`",
+        ),
+        ("per = \"user\"", "unknown variant `user`"),
+        ("tenants = []", "`tenants` names 1 to 1000"),
+    ] {
+        let message = error(&format!("[mcp.notes]\ncommand = [\"notes\"]\n{more}\n"));
+        assert!(message.contains(expected), "{more}: {message}");
+    }
+}
+
+/// A server with this table of OAuth, and more of its own.
+fn with_oauth(server: &str, oauth: &str) -> String {
+    format!("[mcp.web]\nurl = \"https://h/mcp\"\n{server}\n[mcp.web.oauth]\n{oauth}\n")
+}
+
+fn oauth(text: &str) -> OAuthOptions {
+    let servers = parse(text).unwrap().mcp;
+    match &servers[0].location {
+        ServerLocation::Url { oauth, .. } => *oauth.clone().unwrap(),
+        ServerLocation::Command { .. } => panic!("{servers:?}"),
+    }
+}
+
+#[test]
+fn tokens_are_asked_for_as_is_written() {
+    let client = "client_id = \"c\"\nclient_secret_env = \"TOKEN\"";
+    let text = with_oauth(
+        "",
+        &format!("issuer = \"https://login/acme\"\n{client}\nscopes = [\"a:b\"]"),
+    );
+    let read = oauth(&text);
+    assert_eq!(read.server.as_str(), "https://h/mcp");
+    assert_eq!(
+        read.issuer,
+        TokenSource::Issuer("https://login/acme".into())
+    );
+    assert!(matches!(&read.client_secret, SecretSource::Value(secret) if secret == "secret"));
+    assert_eq!(read.scopes, Some(vec!["a:b".to_owned()]));
+    assert!(!format!("{read:?}").contains("\"secret\""), "{read:?}");
+    let post = "token_url = \"https://login/t\"\nclient_auth = \"client_secret_post\"\nclient_id_env = \"KEY\"\n\
+                client_secret_file = \"/run/{tenant}/secret\"";
+    let read = oauth(&with_oauth("per = \"tenant\"", post));
+    let endpoint = TokenSource::Endpoint {
+        url: "https://login/t".parse().unwrap(),
+        method: ClientAuth::Post,
+    };
+    assert_eq!((read.issuer, read.scopes), (endpoint, None));
+    assert!(matches!(&read.client_secret, SecretSource::File(file) if file.is_per_tenant()));
+}
+
+/// The lines of a table: those of these names, and others as they are.
+fn lines(text: &str) -> String {
+    let line = |part: &str| match part {
+        "ISSUER" => "issuer = \"https://login\"".to_owned(),
+        "ID" => "client_id = \"c\"".to_owned(),
+        "SECRET" => "client_secret_env = \"TOKEN\"".to_owned(),
+        other => other.replace('\'', "\""),
+    };
+    text.split("; ").map(|part| line(part) + "\n").collect()
+}
+
+#[test]
+fn what_is_wrong_with_oauth_is_said() {
+    let issuer = "either an `issuer`";
+    let id = "one of `client_id`";
+    for (table, expected) in [
+        ("ID; SECRET", issuer),
+        ("ISSUER; ID; SECRET; token_url = 'https://login/t'", issuer),
+        ("issuer = 'http://login'; ID; SECRET", "`issuer` must be an"),
+        (
+            "token_url = 'ftp://h'; ID; SECRET",
+            "`token_url` must be an",
+        ),
+        ("issuer = 'https://login?a'; ID; SECRET", "has no query"),
+        ("ISSUER; SECRET", id),
+        ("ISSUER; ID; client_id_env = 'KEY'; SECRET", id),
+        ("ISSUER; ID", "either a `client_secret_env` or"),
+        ("ISSUER; ID; client_secret_env = 'hunter2'", "not values"),
+        (
+            "ISSUER; ID; client_secret_env = 'NONE'",
+            "NONE named by `client_secret_env`",
+        ),
+        (
+            "ISSUER; ID; client_secret_file = '/{tenant}'",
+            "`{tenant}` in `client_secret_file` needs",
+        ),
+        ("ISSUER; ID; SECRET; scopes = ['a b']", "a scope is a word"),
+        (
+            "ISSUER; ID; SECRET; client_auth = 'client_secret_post'",
+            "belongs to a `token_url`",
+        ),
+        ("ISSUER; ID; SECRET; secret = 'x'", "unknown field"),
+    ] {
+        let message = error(&with_oauth("", &lines(table)));
+        assert!(message.contains(expected), "{table}: {message}");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+    let whole = lines("ISSUER; ID; SECRET");
+    let two = with_oauth("headers_env = {Authorization = \"TOKEN\"}", &whole);
+    assert!(error(&two).contains("and not both"));
+    let plain = with_oauth("", &whole).replace("https://h/mcp", "http://h/mcp");
+    assert!(error(&plain).contains("with `oauth`, `url` must be an https URL"));
+    let program = format!("[mcp.a]\ncommand = [\"x\"]\n[mcp.a.oauth]\n{whole}");
+    assert!(error(&program).contains("`oauth` belongs to a server with a `url`"));
+}

@@ -1,0 +1,38 @@
+//! `per` of an MCP server: who shares a connection, which decides whether its secrets may come from files per tenant.
+
+use std::path::Path;
+
+use everturn_activities::tools::mcp::SecretFile;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::checker::Checker;
+
+/// Who shares a connection.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PerWord {
+    #[default]
+    Worker,
+    Tenant,
+}
+
+impl PerWord {
+    /// Returns the file of a secret. Only a connection per tenant may have a file per tenant.
+    pub(super) fn file(
+        self,
+        key: &str,
+        path: &Spanned<String>,
+        check: &mut Checker<'_>,
+    ) -> SecretFile {
+        let beside = check.path_beside_file(Path::new(path.get_ref()));
+        let file = SecretFile::new(beside.display().to_string());
+        if file.is_per_tenant() && self != Self::Tenant {
+            check.wrong(
+                path,
+                format!("`{{tenant}}` in `{key}` needs `per = \"tenant\"`"),
+            );
+        }
+        file
+    }
+}

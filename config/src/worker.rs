@@ -1,0 +1,125 @@
+//! `[worker]`: the limits of one worker.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::checker::{Checker, HOUR, SECOND};
+
+/// The fewest slots. Temporal's pollers need at least 2: one slot for the sticky queue and one for the normal queue.
+const MIN_SLOTS: usize = 2;
+const MAX_SLOTS: usize = 100_000;
+/// The allowed numbers of activities before a renewal. With fewer, a worker would mostly be starting. With the most,
+/// the SDK keeps 4.5 GB.
+const RENEWALS: RangeInclusive<usize> = 10..=10_000_000;
+
+/// The longest lease of a worker. With a longer lease, Temporal's heartbeats would detect a dead worker earlier than
+/// the lease does.
+pub const MAX_LEASE: Duration = Duration::from_secs(30);
+
+/// Limits of a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerLimits {
+    /// LLM calls and tools in parallel. Default 200, because the calls mostly wait for other services.
+    pub max_concurrent_activities: usize,
+    /// Workflow tasks in parallel. Default 100, because each task takes milliseconds.
+    pub max_concurrent_workflow_tasks: usize,
+    /// Turns kept in memory between workflow tasks. Default 1000, because each turn takes some tens of KB. A turn
+    /// outside the cache is replayed from its history.
+    pub max_cached_workflows: usize,
+    /// The time that activities have to end after SIGTERM. Default 20 s, which is less than the 30 s of Kubernetes.
+    pub graceful_shutdown: Duration,
+    /// The time for which this worker leaves a turn to other workers because it does not know the turn's agent, tool
+    /// or provider. Default 5 min: by then, a rollout has replaced some of the workers.
+    pub wait_for_peer: Duration,
+    /// The time for which other processes take this worker for alive after its last heartbeat. Default 2 s. The worker
+    /// sends four heartbeats in that time, so a database or a machine may stall for a second without harm. The work of
+    /// a dead worker begins again elsewhere after the lease and about half a second.
+    pub lease: Duration,
+    /// The time for which a failed model of a chain gets no calls, before one call tries it again. Default 60 s,
+    /// because most outages of a provider take minutes.
+    pub circuit: Duration,
+    /// Activities, saves included, before a fresh worker of the SDK replaces the current one. Default 10,000: until
+    /// then, the SDK keeps about 450 bytes of each activity, 4.5 MB in total.
+    pub renew_after_activities: usize,
+}
+
+impl Default for WorkerLimits {
+    fn default() -> Self {
+        Self {
+            max_concurrent_activities: 200,
+            max_concurrent_workflow_tasks: 100,
+            max_cached_workflows: 1000,
+            graceful_shutdown: Duration::from_secs(20),
+            wait_for_peer: Duration::from_mins(5),
+            lease: Duration::from_secs(2),
+            circuit: Duration::from_mins(1),
+            renew_after_activities: 10_000,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WorkerTable {
+    max_concurrent_activities: Option<Spanned<usize>>,
+    max_concurrent_workflow_tasks: Option<Spanned<usize>>,
+    max_cached_workflows: Option<Spanned<usize>>,
+    graceful_shutdown: Option<Spanned<String>>,
+    wait_for_peer: Option<Spanned<String>>,
+    lease: Option<Spanned<String>>,
+    circuit: Option<Spanned<String>>,
+    renew_after_activities: Option<Spanned<usize>>,
+}
+
+impl WorkerTable {
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> WorkerLimits {
+        let default = WorkerLimits::default();
+        let mut slots = |key, value: &Option<Spanned<usize>>, default| {
+            check.number(key, value, default, MIN_SLOTS..=MAX_SLOTS)
+        };
+        WorkerLimits {
+            max_concurrent_activities: slots(
+                "max_concurrent_activities",
+                &self.max_concurrent_activities,
+                default.max_concurrent_activities,
+            ),
+            max_concurrent_workflow_tasks: slots(
+                "max_concurrent_workflow_tasks",
+                &self.max_concurrent_workflow_tasks,
+                default.max_concurrent_workflow_tasks,
+            ),
+            max_cached_workflows: slots(
+                "max_cached_workflows",
+                &self.max_cached_workflows,
+                default.max_cached_workflows,
+            ),
+            graceful_shutdown: check.duration(
+                "graceful_shutdown",
+                &self.graceful_shutdown,
+                default.graceful_shutdown,
+                SECOND..=HOUR,
+            ),
+            wait_for_peer: check.duration(
+                "wait_for_peer",
+                &self.wait_for_peer,
+                default.wait_for_peer,
+                Duration::ZERO..=HOUR,
+            ),
+            lease: check.duration("lease", &self.lease, default.lease, SECOND..=MAX_LEASE),
+            circuit: check.duration(
+                "circuit",
+                &self.circuit,
+                default.circuit,
+                Duration::ZERO..=HOUR,
+            ),
+            renew_after_activities: check.number(
+                "renew_after_activities",
+                &self.renew_after_activities,
+                default.renew_after_activities,
+                RENEWALS,
+            ),
+        }
+    }
+}
