@@ -52,7 +52,7 @@ pub mod soak;
 pub mod stack;
 pub mod temporal;
 
-pub use everturn_worker::frames::{FollowedTurn, KnownFrame};
+pub use everturn_terminal::frames::{FollowedTurn, KnownFrame};
 
 pub use everturn_test_servers::{
     ports, postgres, proxy, redis, round_trips, server, temporal_cluster, wait,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use everturn_client::GatewayClient;
-use everturn_worker::frames::FollowedTurn;
+use everturn_terminal::frames::FollowedTurn;
 use futures::{StreamExt, stream};
 use serde_json::json;
 

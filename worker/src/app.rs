@@ -5,11 +5,11 @@ use std::{process::ExitCode, sync::Arc};
 use clap::Parser;
 use everturn_activities::tools::{Tool, TypedTool, typed};
 use everturn_supervisor::launch::launched;
+use everturn_terminal::{chat, tail, waterfall};
 
 use crate::{
-    chat,
     cli::{Cli, Command, ConfigCommand},
-    dev, environment, logging, roles, tail, waterfall,
+    dev, environment, logging, roles,
 };
 
 /// The binary `everturn` with user-defined tools. It reads the command line and the environment, and runs every role.
@@ -107,7 +107,7 @@ impl App {
             Command::Audit(options) => roles::audit::run(&cli.common, options).await,
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
-            Command::Chat(options) => Box::pin(chat::run(&cli.common, options)).await,
+            Command::Chat(options) => Box::pin(chat::run(options, &cli.common.data_dir())).await,
             Command::Tail(options) => tail::run(options).await,
             Command::Show(options) => waterfall::run(options).await,
         }

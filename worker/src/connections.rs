@@ -32,7 +32,7 @@ use crate::{
 
 /// The shortest pause between two attempts.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
-/// The longest pause between two attempts. It is short, so that the process notices a started server soon.
+/// The longest pause between two attempts. A longer pause would delay the start after a server is back.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// A longer wait than a server's usual start is logged.
@@ -150,7 +150,7 @@ pub async fn store(
     .with_context(|| format!("cannot open the database {}", without_password(&database)))
 }
 
-/// Opens the store for a command, which makes its calls one after the other.
+/// Opens the store with a single connection, for a command that makes its calls in sequence.
 pub async fn store_of_command(
     common: &Common,
     shutdown: &CancellationToken,

@@ -13,29 +13,21 @@
 //! - [`version`]: the version of this build
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
-//! - [`frames`]: interprets the frames of a client's stream with this release's types
-//! - [`chat`], [`tail`], [`waterfall`], [`show`]: the terminal
 //!
 //! Must not be here: state that a second gateway or worker would not have.
 
 mod app;
 mod audit;
-pub mod chat;
 pub mod cli;
 pub mod connections;
 pub mod demo;
 pub mod dev;
 pub mod environment;
-pub mod frames;
 pub mod logging;
 pub mod roles;
-pub mod show;
-pub mod shutdown;
-pub mod tail;
 pub mod telemetry;
 pub mod transport;
 pub mod version;
-pub mod waterfall;
 
 pub use app::App;
 pub use everturn_activities::tools::{

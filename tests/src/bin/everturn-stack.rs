@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context;
 use clap::Parser;
+use everturn_supervisor::shutdown;
 use everturn_tests::{
     postgres::Postgres,
     redis::Redis,
@@ -16,7 +17,6 @@ use everturn_tests::{
     temporal,
     temporal_cluster::{self, TemporalCluster},
 };
-use everturn_worker::shutdown;
 
 /// Name of the database of Everturn itself; Temporal has two others.
 const DATABASE: &str = "everturn";

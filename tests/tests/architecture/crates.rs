@@ -8,7 +8,7 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("proto", &[]),
     ("codec", &["proto"]),
     ("workflows", &["proto"]),
@@ -43,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "gateway",
         ],
     ),
+    ("terminal", &["proto", "supervisor", "client"]),
     (
         "worker",
         &[
@@ -53,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "stream",
             "supervisor",
             "telemetry",
+            "terminal",
             "workflows",
             "activities",
             "gateway",
@@ -69,7 +71,9 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "codec",
             "store",
             "stream",
+            "supervisor",
             "telemetry",
+            "terminal",
             "workflows",
             "activities",
             "gateway",

@@ -30,7 +30,6 @@ const NOT_YET: &[&str] = &[
     "worker/src/environment",
     "worker/src/roles",
     "worker/src/telemetry",
-    "worker/src/waterfall",
 ];
 
 const POINTING: &[&str] = &[

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::{Router, http::HeaderMap, routing::any};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::ids;
+use everturn_terminal::frames::FollowedTurn;
 use everturn_tests::{
     collector::{Collector, Span, tree},
     mcp::{self, EVERYTHING},
@@ -14,7 +15,6 @@ use everturn_tests::{
     temporal::free_port,
     wait,
 };
-use everturn_worker::frames::FollowedTurn;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;

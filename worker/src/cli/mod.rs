@@ -2,10 +2,10 @@
 //!
 //! - `serve`: the roles that run until a signal stops them: `dev`, `worker`, `gateway`, `all`
 //! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay`, `retention`
-//! - `conversations`: the commands that talk to a gateway: `chat`, `tail`, `show`
 //! - `tools`
+//!
+//! The options of the commands that talk to a gateway (`chat`, `tail`, `show`) are in `terminal/src/options.rs`.
 
-mod conversations;
 mod operate;
 mod serve;
 mod tools;
@@ -14,9 +14,9 @@ use std::{env, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use everturn_proto::words::TASK_QUEUE;
+use everturn_terminal::{ChatOptions, ShowOptions, TailOptions};
 
 pub use self::{
-    conversations::{ChatOptions, GatewayAddress, ShowOptions, TailOptions},
     operate::{
         AuditOptions, CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions,
         CreateKey, Expiry, KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions,

@@ -18,12 +18,13 @@ use anyhow::{Context, bail};
 use everturn_activities::tools::{Tool, ToolRegistry};
 use everturn_client::GatewayClient;
 use everturn_config::Config;
+use everturn_supervisor::shutdown;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, DevOptions, TelemetryOptions},
-    connections, environment, roles, shutdown,
+    connections, environment, roles,
     telemetry::Telemetry,
 };
 

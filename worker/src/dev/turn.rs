@@ -1,14 +1,12 @@
 //! Runs a single turn and prints it live.
 
-use everturn_proto::words::EventType;
-use futures::StreamExt;
-
 use everturn_client::GatewayClient;
-
-use crate::{
+use everturn_proto::words::EventType;
+use everturn_terminal::{
     frames::{FollowedTurn, KnownFrame},
     show,
 };
+use futures::StreamExt;
 
 /// Runs a turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
 /// completed.

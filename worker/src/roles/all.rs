@@ -4,13 +4,14 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use everturn_activities::tools::Tool;
+use everturn_supervisor::shutdown;
 use tokio_util::sync::CancellationToken;
 
 use super::{gateway, versions, worker};
 use crate::{
     cli::{AllOptions, Common},
     connections::{self, Connected},
-    environment, shutdown,
+    environment,
     telemetry::Telemetry,
 };
 

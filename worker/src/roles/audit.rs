@@ -10,10 +10,12 @@ use chrono::Utc;
 use everturn_gateway::AuditEntryBody;
 use everturn_proto::words::AuditAction;
 use everturn_store::{AuditEntry, AuditQuery};
+use everturn_supervisor::shutdown;
+use everturn_terminal::show;
 
 use crate::{
     cli::{AuditOptions, Common},
-    connections, show, shutdown,
+    connections,
 };
 
 /// The number of entries per query.

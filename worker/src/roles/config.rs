@@ -11,11 +11,12 @@ use std::{
 use everturn_activities::{model::Provider, tools::Tool};
 use everturn_config::{Config, ConfigError, DEFAULT_FILE};
 use everturn_proto::turn::AgentDefinition;
+use everturn_terminal::show;
 
 use super::{gateway::check_exposure, worker};
 use crate::{
     cli::{CheckConfig, Common},
-    connections, show, transport,
+    connections, transport,
 };
 
 /// Prints the findings. The exit code is 0 if the whole configuration is valid, otherwise 1.

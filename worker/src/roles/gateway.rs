@@ -10,6 +10,7 @@ use everturn_gateway::{
 };
 use everturn_proto::is_loopback;
 use everturn_store::Store;
+use everturn_supervisor::shutdown;
 use everturn_telemetry::gateway as measured;
 use temporalio_client::Client;
 use tokio::net::TcpListener;
@@ -19,7 +20,7 @@ use crate::{
     audit::tell_configuration,
     cli::{Common, GatewayOptions, ListenOptions},
     connections::{self, Connected, Stream},
-    environment, shutdown,
+    environment,
     telemetry::{NotReady, Telemetry},
 };
 

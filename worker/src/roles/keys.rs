@@ -8,12 +8,13 @@ use everturn_config::Config;
 use everturn_gateway::{auth::Secret, config::Scopes};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
+use everturn_supervisor::shutdown;
 use serde_json::{Value, json};
 
 use crate::{
     audit::by_operator,
     cli::{Common, CreateKey, Expiry, KeysCommand, ListKeys, RevokeKey},
-    connections, shutdown,
+    connections,
 };
 
 /// The number of keys per query.

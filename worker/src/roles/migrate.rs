@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use crate::{cli::Common, connections, shutdown, transport};
+use everturn_supervisor::shutdown;
+
+use crate::{cli::Common, connections, transport};
 
 /// Prepares the database and Temporal. Safe to repeat and to run on several machines at once.
 pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {

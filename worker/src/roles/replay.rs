@@ -7,6 +7,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::{Context, bail};
 use everturn_codec::Codec;
 use everturn_config::Config;
+use everturn_supervisor::shutdown;
 use everturn_workflows::{AfterTurn, AgentExecution};
 use futures::StreamExt;
 use temporalio_client::{
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, ReplayOptions},
-    connections, shutdown, telemetry,
+    connections, telemetry,
 };
 
 /// The number of replayed histories between two progress lines.

@@ -8,13 +8,14 @@ use everturn_proto::words::{AuditAction, AuditOutcome, AuditTargetKind};
 use everturn_store::{
     AuditTrail, BlobFiles, NewAuditEntry, Removed, Retention, StoreError, TenantUsage,
 };
+use everturn_supervisor::shutdown;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::by_operator,
     cli::{Common, RetentionOptions},
-    connections, shutdown,
+    connections,
 };
 
 /// The most conversations of one transaction. The number is small, so that other transactions do not wait long.

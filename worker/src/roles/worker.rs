@@ -18,7 +18,7 @@ use everturn_activities::{
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::{Store, ToolResults};
-use everturn_supervisor::launch::Launch;
+use everturn_supervisor::{launch::Launch, shutdown};
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;
@@ -39,7 +39,7 @@ use crate::{
     audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
     connections::{self, Connected, Stream},
-    environment, shutdown,
+    environment,
     telemetry::{self, Telemetry},
 };
 

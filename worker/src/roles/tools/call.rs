@@ -17,10 +17,12 @@ use everturn_activities::{
 };
 use everturn_config::{Config, DEFAULT_TOOL_TIMEOUT};
 use everturn_proto::Json;
+use everturn_supervisor::shutdown;
+use everturn_terminal::show;
 use tokio_util::sync::CancellationToken;
 
 use super::{agent, refuse};
-use crate::{cli::CallTool, show, shutdown};
+use crate::cli::CallTool;
 
 /// The pause between two checks of the tool's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);

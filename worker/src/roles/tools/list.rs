@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 use everturn_activities::tools::{Asker, Effect, ToolRegistry, ToolSpec, delegate, names};
 use everturn_config::Config;
 use everturn_proto::{turn::AgentDefinition, words::ToolKind};
+use everturn_terminal::show;
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{agent, refuse};
-use crate::{cli::ListTools, show};
+use crate::cli::ListTools;
 
 /// The tools of an agent.
 #[derive(Serialize)]

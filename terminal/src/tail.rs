@@ -8,9 +8,10 @@ use std::{
 
 use anyhow::bail;
 use everturn_client::Frame;
+use everturn_supervisor::shutdown;
 use futures::StreamExt;
 
-use crate::{cli::TailOptions, show, shutdown};
+use crate::{options::TailOptions, show};
 
 /// Prints the newest events, and then new events until a stop signal.
 pub async fn run(options: TailOptions) -> anyhow::Result<ExitCode> {

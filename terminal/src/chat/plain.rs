@@ -6,6 +6,7 @@ use std::{
 };
 
 use everturn_client::{Frame, OnBusy, state::EndKind};
+use everturn_supervisor::shutdown;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,7 @@ use super::{
     session::{Answer, Happened, Question, Session, Wants},
     view::{View, outcome},
 };
-use crate::{show, shutdown};
+use crate::show;
 
 /// Sends each line of standard input, or the single message, and prints the events.
 pub(super) async fn run(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use everturn_client::{ClientError, GatewayClient};
 
-use crate::chat::Offered;
+use crate::chat::tools::Offered;
 
 /// The address of a gateway, and the credential.
 #[derive(Debug, Clone, Args)]

@@ -18,9 +18,10 @@ use everturn_client::{
     GatewayClient,
     state::{Conversation, TurnRows, turn_rows},
 };
+use everturn_supervisor::shutdown;
 use futures::StreamExt;
 
-use crate::{cli::ShowOptions, show, shutdown};
+use crate::{options::ShowOptions, show};
 
 /// The width without a terminal.
 const WIDTH: u16 = 110;

@@ -101,7 +101,7 @@ fn turns_around(c: char) -> bool {
 }
 
 /// True when the reader of the output has closed the pipe, as with `| head`.
-pub(crate) fn is_closed(written: io::Result<()>) -> io::Result<bool> {
+pub fn is_closed(written: io::Result<()>) -> io::Result<bool> {
     match written {
         Ok(()) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),

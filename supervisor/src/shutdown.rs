@@ -1,14 +1,15 @@
 //! Turns Ctrl-C and SIGTERM into one token.
 
-use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Returns a token that the first SIGINT or SIGTERM cancels. The second signal ends the process immediately.
-pub fn token() -> anyhow::Result<CancellationToken> {
+pub fn token() -> io::Result<CancellationToken> {
     let token = CancellationToken::new();
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = listener(SignalKind::interrupt(), "SIGINT")?;
+    let mut terminate = listener(SignalKind::terminate(), "SIGTERM")?;
     let cancelled = token.clone();
     tokio::spawn(async move {
         for is_first in [true, false] {
@@ -25,4 +26,9 @@ pub fn token() -> anyhow::Result<CancellationToken> {
         }
     });
     Ok(token)
+}
+
+fn listener(kind: SignalKind, name: &str) -> io::Result<Signal> {
+    signal(kind)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot listen for {name}: {error}")))
 }

@@ -15,20 +15,20 @@ mod session;
 mod talk;
 #[cfg(test)]
 mod tests;
-mod tools;
+pub mod tools;
 mod view;
 
 use std::{
     env,
     io::{self, IsTerminal},
+    path::Path,
     process::ExitCode,
 };
 
 use everturn_client::state::EndKind;
 
-pub use self::tools::Offered;
-use self::{session::Session, view::Look};
-use crate::cli::{ChatOptions, Common};
+use self::{session::Session, tools::Offered, view::Look};
+use crate::options::ChatOptions;
 
 /// The number of newest events shown for a continued conversation.
 const HISTORY: u32 = 200;
@@ -51,8 +51,9 @@ struct Setup {
     look: Look,
 }
 
-/// Runs the chat until the user leaves, the input ends, or the single turn has ended.
-pub async fn run(common: &Common, options: ChatOptions) -> anyhow::Result<ExitCode> {
+/// Runs the chat until the user leaves, the input ends, or the single turn has ended. The history of typed lines is a
+/// file in `data_dir`.
+pub async fn run(options: ChatOptions, data_dir: &Path) -> anyhow::Result<ExitCode> {
     let client = options.gateway.client()?;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let is_dumb = env::var("TERM").is_ok_and(|term| term == "dumb");
@@ -90,7 +91,7 @@ pub async fn run(common: &Common, options: ChatOptions) -> anyhow::Result<ExitCo
         },
     };
     let code = if is_live {
-        talk::run(session, setup, common.data_dir().join("chat_history")).await?
+        talk::run(session, setup, data_dir.join("chat_history")).await?
     } else {
         plain::run(session, setup, options.json, history > 0).await?
     };
