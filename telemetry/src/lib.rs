@@ -10,7 +10,8 @@
 //! A process without `/metrics` records nothing ([`switch_on`]). Labels are words of a fixed list or names of the
 //! configuration, never ids, so a process has some hundred series under any load.
 //!
-//! Must not be here: how metrics are served (`worker/src/telemetry/`), and decisions that depend on metrics.
+//! Must not be here: how metrics are served, and ports with metrics or spans around them (`worker/src/telemetry/`). The
+//! crates of some ports depend on this crate. Decisions never depend on metrics.
 
 pub mod gateway;
 mod metric;

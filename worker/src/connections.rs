@@ -117,7 +117,7 @@ pub async fn everything(
 ) -> anyhow::Result<Connected> {
     // Errors in the keys must appear before the process waits for a service.
     let codec = codec.codec()?;
-    transport::check(common)?;
+    check(common)?;
     telemetry.waits_for("the database");
     let store = store(common, postgres, shutdown).await?;
     telemetry.waits_for("Temporal");
@@ -128,6 +128,14 @@ pub async fn everything(
         store,
         stream: stream(common)?,
     })
+}
+
+/// Checks all connections of a role before the first connection is made.
+pub(crate) fn check(common: &Common) -> anyhow::Result<()> {
+    transport::check_database(common)?;
+    transport::check_redis(common)?;
+    temporal_options(common)?;
+    Ok(())
 }
 
 /// Opens the store, and waits for a server that is away. Creates and migrates a SQLite file. The tables of a database

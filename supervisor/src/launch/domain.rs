@@ -115,19 +115,22 @@ impl Domain {
     }
 }
 
-/// Returns the share of the access rules that the running kernel enforces.
-pub(super) fn enforcement(access: &Access) -> Enforcement {
-    if created(access, handled(access), CompatLevel::HardRequirement).is_ok() {
-        return Enforcement::Full;
-    }
-    let oldest = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::MakeBlock)
-        .and_then(Ruleset::create);
-    if oldest.is_ok() {
-        Enforcement::Partial
-    } else {
-        Enforcement::Nothing
+impl Policy {
+    /// Returns the share of the policy's access rules that the running kernel enforces.
+    pub fn enforcement(&self) -> Enforcement {
+        let access = &self.access;
+        if created(access, handled(access), CompatLevel::HardRequirement).is_ok() {
+            return Enforcement::Full;
+        }
+        let oldest = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::MakeBlock)
+            .and_then(Ruleset::create);
+        if oldest.is_ok() {
+            Enforcement::Partial
+        } else {
+            Enforcement::Nothing
+        }
     }
 }
 

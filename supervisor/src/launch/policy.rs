@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    domain::{self, Enforcement},
-    limits::Limits,
-    user::User,
-};
+use super::{limits::Limits, user::User};
 
 /// A program's user, limits and access. The program also loses its capabilities and cannot gain rights from setuid
 /// programs. On a kernel with Landlock, the program can inspect and signal only the processes that it has started.
@@ -34,11 +30,4 @@ pub struct Access {
     pub write: Option<Vec<PathBuf>>,
     /// TCP ports to connect to; `None`: any port.
     pub connect_ports: Option<Vec<u16>>,
-}
-
-impl Policy {
-    /// Returns the share of the policy's access rules that the running kernel enforces.
-    pub fn enforcement(&self) -> Enforcement {
-        domain::enforcement(&self.access)
-    }
 }

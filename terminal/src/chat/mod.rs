@@ -1,6 +1,7 @@
 //! `everturn chat`: a conversation on the terminal or in a pipe.
 //!
 //! - `session`: the state of the conversation, and the requests to the gateway; draws nothing
+//! - `setup`: the fixed settings of a chat, and its exit codes
 //! - `view`: the state as rows; no I/O
 //! - `talk`, `screen`, `editor`, `keys`: the terminal
 //! - `plain`: pipes, and terminals that can only print
@@ -12,6 +13,7 @@ mod plain;
 mod questions;
 mod screen;
 mod session;
+mod setup;
 mod talk;
 #[cfg(test)]
 mod tests;
@@ -25,31 +27,11 @@ use std::{
     process::ExitCode,
 };
 
-use everturn_client::state::EndKind;
-
-use self::{session::Session, tools::Offered, view::Look};
+use self::{session::Session, setup::Setup, tools::Offered, view::Look};
 use crate::options::ChatOptions;
 
 /// The number of newest events shown for a continued conversation.
 const HISTORY: u32 = 200;
-
-/// The exit code of a cancelled turn.
-const CANCELLED: u8 = 3;
-
-/// The exit code after a second Ctrl-C.
-const INTERRUPTED: u8 = 130;
-
-/// The fixed settings of a chat.
-#[derive(Debug, Clone)]
-struct Setup {
-    /// The message of `everturn chat "message"`: the chat ends after its turn.
-    message: Option<String>,
-    /// True when the chat approves every call.
-    approves_all: bool,
-    /// True when the user's tools run without a question.
-    runs_tools: bool,
-    look: Look,
-}
 
 /// Runs the chat until the user leaves, the input ends, or the single turn has ended. The history of typed lines is a
 /// file in `data_dir`.
@@ -96,13 +78,4 @@ pub async fn run(options: ChatOptions, data_dir: &Path) -> anyhow::Result<ExitCo
         plain::run(session, setup, options.json, history > 0).await?
     };
     Ok(ExitCode::from(code))
-}
-
-/// Returns the exit code after a turn.
-fn code_of(outcome: EndKind) -> u8 {
-    match outcome {
-        EndKind::Complete => 0,
-        EndKind::Error => 1,
-        EndKind::Cancelled => CANCELLED,
-    }
 }

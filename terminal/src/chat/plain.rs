@@ -11,9 +11,9 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Setup, code_of,
     questions::{self, Choice},
     session::{Answer, Happened, Question, Session, Wants},
+    setup::{Setup, code_of},
     view::{View, outcome},
 };
 use crate::show;

@@ -30,7 +30,7 @@ pub use self::{
 };
 use crate::{
     logging::{self, LogFormat},
-    transport::AllowedPlaintext,
+    transport::allowed::AllowedPlaintext,
     version::version,
 };
 

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use everturn_supervisor::shutdown;
 
-use crate::{cli::Common, connections, transport};
+use crate::{cli::Common, connections};
 
 /// Prepares the database and Temporal. Safe to repeat and to run on several machines at once.
 pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    transport::check(common)?;
+    connections::check(common)?;
     connections::migrate_store(common, &shutdown).await?;
     println!(
         "database    {} is up to date",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use everturn_store::{StoreError, WorkerId, WorkerLease, WorkerLeases};
 
-use super::noted;
+use super::noted::noted;
 
 /// A store of leases that counts its errors.
 pub(super) struct MeasuredLeases {

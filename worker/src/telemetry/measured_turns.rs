@@ -21,7 +21,7 @@ use everturn_store::{
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
 
-use super::noted;
+use super::noted::noted;
 
 /// The most turns that are timed in parallel, which is more than a worker runs. Beyond the limit, the oldest turn's
 /// time is not recorded.

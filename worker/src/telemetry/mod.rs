@@ -7,6 +7,7 @@
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
 //! - `measured_turns`, `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
+//! - `noted`: counts failed calls of the store
 //!
 //! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Workers then use
 //! the store, the models and the stream directly.
@@ -20,6 +21,7 @@ mod measured_leases;
 mod measured_model;
 mod measured_stream;
 mod measured_turns;
+mod noted;
 mod server;
 mod traces;
 
@@ -28,11 +30,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use everturn_activities::model::ModelClient;
 use everturn_gateway::{Deliveries, connections::listener};
-use everturn_store::{
-    ConnectionUsage, Conversations, StoreError, TraceContexts, TurnStore, WorkerLeases,
-};
+use everturn_store::{ConnectionUsage, Conversations, TraceContexts, TurnStore, WorkerLeases};
 use everturn_stream::StreamWriter;
-use everturn_telemetry::{process, turns};
+use everturn_telemetry::process;
 use temporalio_common::telemetry::TelemetryOptions as EngineTelemetryOptions;
 use temporalio_sdk::runtime::RuntimeOptions;
 use tokio_util::sync::CancellationToken;
@@ -230,14 +230,6 @@ impl Telemetry {
             .build()
             .unwrap_or_default()
     }
-}
-
-/// Counts a failed call of the store.
-fn noted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
-    if let Err(error) = &answer {
-        turns::store_failed(error.is_retryable());
-    }
-    answer
 }
 
 fn polls(pollers: &Pollers) -> Result<(), NotReady> {

@@ -1,12 +1,14 @@
 //! Refuses connections to other machines without TLS or without a check of the server's certificate, unless the
-//! operator allows the connection ([`AllowedPlaintext`]).
+//! operator allows the connection ([`AllowedPlaintext`](allowed::AllowedPlaintext)).
 //!
 //! - here: the checks before any connection is made
+//! - `allowed`: the connections that the operator allows without TLS
 //! - `certificates`: certificate files that each new connection to Temporal reads again
 //!
 //! Must not be here: connecting (`connections.rs`). The clients of PostgreSQL and Redis read their certificate files
 //! themselves.
 
+pub(crate) mod allowed;
 pub(crate) mod certificates;
 #[cfg(test)]
 mod tests;
@@ -16,59 +18,8 @@ use everturn_store::Peer;
 use everturn_stream::RedisPeer;
 use temporalio_client::ConnectionOptions;
 
-use crate::{cli::Common, connections};
-
-/// A connection of Everturn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Link {
-    Database,
-    Redis,
-    Temporal,
-}
-
-impl Link {
-    const ALL: [Self; 3] = [Self::Database, Self::Redis, Self::Temporal];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Database => "database",
-            Self::Redis => "redis",
-            Self::Temporal => "temporal",
-        }
-    }
-}
-
-/// The connections to other machines that may work without TLS, or without a check of the server's certificate.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AllowedPlaintext(Vec<Link>);
-
-impl AllowedPlaintext {
-    /// Parses names separated by commas. An empty text means no connection.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let names = text.split(',').map(str::trim);
-        let links = names.filter(|name| !name.is_empty()).map(|name| {
-            let found = Link::ALL.into_iter().find(|link| link.name() == name);
-            found.ok_or_else(|| {
-                let known = Link::ALL.map(Link::name).join(", ");
-                format!(
-                    "there is no connection `{name}`; name those of {known} that may go without TLS"
-                )
-            })
-        });
-        links.collect::<Result<_, _>>().map(Self)
-    }
-
-    fn has(&self, link: Link) -> bool {
-        self.0.contains(&link)
-    }
-}
-
-impl std::fmt::Display for AllowedPlaintext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.0.iter().map(|link| link.name()).collect();
-        f.write_str(&names.join(","))
-    }
-}
+use self::allowed::Link;
+use crate::cli::Common;
 
 /// A connection that an attacker on the network could read or answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,14 +61,6 @@ fn lack_of(sslmode: &str) -> &'static str {
         }
         _ => "read and change everything",
     }
-}
-
-/// Checks all connections of a role before the first connection is made.
-pub(crate) fn check(common: &Common) -> anyhow::Result<()> {
-    check_database(common)?;
-    check_redis(common)?;
-    connections::temporal_options(common)?;
-    Ok(())
 }
 
 /// Refuses a database connection that an attacker could answer.

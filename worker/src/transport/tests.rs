@@ -5,7 +5,7 @@
 use clap::Parser;
 use temporalio_client::TlsOptions;
 
-use super::*;
+use super::{allowed::AllowedPlaintext, *};
 use crate::cli::Cli;
 
 /// Options of a role with this environment.

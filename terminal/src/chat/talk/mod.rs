@@ -25,12 +25,12 @@ use tokio::{
 };
 
 use super::{
-    INTERRUPTED, Setup, code_of,
     editor::Editor,
     keys::{self, Raw},
     questions,
     screen::Screen,
     session::{Answer, Happened, Question, Session, Wants},
+    setup::{INTERRUPTED, Setup, code_of},
     view::{Line, Style, View, note, outcome},
 };
 

@@ -8,8 +8,8 @@ use everturn_proto::words::EventType;
 use serde_json::Value;
 
 use super::{
-    Look,
     line::{Line, Style},
+    look::Look,
     markdown,
 };
 use crate::show;

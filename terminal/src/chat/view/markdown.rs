@@ -3,7 +3,7 @@
 //! HTML tags appear as plain text. Links show their address, because a terminal cannot show a link's target in another
 //! way.
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::{
     line::{Line, Style},
@@ -287,15 +287,6 @@ impl Writer {
 /// Returns the address in its form for a line of text.
 fn show_url(url: &str) -> String {
     crate::show::printable(url)
-}
-
-/// Returns the number of blanks before a cell, of `free` blanks in total.
-pub(super) fn blanks_before(alignment: Alignment, free: usize) -> usize {
-    match alignment {
-        Alignment::None | Alignment::Left => 0,
-        Alignment::Center => free / 2,
-        Alignment::Right => free,
-    }
 }
 
 #[cfg(test)]

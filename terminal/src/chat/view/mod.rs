@@ -11,6 +11,7 @@
 
 mod items;
 mod line;
+mod look;
 mod markdown;
 mod table;
 #[cfg(test)]
@@ -25,29 +26,8 @@ use self::written::Written;
 pub(super) use self::{
     items::{Now, note},
     line::{Line, Style},
+    look::Look,
 };
-
-/// The settings of the display.
-#[derive(Debug, Clone)]
-pub(super) struct Look {
-    /// The width of a row in columns.
-    pub(super) width: usize,
-    /// True when texts of models are rendered as Markdown; otherwise they are shown as plain text.
-    pub(super) has_markdown: bool,
-    /// True when the terminal has a live part.
-    pub(super) is_live: bool,
-    /// The URL of the gateway, which has a page for each error code.
-    pub(super) gateway: String,
-}
-
-impl Look {
-    fn inner(&self, depth: usize) -> Self {
-        Self {
-            width: self.width.saturating_sub(4 * depth).max(10),
-            ..self.clone()
-        }
-    }
-}
 
 /// The record of printed items.
 #[derive(Debug, Default)]

@@ -2,10 +2,7 @@
 
 use pulldown_cmark::Alignment;
 
-use super::{
-    line::{Line, Style},
-    markdown::blanks_before,
-};
+use super::line::{Line, Style};
 
 /// A table that is built cell by cell. The first row is its header.
 pub(super) struct Table {
@@ -82,5 +79,14 @@ impl Table {
             *widest -= 1;
         }
         widths
+    }
+}
+
+/// Returns the number of blanks before a cell, of `free` blanks in total.
+fn blanks_before(alignment: Alignment, free: usize) -> usize {
+    match alignment {
+        Alignment::None | Alignment::Left => 0,
+        Alignment::Center => free / 2,
+        Alignment::Right => free,
     }
 }

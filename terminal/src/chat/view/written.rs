@@ -7,9 +7,10 @@
 use everturn_client::state::{Conversation, Item, ItemKind, OpenText};
 
 use super::{
-    Look, items,
+    items,
     line::{Line, Style},
-    markdown, note,
+    look::Look,
+    markdown,
 };
 
 /// The most rows of a sub-agent's text or of a thought.
@@ -93,7 +94,7 @@ fn drawn(text: &str, look: &Look) -> Vec<Line> {
 }
 
 fn began_anew(look: &Look) -> Vec<Line> {
-    note("the model was asked again, and its text begins anew", look)
+    items::note("the model was asked again, and its text begins anew", look)
 }
 
 /// Returns the last rows of a less important text.

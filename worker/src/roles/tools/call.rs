@@ -21,7 +21,7 @@ use everturn_supervisor::shutdown;
 use everturn_terminal::show;
 use tokio_util::sync::CancellationToken;
 
-use super::{agent, refuse};
+use super::agent::{agent, refuse};
 use crate::cli::CallTool;
 
 /// The pause between two checks of the tool's progress.

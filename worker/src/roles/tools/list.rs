@@ -10,7 +10,7 @@ use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{agent, refuse};
+use super::agent::{agent, refuse};
 use crate::cli::ListTools;
 
 /// The tools of an agent.

@@ -1,28 +1,25 @@
 //! `everturn tools`: shows an agent's tools, and runs a tool by hand. Needs neither Temporal nor a database.
 //!
 //! - `list`: lists an agent's tools, as its model sees them
+//! - `agent`: the agent whose tools are meant
 //! - `call`: calls a tool, with the checks of a model's call
 //!
 //! The command uses the worker's configuration and environment. Therefore it has the tools of a worker on this
 //! machine.
 
+mod agent;
 mod call;
 mod list;
 
 use std::{process::ExitCode, sync::Arc};
 
 use everturn_activities::tools::Tool;
-use everturn_config::Config;
-use everturn_proto::turn::AgentDefinition;
 
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},
     environment,
     roles::worker,
 };
-
-/// The exit code for a wrong command line. clap uses the same code.
-const USAGE: u8 = 2;
 
 /// Runs a subcommand, with `own` tools besides the built-in ones. Exit codes: 0 done; 1 the tool failed, or the
 /// configuration cannot be used; 2 the tool was not called; 130 cancelled.
@@ -39,29 +36,4 @@ pub async fn run(
     };
     tools.close().await;
     ended
-}
-
-/// Returns the agent with the name, or an error message.
-fn agent<'a>(config: &'a Config, name: &str) -> Result<&'a AgentDefinition, String> {
-    config
-        .agents
-        .iter()
-        .find(|agent| agent.name == name)
-        .ok_or_else(|| {
-            let known: Vec<_> = config
-                .agents
-                .iter()
-                .map(|agent| agent.name.as_str())
-                .collect();
-            format!(
-                "there is no agent `{name}`; there are: {}",
-                known.join(", ")
-            )
-        })
-}
-
-/// Prints why nothing was done.
-fn refuse(reason: &str) -> ExitCode {
-    eprintln!("everturn: {reason}");
-    ExitCode::from(USAGE)
 }

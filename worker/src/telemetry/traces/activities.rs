@@ -22,7 +22,7 @@ use temporalio_sdk::interceptors::{
     ActivityInboundInterceptor, ExecuteActivityInput, ExecuteActivityOutput, Next,
 };
 
-use super::{failed, ids, known::KnownTraces};
+use super::{failed::failed, ids, known::KnownTraces};
 
 /// Puts each activity into its turn's trace. The default does nothing.
 #[derive(Clone, Default)]

@@ -10,7 +10,7 @@ use everturn_store::{
 };
 use opentelemetry::{Context, KeyValue, trace::TraceContextExt};
 
-use super::KnownTraces;
+use super::known::KnownTraces;
 
 /// A port to conversations that stores traces.
 pub(super) struct TracedConversations {

@@ -12,11 +12,15 @@ use opentelemetry::{
 };
 use tokio::sync::mpsc;
 
-use super::KnownTraces;
+use super::known::KnownTraces;
 
 /// Delivery reports that wait in the channel. Further reports are dropped and are missing in their traces, because
 /// readers never wait for traces.
 const WAITING: usize = 10_000;
+
+/// The most events of one span. A delivery has an event in its span for each event of its turn, and a turn may have
+/// thousands.
+pub(super) const MAX_EVENTS: u32 = 256;
 /// Turns in delivery. Each keeps its events, so the worst case is about 20 MB. Beyond the limit, the oldest turn gets
 /// no span.
 const OPEN: NonZeroUsize = NonZeroUsize::new(2_000).unwrap();
@@ -80,7 +84,7 @@ async fn note(
         from: news.at,
         events: Vec::new(),
     });
-    if delivery.events.len() < super::MAX_EVENTS as usize {
+    if delivery.events.len() < MAX_EVENTS as usize {
         let name = event.event_type.as_str().to_owned();
         delivery.events.push((news.at, name));
     }

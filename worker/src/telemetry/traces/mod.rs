@@ -9,6 +9,7 @@
 //! - `turns`, `model`, `conversations`: the ports, wrapped with spans
 //! - `remote`: sends the span to workers of remote tools
 //! - `delivery`: the delivery of events to readers
+//! - `failed`: the status of a failed span
 //! - `content`: texts of models and tools in spans, if the operator wants them
 //!
 //! Without an endpoint, the process makes no traces. The workflow knows nothing of traces, and an error in the tracing
@@ -18,6 +19,7 @@ mod activities;
 mod content;
 mod conversations;
 mod delivery;
+mod failed;
 mod ids;
 mod known;
 mod model;
@@ -31,7 +33,7 @@ use everturn_activities::model::ModelClient;
 use everturn_gateway::Deliveries;
 use everturn_store::{Conversations, TraceContexts, TurnStore};
 use everturn_telemetry::trace;
-use opentelemetry::{KeyValue, global, trace::Status};
+use opentelemetry::{KeyValue, global};
 use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
@@ -41,16 +43,18 @@ use opentelemetry_sdk::{
 
 pub use self::{activities::TracedActivities, remote::tells_remote_tools};
 use self::{
-    content::Content, conversations::TracedConversations, delivery::TracedDeliveries,
-    ids::StableIds, known::KnownTraces, model::TracedModel, turns::TracedTurns,
+    content::Content,
+    conversations::TracedConversations,
+    delivery::{MAX_EVENTS, TracedDeliveries},
+    ids::StableIds,
+    known::KnownTraces,
+    model::TracedModel,
+    turns::TracedTurns,
 };
 use crate::{cli::TraceOptions, version::version};
 
 /// The path of OTLP below the endpoint.
 const PATH: &str = "/v1/traces";
-/// The most events of one span. A delivery has an event in its span for each event of its turn, and a turn may have
-/// thousands.
-const MAX_EVENTS: u32 = 256;
 
 /// The traces of a process.
 pub(super) struct Traces {
@@ -162,13 +166,6 @@ fn resource(role: &str) -> Resource {
         None => resource
             .with_service_name(format!("everturn-{role}"))
             .build(),
-    }
-}
-
-/// Returns the status of a failure with its reason.
-fn failed(why: impl Into<String>) -> Status {
-    Status::Error {
-        description: why.into().into(),
     }
 }
 

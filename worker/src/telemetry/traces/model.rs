@@ -15,7 +15,7 @@ use opentelemetry::{
     trace::{SpanKind, Status, TraceContextExt, Tracer},
 };
 
-use super::{Content, failed};
+use super::{content::Content, failed::failed};
 
 /// A client of models that makes spans according to the conventions for GenAI clients.
 pub(super) struct TracedModel {

@@ -21,7 +21,7 @@ use opentelemetry::{
     trace::{Span, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer},
 };
 
-use super::{Content, KnownTraces, failed, ids};
+use super::{content::Content, failed::failed, ids, known::KnownTraces};
 
 /// A store of turns that makes spans.
 pub(super) struct TracedTurns {
