@@ -8,6 +8,7 @@ use crate::{
     error,
     frame::Frame,
     gateway::GatewayClient,
+    list::{ConversationList, ListedConversation},
     reconnect::{Outcome, RETRY_MS, Step, next_step},
     sse::Parser,
     words::EndReason,
@@ -26,10 +27,54 @@ pub enum Update {
     Refused(u16),
 }
 
+impl GatewayClient {
+    /// Follows the conversation after the event `cursor`. A broken stream is reopened with the cursor of the last
+    /// frame. A frame `reset` announces: the events from its `from_sequence` on are replaced and sent again. The stream
+    /// ends when the gateway ends it for good or refuses, for example because the token has expired.
+    pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
+        let url = self.url_of(&format!("/conversations/{conversation_id}/events/stream"));
+        let following = Following::new(self.clone(), url, cursor.to_string());
+        futures::stream::unfold(following, |mut following| async move {
+            let frame = following.next().await?;
+            Some((frame, following))
+        })
+    }
+
+    /// Follows the conversation as [`GatewayClient::follow`] does, and also reports lost connections and the reason for
+    /// the end. `cursor` is the `id` of an event, or its number.
+    pub fn watch(&self, conversation_id: &str, cursor: &str) -> impl Stream<Item = Update> + use<> {
+        let url = self.url_of(&format!("/conversations/{conversation_id}/events/stream"));
+        let following = Following::new(self.clone(), url, Some(cursor.to_owned()));
+        futures::stream::unfold(following, |mut following| async move {
+            let update = following.next_update().await?;
+            Some((update, following))
+        })
+    }
+
+    /// Follows the list of the caller's conversations. Yields the newest conversations, with the last updated first,
+    /// and yields the list again after every change. A broken stream is reopened. Ends as [`GatewayClient::follow`] does.
+    pub fn follow_list(&self) -> impl Stream<Item = Vec<ListedConversation>> + use<> {
+        let url = self.url_of("/conversation-list/stream");
+        let following = Following::new(self.clone(), url, None);
+        let known = ConversationList::default();
+        futures::stream::unfold(
+            (following, known),
+            |(mut following, mut known)| async move {
+                while let Some(frame) = following.next().await {
+                    if known.apply(&frame.data) {
+                        return Some((known.conversations(), (following, known)));
+                    }
+                }
+                None
+            },
+        )
+    }
+}
+
 type Bytes = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>> + Send>>;
 
 /// A followed stream of the API: its cursor and its open connection, if any.
-pub(crate) struct Following {
+struct Following {
     client: GatewayClient,
     url: String,
     /// The cursor; `None` for a stream without a cursor, which begins again with every connection.
@@ -56,11 +101,7 @@ struct Connection {
 }
 
 impl Following {
-    pub(crate) fn new(
-        client: GatewayClient,
-        url: String,
-        cursor: impl Into<Option<String>>,
-    ) -> Self {
+    fn new(client: GatewayClient, url: String, cursor: impl Into<Option<String>>) -> Self {
         Self {
             client,
             url,
@@ -75,7 +116,7 @@ impl Following {
     }
 
     /// Returns the next frame; `None` when the gateway ends the stream for good or refuses.
-    pub(crate) async fn next(&mut self) -> Option<Frame> {
+    async fn next(&mut self) -> Option<Frame> {
         loop {
             match self.next_update().await? {
                 Update::Frame(frame) => return Some(frame),
@@ -92,7 +133,7 @@ impl Following {
     }
 
     /// Returns the next update; `None` after `Ended` and `Refused`.
-    pub(crate) async fn next_update(&mut self) -> Option<Update> {
+    async fn next_update(&mut self) -> Option<Update> {
         if self.is_over {
             return None;
         }

@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use futures::Stream;
 use reqwest::{Response, header};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
     error::{ClientError, Problem},
-    following::{Following, Update},
-    frame::Frame,
-    list::{ConversationList, ListedConversation},
     words::OnBusy,
 };
 
@@ -163,29 +159,6 @@ impl GatewayClient {
             .ok_or(ClientError::Unexpected("last_sequence"))
     }
 
-    /// Follows the conversation after the event `cursor`. A broken stream is reopened with the cursor of the last
-    /// frame. A frame `reset` announces: the events from its `from_sequence` on are replaced and sent again. The stream
-    /// ends when the gateway ends it for good or refuses, for example because the token has expired.
-    pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
-        let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let following = Following::new(self.clone(), url, cursor.to_string());
-        futures::stream::unfold(following, |mut following| async move {
-            let frame = following.next().await?;
-            Some((frame, following))
-        })
-    }
-
-    /// Follows the conversation as [`GatewayClient::follow`] does, and also reports lost connections and the reason for
-    /// the end. `cursor` is the `id` of an event, or its number.
-    pub fn watch(&self, conversation_id: &str, cursor: &str) -> impl Stream<Item = Update> + use<> {
-        let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let following = Following::new(self.clone(), url, Some(cursor.to_owned()));
-        futures::stream::unfold(following, |mut following| async move {
-            let update = following.next_update().await?;
-            Some((update, following))
-        })
-    }
-
     /// Submits a message as [`GatewayClient::submit`] does. `on_busy` decides what happens while a turn is running. For
     /// a repetition, give the same `message_id`: the message is stored once.
     pub async fn send(
@@ -213,28 +186,14 @@ impl GatewayClient {
         self.post(&path, &body).await.map(drop)
     }
 
-    /// Follows the list of the caller's conversations. Yields the newest conversations, with the last updated first,
-    /// and yields the list again after every change. A broken stream is reopened. Ends as [`Self::follow`] does.
-    pub fn follow_list(&self) -> impl Stream<Item = Vec<ListedConversation>> + use<> {
-        let url = format!("{}/conversation-list/stream", self.url);
-        let following = Following::new(self.clone(), url, None);
-        let known = ConversationList::default();
-        futures::stream::unfold(
-            (following, known),
-            |(mut following, mut known)| async move {
-                while let Some(frame) = following.next().await {
-                    if known.apply(&frame.data) {
-                        return Some((known.conversations(), (following, known)));
-                    }
-                }
-                None
-            },
-        )
-    }
-
     /// Returns the fixed pause before reopening a stream, if set.
     pub(crate) fn fixed_retry(&self) -> Option<Duration> {
         self.fixed_retry
+    }
+
+    /// Returns the URL of a path of the API.
+    pub(crate) fn url_of(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
     }
 
     /// Opens a stream.

@@ -4,7 +4,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::items::EndKind;
 use crate::words::ApprovalState;
 
 /// A tool call and its outcome.
@@ -165,16 +164,6 @@ pub enum SubAgentState {
     Error,
     /// The sub-agent was cancelled.
     Cancelled,
-}
-
-impl From<EndKind> for SubAgentState {
-    fn from(end: EndKind) -> Self {
-        match end {
-            EndKind::Complete => Self::Complete,
-            EndKind::Error => Self::Error,
-            EndKind::Cancelled => Self::Cancelled,
-        }
-    }
 }
 
 /// The end of a tool whose call is unknown.

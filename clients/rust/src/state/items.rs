@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::calls::{ToolCall, ToolResult};
+use super::calls::{SubAgentState, ToolCall, ToolResult};
 use crate::words::{FinishReason, NoteEvent, PlanStepStatus};
 
 /// Prefix of the codes of failed LLM calls, including codes newer than this version.
@@ -179,6 +179,16 @@ impl EndKind {
             Self::Complete => "complete",
             Self::Error => "error",
             Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl From<EndKind> for SubAgentState {
+    fn from(end: EndKind) -> Self {
+        match end {
+            EndKind::Complete => Self::Complete,
+            EndKind::Error => Self::Error,
+            EndKind::Cancelled => Self::Cancelled,
         }
     }
 }
