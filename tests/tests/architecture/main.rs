@@ -10,11 +10,13 @@
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
 //! - `plain`: how plainly the comments are written
+//! - `circles`: no files of a crate name one another in a circle
 //! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
 
 #![allow(clippy::unwrap_used)]
 
+mod circles;
 mod citations;
 mod commands;
 mod crates;

@@ -1,13 +1,9 @@
-//! The dependencies between the modules of a crate: which module may name which, and that no files name one another in a
-//! circle.
+//! The dependencies between the modules of a crate: which module may name which.
 //!
 //! A module is here a file or a folder of the listed folder, with everything in it. To check the modules of another folder,
-//! add a table to [`ROOMS`]; to keep circles out of another one, add it to [`WITHOUT_CIRCLES`].
+//! add a table to [`ROOMS`].
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 use crate::{
     paths::{ModulePath, named_paths},
@@ -124,14 +120,6 @@ const GATEWAY_LIVE: Rooms = &[
     ("timeline", &[]),
 ];
 
-/// Folders whose files must not name one another in a circle.
-const WITHOUT_CIRCLES: &[&str] = &[
-    "gateway/src",
-    "config/src",
-    "activities/src/tools/mcp",
-    "store/src/backend",
-];
-
 #[test]
 fn rooms_name_only_what_is_below_them() {
     for (folder, rooms) in ROOMS {
@@ -165,40 +153,8 @@ fn rooms_name_only_what_is_below_them() {
     }
 }
 
-#[test]
-fn files_do_not_name_one_another_in_a_circle() {
-    for folder in WITHOUT_CIRCLES {
-        let files = named_in(folder);
-        let arrows = files.iter().map(|(file, names)| {
-            let targets = names.iter().map(|named| file_of(named, &files));
-            (
-                file.clone(),
-                targets
-                    .filter(|target| target != file)
-                    .collect::<BTreeSet<_>>(),
-            )
-        });
-        let mut arrows: BTreeMap<_, _> = arrows.collect();
-        // What names nothing that is left is in no circle.
-        while let Some(free) = arrows
-            .iter()
-            .find(|(_, targets)| targets.is_empty())
-            .map(|(file, _)| file.clone())
-        {
-            arrows.remove(&free);
-            for targets in arrows.values_mut() {
-                targets.remove(&free);
-            }
-        }
-        assert!(
-            arrows.is_empty(),
-            "{folder}: these name one another in a circle, or are named from one: {arrows:#?}"
-        );
-    }
-}
-
 /// The modules of a folder and the paths that each names in it, all from the folder on.
-fn named_in(folder: &str) -> BTreeMap<ModulePath, Vec<ModulePath>> {
+pub(crate) fn named_in(folder: &str) -> BTreeMap<ModulePath, Vec<ModulePath>> {
     let (crate_folder, inner) = folder.split_once("src").unwrap();
     let crate_source = format!("{crate_folder}src/");
     let inner: ModulePath = inner
@@ -232,7 +188,10 @@ fn module_of(file: &Path) -> ModulePath {
 }
 
 /// The file in which a named path leads: the longest one that is a module.
-fn file_of(named: &[String], files: &BTreeMap<ModulePath, Vec<ModulePath>>) -> ModulePath {
+pub(crate) fn file_of(
+    named: &[String],
+    files: &BTreeMap<ModulePath, Vec<ModulePath>>,
+) -> ModulePath {
     (0..=named.len())
         .rev()
         .map(|length| named[..length].to_vec())
