@@ -148,13 +148,14 @@ fn folder_of(source: &str, circle: &BTreeSet<ModulePath>) -> String {
 
 /// The arrows within a circle, one in a line.
 fn shown(circle: &BTreeSet<ModulePath>, arrows: &Arrows) -> String {
-    let mut text = String::new();
+    let mut lines = String::new();
     for file in circle {
         for target in arrows[file].intersection(circle) {
-            text += &format!("\n  {} names {}", file.join("::"), target.join("::"));
+            let line = ["\n  ", &file.join("::"), " names ", &target.join("::")];
+            lines.extend(line);
         }
     }
-    text
+    lines
 }
 
 #[test]
