@@ -5,6 +5,7 @@
 //! items keep the order of the log. The items of a sub-agent appear below the sub-agent's call.
 //!
 //! - `line`: styled text and rows
+//! - `look`: the settings of the display
 //! - `markdown`, `table`: texts of models
 //! - `items`: each item as rows
 //! - `written`: live texts
