@@ -43,7 +43,7 @@ pub(super) struct TenantBudgetTable {
     tenants: BTreeMap<String, DayTable>,
 }
 
-/// The budget of one tenant for one day.
+/// A tenant's budget for a day.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DayTable {
@@ -200,7 +200,7 @@ fn report<'a>(
     }
 }
 
-/// Returns `first` and all agents that it may delegate to, directly or through other agents.
+/// Returns `first` and the agents that `first` may delegate to, directly or through further agents.
 fn reached_from<'a>(agents: &'a [AgentDefinition], first: &'a str) -> BTreeSet<&'a str> {
     let (mut reached, mut left) = (BTreeSet::new(), vec![first]);
     while let Some(name) = left.pop() {

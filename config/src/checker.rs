@@ -44,7 +44,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Returns `read`, or all mistakes that were noted.
+    /// Returns `read`, or the mistakes found so far.
     pub(super) fn finish<T>(self, read: T) -> Result<T, ConfigError> {
         if self.problems.is_empty() {
             Ok(read)
@@ -189,7 +189,7 @@ impl<'a> Checker<'a> {
         value
     }
 
-    /// True when a worker reads the file. Then programs run on this machine.
+    /// True when a worker reads the file. The programs of a worker's file run on this machine.
     pub(super) fn is_of_worker(&self) -> bool {
         matches!(self.read_by, ReadBy::Worker { .. })
     }

@@ -19,7 +19,7 @@ pub(super) struct CodecTable {
     operator_tenants: Vec<Spanned<String>>,
 }
 
-/// What is encrypted, and with which keys. A command that needs no keys starts even when the keys are wrong; only the
+/// The encrypted data and the keys. A command that needs no keys starts even when the keys are wrong; only the
 /// use of the keys returns the error.
 #[derive(Debug, Clone, Default)]
 pub struct CodecConfig {

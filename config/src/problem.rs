@@ -19,7 +19,7 @@ pub enum ConfigError {
         /// Why the file cannot be read.
         source: io::Error,
     },
-    /// The file has mistakes. The error lists all of them, so that an operator can correct them at once.
+    /// The file has mistakes. The error lists every mistake, so an operator can correct the whole file at once.
     #[error("{}", List(.0))]
     Wrong(Vec<Problem>),
 }
@@ -31,7 +31,7 @@ pub struct Problem {
     pub place: String,
     /// The key, like `agents.default.max_steps`. `None` when the file is not TOML, or when a whole table is missing.
     pub key: Option<String>,
-    /// What is wrong and what to do.
+    /// The mistake, and how to correct the value.
     pub message: String,
 }
 

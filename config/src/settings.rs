@@ -26,7 +26,7 @@ pub const DEMO_PROVIDER: &str = "demo";
 pub struct Config {
     /// SHA-256 of the file's text, in hexadecimal digits.
     pub hash: String,
-    /// Agents. The agent `default` is always one of them.
+    /// Agents, always with the agent `default`.
     pub agents: Vec<AgentDefinition>,
     /// The accepted ways to answer an approval.
     pub approval_answers: AnswersFrom,
@@ -36,7 +36,7 @@ pub struct Config {
     pub providers: Providers,
     /// Tools that are HTTP endpoints. A gateway's list is empty.
     pub http_tools: Vec<HttpToolDefinition>,
-    /// Tools that the client or other workers run. A gateway's list is empty.
+    /// Tools of clients and of remote workers. A gateway's list is empty.
     pub described_tools: Vec<DescribedTool>,
     /// Addresses that tools may connect to.
     pub egress: EgressPolicy,

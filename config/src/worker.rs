@@ -33,7 +33,7 @@ pub struct WorkerLimits {
     /// The time for which this worker leaves a turn to other workers because it does not know the turn's agent, tool
     /// or provider. Default 5 min: by then, a rollout has replaced some of the workers.
     pub wait_for_peer: Duration,
-    /// The time for which other processes take this worker for alive after its last heartbeat. Default 2 s. The worker
+    /// The time after a heartbeat in which other processes take the worker for alive. Default 2 s. The worker
     /// sends four heartbeats in that time, so a database or a machine may stall for a second without harm. The work of
     /// a dead worker begins again elsewhere after the lease and about half a second.
     pub lease: Duration,

@@ -15,7 +15,7 @@ use crate::checker::{Checker, is_json};
 
 /// Gemini's limit on `seed`, which is the smallest of all providers.
 const MAX_SEED: u32 = i32::MAX.unsigned_abs();
-/// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. Each provider refuses more than its own limit.
+/// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. A provider refuses requests above its own limit.
 const MAX_STOPS: usize = 16;
 const MAX_STOP_CHARS: usize = 200;
 /// The limit exists because the fields are part of each request and of the agent's definition.

@@ -56,7 +56,7 @@ pub(super) fn fixed(table: &Headers, check: &mut Checker<'_>) -> HeaderMap {
 }
 
 impl ToolAuthTable {
-    /// Returns the headers with secrets. Each is marked as sensitive, so that logs do not show its value.
+    /// Returns the headers with secrets. Headers are marked as sensitive, and logs show no values of sensitive headers.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> HeaderMap {
         let mut secrets = HeaderMap::new();
         if let Some(variable) = &self.bearer_env {
