@@ -147,16 +147,16 @@ pub enum Command {
     Worker(WorkerOptions),
     /// Serves REST and SSE. Start as many gateways as you like.
     Gateway(GatewayOptions),
-    /// Runs a gateway and a worker in one process, for one pod or one machine.
+    /// Runs a gateway and a worker in a single process, for a single pod or machine.
     All(AllOptions),
     /// Prepares the database and Temporal: schema and search attributes. Safe to repeat, also on several machines at
     /// once.
     Migrate,
     /// Checks the configuration file and the environment, without connecting to any server.
     Config(ConfigOptions),
-    /// Makes keys that encrypt payloads in Temporal.
+    /// Makes keys for the encryption of payloads in Temporal.
     Codec(CodecOptions),
-    /// Removes conversations whose last event is older than this age. Keeps every conversation with a running or
+    /// Removes conversations with a last event older than the given age. Keeps every conversation with a running or
     /// waiting turn.
     #[command(
         after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
@@ -169,7 +169,7 @@ pub enum Command {
     Replay(ReplayOptions),
     /// Makes, lists and revokes API keys for callers of the gateway.
     Keys(KeysOptions),
-    /// Prints the audit trail: who did what, when and from where, with the outcome. The oldest entry comes first.
+    /// Prints the audit trail: actor, action, time, address and outcome of each entry. The oldest entry comes first.
     Audit(AuditOptions),
     /// Lists an agent's tools in this environment, or runs a tool by hand. Needs neither Temporal nor a database.
     Tools(ToolsOptions),

@@ -77,11 +77,11 @@ pub struct KeysOptions {
 /// The subcommands of `keys`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeysCommand {
-    /// Makes a key and prints it. The key cannot be shown again, because only its hash is stored.
+    /// Makes a key and prints the key. The key cannot be shown again, because only its hash is stored.
     Create(CreateKey),
     /// Lists keys, the oldest first, without their secrets.
     List(ListKeys),
-    /// Revokes a key and ends its sessions. Gateways refuse the key within seconds (`key_cache` of [auth]).
+    /// Revokes a key and ends the key's sessions. Gateways refuse the key within seconds (`key_cache` of [auth]).
     Revoke(RevokeKey),
 }
 
@@ -102,7 +102,7 @@ pub struct CreateKey {
     /// [auth], or never.
     #[arg(long, value_name = "AGE", value_parser = parse_expiry)]
     pub expires: Option<Expiry>,
-    /// Purpose of the key, which lists show.
+    /// Purpose of the key, for lists.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = parse_name)]
     pub name: String,
 }
@@ -160,7 +160,7 @@ pub struct RetentionOptions {
     /// Age of a conversation's last event, e.g. 90d or 12h.
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub older_than: Duration,
-    /// Only reports what would be removed.
+    /// Only reports the conversations to remove.
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,11 +1,11 @@
-//! Options of the roles that run until a signal stops them.
+//! Options of the roles with no end but a signal.
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum, builder::FalseyValueParser};
 use url::Url;
 
-/// The address on which a gateway listens.
+/// The address of the gateway's listener.
 #[derive(Debug, Clone, Args)]
 pub struct ListenOptions {
     /// Address to listen on. Other than loopback, and behind a proxy, it needs `required = true` under [auth] in the
@@ -88,7 +88,7 @@ pub struct DevOptions {
         hide_env_values = true
     )]
     pub token: Option<String>,
-    /// Port of Temporal on 127.0.0.1. A server on that port is used; otherwise the command starts one (its web UI is
+    /// Port of Temporal on 127.0.0.1. The command uses a server on the port, or starts a server (its web UI is
     /// on port + 1000).
     #[arg(long, default_value_t = 7233, value_name = "PORT")]
     pub temporal_port: u16,
@@ -100,10 +100,10 @@ pub struct DevOptions {
         value_name = "FILE"
     )]
     pub temporal_bin: PathBuf,
-    /// Runs one turn with this message, prints it live, and exits. The exit code is 0 only if the turn completed.
+    /// Runs a turn with the given message, prints the turn live, and exits. The exit code is 0 only if the turn completed.
     #[arg(long, value_name = "MESSAGE")]
     pub once: Option<String>,
-    /// Runs one turn with this message at the start, and keeps running.
+    /// Runs a turn with the given message at the start, and keeps running.
     #[arg(long, value_name = "MESSAGE", conflicts_with = "once")]
     pub sample: Option<String>,
     /// The collector of traces.
@@ -117,7 +117,7 @@ pub struct DevOptions {
 /// The version of this worker.
 #[derive(Debug, Clone, Args)]
 pub struct VersionOptions {
-    /// Worker deployment of Temporal to which this worker belongs. The worker then gets only turns of its own version.
+    /// Temporal's worker deployment of the worker. With a deployment, the worker gets only turns of the worker's version.
     /// A deployment needs a build id, and the version must be made the current one (docs/operate/versions.md).
     #[arg(
         long,

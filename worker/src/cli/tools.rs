@@ -19,7 +19,7 @@ pub struct ToolsOptions {
 /// The subcommands of `tools`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ToolsCommand {
-    /// Shows the tools that an agent's model is offered. Asks MCP servers for their tools.
+    /// Shows the tools that an agent's model is offered. Asks MCP servers for tools.
     #[command(
         after_help = "Exit codes: 0 done; 1 the configuration cannot be used, or with --strict something is not there; \
                       2 there is no such agent."
@@ -58,7 +58,7 @@ pub struct CallTool {
     /// Input of the tool: a JSON object.
     #[arg(default_value = "{}", value_name = "JSON")]
     pub input: String,
-    /// Checks that this agent has the tool, and uses the agent's time-out.
+    /// Checks the agent for the tool, and uses the agent's time-out.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
     /// The tenant in whose name the tool is called.

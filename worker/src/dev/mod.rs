@@ -50,7 +50,7 @@ pub async fn run(
     let (mut config, tools) =
         roles::worker::configure(common, options.test_tools.effects_file.clone(), own)?;
     roles::gateway::check_exposure(&options.listen, &config)?;
-    // Only one gateway runs, and open streams have no other gateway. Therefore Ctrl-C ends the gateway without a
+    // A single gateway runs, and open streams have no alternative. Therefore Ctrl-C ends the gateway without a
     // drain.
     config.gateway.drain = Duration::ZERO;
     // Only one worker runs, and no peer can know more.
@@ -171,7 +171,7 @@ async fn serve(
     code
 }
 
-/// Returns an address through which this machine reaches the listener.
+/// Returns the listener's address for clients on the machine.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());

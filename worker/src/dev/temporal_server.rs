@@ -1,4 +1,4 @@
-//! The Temporal dev server, as a child process that ends with its parent.
+//! The Temporal dev server, as a child process with the lifetime of the parent.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -57,7 +57,7 @@ const LAST_ENDS: Duration = Duration::from_secs(20);
 /// The interval of checks whether the last server has ended.
 const LAST_ENDS_POLL: Duration = Duration::from_millis(50);
 
-/// The output file of a server. The server holds a lock on the file until its end, however it ends.
+/// The output file of a server. The server holds a lock on the file until the server ends, even by a crash.
 ///
 /// After `everturn dev` is killed, its server ends a moment later. In between, the server still answers on its port,
 /// and must not be taken for a server that stays.

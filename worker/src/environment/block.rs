@@ -1,4 +1,4 @@
-//! The kernel's copy of this process's environment, which `/proc/<pid>/environ` shows. The memory is fixed at the
+//! The kernel's copy of the process's environment, visible in `/proc/<pid>/environ` shows. The memory is fixed at the
 //! start of a program. Removing a variable from the process's own list leaves the memory unchanged.
 
 use std::{
@@ -32,7 +32,7 @@ impl Block {
         Ok(Self { memory, place })
     }
 
-    /// Overwrites each entry with a chosen name with zeros, and each entry whose name is not UTF-8.
+    /// Overwrites every entry with a chosen name, or with a name outside UTF-8, with zeros.
     pub(super) fn clear(&self, is_chosen: impl Fn(&str) -> bool) -> io::Result<()> {
         let length = self.place.end.saturating_sub(self.place.start);
         if length > MAX_BYTES {

@@ -8,7 +8,10 @@
 
 mod block;
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+};
 
 use everturn_supervisor::launch::COMMON_VARIABLES;
 use nix::sys::prctl;
@@ -45,17 +48,14 @@ const KEPT: [&str; 23] = [
 /// Prefixes of variables that also stay: variables of the language, and of the desktop's folders.
 const KEPT_FAMILIES: [&str; 2] = ["LC_", "XDG_"];
 
-/// The kernel's copy of the environment, until the secrets are removed.
-static BLOCK: Mutex<Option<Block>> = Mutex::new(None);
+/// The kernel's copy of the environment, or the reason why the copy cannot be changed, until the secrets are removed.
+static BLOCK: Mutex<Option<io::Result<Block>>> = Mutex::new(None);
 
-/// Shuts this process: other processes of the same user can neither trace it nor read its memory, its environment and
-/// its files in /proc, and a crash writes no dump of its memory. Root still can. Call `shut` before everything else.
+/// Shuts the process against further processes of the user: no process but root's can trace this process or read the
+/// memory, the environment and the files in /proc. A crash writes no memory dump. Call `shut` before everything else.
 pub fn shut() {
     // In a shut process, the kernel allows no access to the environment, not even from the process itself.
-    match Block::open() {
-        Ok(block) => *lock() = Some(block),
-        Err(error) => tracing::debug!(%error, "the environment of this process cannot be opened"),
-    }
+    *lock() = Some(Block::open());
     if let Err(error) = prctl::set_dumpable(false) {
         eprintln!("everturn: cannot shut this process against others of its user: {error}");
     }
@@ -63,15 +63,16 @@ pub fn shut() {
 
 /// Removes every variable that may hold a secret from the environment. Afterwards, neither this process nor
 /// `/proc/<pid>/environ` has the secrets, and child processes do not inherit them. Call the function after all
-/// settings are read. A second call does nothing.
+/// settings are read. Logs a warning when the secrets stay. A second call does nothing.
 pub fn forget_secrets() {
     let Some(block) = lock().take() else { return };
-    if let Err(error) = block.clear(|name| !is_kept(name)) {
+    let cleared = block.and_then(|block| block.clear(|name| !is_kept(name)));
+    if let Err(error) = cleared {
         tracing::warn!(%error, "secrets stay in the environment of this process, which only root can read");
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Option<Block>> {
+fn lock() -> std::sync::MutexGuard<'static, Option<io::Result<Block>>> {
     BLOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

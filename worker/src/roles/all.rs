@@ -1,4 +1,4 @@
-//! `everturn all`: a gateway and a worker in one process, for one pod or one machine.
+//! `everturn all`: a gateway and a worker in a single process, for a single pod or machine.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -66,7 +66,7 @@ pub async fn run(
     let serving = gateway::serve(of_gateway, listener, shutdown.clone());
     let serving = stopping(serving, shutdown.clone());
     let working = stopping(worker::serve(of_worker, shutdown.clone()), shutdown);
-    // The gateway runs on all threads. The worker's future is not `Send` and stays on this thread.
+    // The gateway runs on every thread. The worker's future is not `Send` and stays on this thread.
     let (served, worked) = tokio::join!(tokio::spawn(serving), working);
     telemetry.end().await;
     served.context("the gateway panicked")??;

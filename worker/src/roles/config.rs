@@ -72,7 +72,7 @@ impl Report {
         }
     }
 
-    /// Checks the configuration file and its tools.
+    /// Checks the configuration file and the configured tools.
     fn file(
         &mut self,
         common: &Common,

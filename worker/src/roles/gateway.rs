@@ -90,7 +90,7 @@ fn check_approvers(config: &Config) -> anyhow::Result<()> {
     )
 }
 
-/// Refuses to serve other machines without authentication, unless the options allow it.
+/// Refuses to serve other machines without authentication, unless the options allow the risk.
 pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
     check_approvers(config)?;
     if config.gateway.auth.required || options.insecure_no_auth {
@@ -108,7 +108,7 @@ pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Resul
     )
 }
 
-/// Returns why other machines can reach the gateway, if they can. A proxy on this machine also uses loopback, but an
+/// Returns the reason why foreign machines can reach the gateway, if any. A proxy on this machine also uses loopback, but an
 /// operator with a proxy configures the proxy in the gateway.
 fn exposure(options: &ListenOptions, config: &Config) -> Option<String> {
     let public = config.gateway.auth.public_origin.as_ref();
@@ -142,7 +142,7 @@ fn configured(config: &Config, listener: &TcpListener) -> anyhow::Result<Gateway
     Ok(gateway)
 }
 
-/// Binds the address, which no other process may have bound.
+/// Binds the address, and fails for an address of a second process.
 pub fn bind(options: &ListenOptions) -> anyhow::Result<TcpListener> {
     listener::bind(options.listen).with_context(|| {
         format!(

@@ -35,7 +35,7 @@ pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCo
     }
 }
 
-/// Makes a key. Standard output gets the secret only, so that a script can read it.
+/// Makes a key. Standard output gets the secret alone, for scripts.
 async fn create(
     keys: &dyn Keys,
     options: CreateKey,
@@ -178,7 +178,7 @@ const COLUMNS: [&str; 9] = [
     "NAME",
 ];
 
-/// Returns a table. Each column is as wide as its widest entry.
+/// Returns a table. Every column has the width of the column's widest entry.
 fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
     let time = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M").to_string();
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

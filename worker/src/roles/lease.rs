@@ -29,7 +29,7 @@ pub(super) struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    /// Begins the lease of this process. If the database is away, the task tries again.
+    /// Begins the lease of the process. If the database is away, the task tries again.
     pub(super) async fn begin(store: Arc<dyn WorkerLeases>, duration: Duration) -> Self {
         let worker = WorkerId::random();
         let host = gethostname::gethostname();
@@ -56,7 +56,7 @@ impl LeaseKeeper {
         &self.lease.worker
     }
 
-    /// Returns Temporal's name for this process.
+    /// Returns Temporal's name for the process.
     pub(super) fn identity(&self) -> &str {
         &self.lease.identity
     }
@@ -114,7 +114,7 @@ async fn keep(store: Arc<dyn WorkerLeases>, mut lease: WorkerLease) {
     let (mut patience, mut renewed) = (Patience::new(lease.duration), Instant::now());
     loop {
         ticks.tick().await;
-        // The components that need the database report that it is away.
+        // Components with a need for the database report an outage.
         if let Err(error) = store.renew_lease(&lease).await {
             tracing::debug!(%error, "the worker's lease could not be renewed");
             continue;
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// A store that notes what it is asked.
+    /// A store that records every request.
     #[derive(Default)]
     struct Noting {
         calls: Mutex<Vec<&'static str>>,

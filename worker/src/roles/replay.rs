@@ -45,7 +45,7 @@ pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<Exit
     Ok(replay.told())
 }
 
-/// Returns the query for Temporal. Runs of other task queues have workers of their own.
+/// Returns the query for Temporal. Runs of foreign task queues have separate workers.
 fn query(common: &Common, options: &ReplayOptions) -> String {
     let queue = common.task_queue.replace('\'', "''");
     let own =

@@ -18,7 +18,7 @@ use crate::{
     connections,
 };
 
-/// The most conversations of one transaction. The number is small, so that other transactions do not wait long.
+/// The most conversations of one transaction. The number is small, because a long transaction delays the rest.
 const BATCH: u32 = 100;
 
 /// The most audit entries of one transaction.
@@ -82,7 +82,7 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
     })
 }
 
-/// Writes an audit entry at the beginning, so that every removal has an entry.
+/// Writes an audit entry at the beginning, so every removal has an entry.
 async fn begun(
     audit: &dyn AuditTrail,
     before: DateTime<Utc>,

@@ -44,7 +44,7 @@ impl Exporter {
         self.lock().push(Box::new(sample));
     }
 
-    /// Returns all metrics in Prometheus' text format.
+    /// Returns every metric in Prometheus' text format.
     pub(super) fn text(&self) -> String {
         for sample in self.lock().iter() {
             sample();

@@ -102,7 +102,7 @@ impl Health {
         self.running().push(running);
     }
 
-    /// Returns the roles that the process runs: one role, or two.
+    /// Returns the roles of the process: a single role, or two.
     fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

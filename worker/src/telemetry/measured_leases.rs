@@ -8,7 +8,7 @@ use everturn_store::{StoreError, WorkerId, WorkerLease, WorkerLeases};
 
 use super::noted::noted;
 
-/// A store of leases that counts its errors.
+/// A store of leases with counted errors.
 pub(super) struct MeasuredLeases {
     store: Arc<dyn WorkerLeases>,
 }

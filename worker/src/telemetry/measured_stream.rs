@@ -7,7 +7,7 @@ use everturn_proto::LogId;
 use everturn_stream::{Announcement, Piece, Published, StreamError, StreamWriter};
 use everturn_telemetry::process;
 
-/// A stream writer that counts its errors.
+/// A stream writer with counted errors.
 pub(super) struct MeasuredStream {
     stream: Arc<dyn StreamWriter>,
 }

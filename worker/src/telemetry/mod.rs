@@ -194,7 +194,7 @@ impl Telemetry {
         }
     }
 
-    /// Returns the interceptor that puts each activity into its turn's trace.
+    /// Returns the interceptor of activities for the traces of turns.
     pub fn activities(&self) -> TracedActivities {
         let traced = self.traces.as_ref().and_then(|traces| traces.activities());
         traced.unwrap_or_default()

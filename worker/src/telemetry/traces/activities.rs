@@ -24,7 +24,7 @@ use temporalio_sdk::interceptors::{
 
 use super::{failed::failed, ids, known::KnownTraces};
 
-/// Puts each activity into its turn's trace. The default does nothing.
+/// Puts activities into the traces of turns. The default does nothing.
 #[derive(Clone, Default)]
 pub struct TracedActivities {
     known: Option<Arc<KnownTraces>>,

@@ -21,7 +21,7 @@ const WAITING: usize = 10_000;
 /// The most events of one span. A delivery has an event in its span for each event of its turn, and a turn may have
 /// thousands.
 pub(super) const MAX_EVENTS: u32 = 256;
-/// Turns in delivery. Each keeps its events, so the worst case is about 20 MB. Beyond the limit, the oldest turn gets
+/// Turns in delivery. Every span keeps the span's events, so the worst case is about 20 MB. Beyond the limit, the oldest turn gets
 /// no span.
 const OPEN: NonZeroUsize = NonZeroUsize::new(2_000).unwrap();
 

@@ -1,4 +1,4 @@
-//! The traces of agent executions that this process knows.
+//! The traces of the process's known agent executions.
 
 use std::{
     collections::HashMap,
