@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use everturn_models::ModelClient;
 use everturn_proto::{
     activities::declared,
     turn::{
@@ -16,17 +17,15 @@ use everturn_proto::{
 };
 use everturn_store::{BlobFiles, DayBudget, TurnStore, WorkerId};
 use everturn_stream::{CancelNews, StreamWriter};
+use everturn_tools::ToolRegistry;
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
     Cancels, KnownAgents, Stopping, ToolThreads, after_turn, cancels,
     files::KnownFiles,
-    load,
-    model::ModelClient,
-    remote, run_tool, save,
+    load, remote, run_tool, save,
     think::{self, Circuits, KnownContexts, Measures},
-    tools::ToolRegistry,
 };
 
 /// The dependencies of the activities, for the life of a worker. Clones share the dependencies.

@@ -6,15 +6,15 @@ use std::{
 };
 
 use everturn_store::StoreError;
+use everturn_supervisor::failpoint;
+use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
     AgentActivities, Stopping,
     cancels::Watched,
-    failpoint,
     failure::{self as fail, Tries},
-    tools::Progress,
 };
 
 /// The time between two heartbeats, and before the first heartbeat: most calls end sooner, and each heartbeat is a

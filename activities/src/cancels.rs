@@ -14,6 +14,7 @@ use std::{
 };
 
 use everturn_proto::turn::AnnounceCancelRequest;
+use everturn_tools::Progress;
 use temporalio_client::{ActivityIdentifier, RpcOptions};
 use temporalio_common::protos::TaskToken;
 use temporalio_sdk::activities::ActivityContext;
@@ -22,7 +23,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{AgentActivities, tools::Progress};
+use crate::AgentActivities;
 
 /// The pause before the first question to the engine. The announcement is earlier than the engine's knowledge by about
 /// this time (docs/engine.md, a cancel comes with the end of a workflow task), and each question is a write of the

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
+use everturn_models::ModelError;
 use everturn_proto::words::FailureCode;
 use everturn_store::{Missing, StoreError};
 use temporalio_common::{ActivityError, error::ApplicationFailure};
 use temporalio_sdk::activities::ActivityContext;
-
-use crate::model::ModelError;
 
 /// Makes a failure that another attempt would repeat.
 pub(crate) fn permanent(code: FailureCode, message: impl Into<String>) -> ActivityError {

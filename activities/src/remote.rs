@@ -15,17 +15,18 @@ use everturn_proto::{
     words::FailureCode,
 };
 use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_supervisor::failpoint;
 use everturn_telemetry::trace;
+use everturn_tools::Asker;
 use serde_json::json;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities, failpoint,
+    AgentActivities,
     failure::{self as fail, Tries},
     run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save,
-    tools::Asker,
 };
 
 /// Claims the tool for the workflow's run. Records the failure of an impossible call as the call's end.

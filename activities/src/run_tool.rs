@@ -16,6 +16,8 @@ use everturn_proto::{
     words::FailureCode,
 };
 use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_supervisor::failpoint;
+use everturn_tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
-    failpoint, failure as fail, files, save,
-    tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents},
+    failure as fail, files, save,
 };
 
 /// The text for the model about a tool whose worker was lost at every attempt.

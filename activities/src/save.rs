@@ -6,11 +6,12 @@ use everturn_proto::{
 };
 use everturn_store::{AgentEnd, StoreError, ToolKey};
 use everturn_stream::Announcement;
+use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities, failpoint,
+    AgentActivities,
     failure::{self as fail, Tries},
 };
 

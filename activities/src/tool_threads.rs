@@ -8,14 +8,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc, thread};
 
 use everturn_proto::Json;
 use everturn_telemetry::trace;
+use everturn_tools::{Tool, ToolContext, ToolError};
 use futures::FutureExt;
 use tokio::{
     runtime::Handle,
     sync::{Semaphore, oneshot},
 };
 use tracing::Instrument;
-
-use crate::tools::{Tool, ToolContext, ToolError};
 
 /// The most threads for tools that never return, in addition to the threads of running tools. A worker with more of
 /// them needs a restart; a thread costs little except its stack.
@@ -94,10 +93,10 @@ mod tests {
     use std::{future, sync::mpsc, time::Duration};
 
     use async_trait::async_trait;
+    use everturn_tools::{Effect, ToolSpec};
     use serde_json::json;
 
     use super::*;
-    use crate::tools::{Effect, ToolSpec, testing::context};
 
     /// Blocks its thread until it is let go, then waits for ever, and says when it was dropped.
     struct Stuck {
@@ -153,7 +152,7 @@ mod tests {
     async fn a_tool_that_blocks_holds_up_nothing_and_ends_when_it_lets_go() {
         let (tool, go, dropped) = stuck();
         let threads = ToolThreads::new(0);
-        let run = threads.run(tool, context(), Json::default());
+        let run = threads.run(tool, ToolContext::by_hand(), Json::default());
         // The runtime has one thread, and its timers go on.
         assert!(
             tokio::time::timeout(Duration::from_millis(50), run)
@@ -170,7 +169,7 @@ mod tests {
     async fn a_panic_is_a_known_failure() {
         let (tool, ..) = stuck();
         let ended = ToolThreads::new(1)
-            .run(tool, context(), Json::of(&"panic"))
+            .run(tool, ToolContext::by_hand(), Json::of(&"panic"))
             .await;
         assert_eq!(ended, Err(broken()));
     }
@@ -181,7 +180,9 @@ mod tests {
         let threads = ToolThreads {
             free: Arc::new(Semaphore::new(0)),
         };
-        let ended = threads.run(tool, context(), Json::default()).await;
+        let ended = threads
+            .run(tool, ToolContext::by_hand(), Json::default())
+            .await;
         assert!(
             matches!(ended, Err(ToolError::Unavailable { .. })),
             "{ended:?}"

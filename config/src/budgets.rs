@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use everturn_activities::{TenantBudgets, model::signer};
+use everturn_activities::TenantBudgets;
+use everturn_models::signer;
 use everturn_proto::{
     money::{ASSUMED_OUTPUT_TOKENS, NANO_USD},
     turn::{AgentDefinition, Budget},

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::tools::skills::{self, Skills};
 use everturn_proto::{turn, words::DELEGATE_TOOL};
+use everturn_tools::skills::{self, Skills};
 use toml::Spanned;
 
 use super::checker::{Checker, ReadBy};

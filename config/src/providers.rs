@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use everturn_activities::model::{CallLimits, Provider, ProviderKind, Providers};
+use everturn_models::{CallLimits, Provider, ProviderKind, Providers};
 use serde::Deserialize;
 use toml::Spanned;
 

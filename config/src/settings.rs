@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use everturn_activities::{
-    TenantBudgets,
-    egress::EgressPolicy,
-    model::Providers,
-    tools::{DescribedTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
-};
+use everturn_activities::TenantBudgets;
 use everturn_gateway::GatewayConfig;
+use everturn_models::Providers;
 use everturn_proto::{
     turn::AgentDefinition,
     words::{AnswersFrom, ApprovalBy},
 };
 use everturn_store::PostgresOptions;
 use everturn_supervisor::launch::Policy;
+use everturn_tools::{
+    DescribedTool, egress::EgressPolicy, http::HttpToolDefinition, mcp::ServerOptions,
+    skills::Skills,
+};
 
 use super::{blobs::BlobsConfig, codec::CodecConfig, worker::WorkerLimits};
 

@@ -5,10 +5,12 @@
 //! - [`Program`]: a long-running program in its own group, without input: a database or a Temporal server
 //! - [`shutdown`]: the signals that ask this process itself to stop
 //! - [`launch`]: programs of an operator's configuration, with fewer rights than this process
+//! - [`failpoint`]: code points at which a test can stop this process
 //!
 //! Rust code sends the signals. `watcher.sh`, the only shell program here, cleans up after the end of this process.
 //! Must not be here: a program's purpose, and its output.
 
+pub mod failpoint;
 mod group;
 pub mod launch;
 mod program;

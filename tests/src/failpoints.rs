@@ -1,4 +1,4 @@
-//! Workers that stop at a failpoint (`activities/src/failpoint.rs`), and tool executions of one conversation that do.
+//! Workers that stop at a failpoint (`supervisor/src/failpoint.rs`), and tool executions of one conversation that do.
 
 use std::fs;
 

@@ -3,9 +3,9 @@
 use std::{process::ExitCode, sync::Arc};
 
 use clap::Parser;
-use everturn_activities::tools::{Tool, TypedTool, typed};
 use everturn_supervisor::launch::launched;
 use everturn_terminal::{chat, tail, waterfall};
+use everturn_tools::{Tool, TypedTool, typed};
 
 use crate::{
     cli::{Cli, Command, ConfigCommand},

@@ -30,7 +30,5 @@ pub mod transport;
 pub mod version;
 
 pub use app::App;
-pub use everturn_activities::tools::{
-    Effect, Tool, ToolContext, ToolError, TypedTool, content, process,
-};
 pub use everturn_proto::words::EventType;
+pub use everturn_tools::{Effect, Tool, ToolContext, ToolError, TypedTool, content, process};

@@ -2,9 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use everturn_models::SentFile;
 use lru::LruCache;
-
-use crate::model::SentFile;
 
 /// The most bytes of the cache: the files of three parallel turns with the largest allowed request. The least
 /// recently used file is removed first.

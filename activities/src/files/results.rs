@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use everturn_models::{BLOB_ID, FileKind, MAX_FILES_OF_RESULT};
 use everturn_proto::Json;
 use everturn_store::{RefusedBlob, StoreError, ToolKey, Upload, UploadError};
 use serde_json::{Value, json};
 use temporalio_common::ActivityError;
 
-use super::{BLOB_ID, Kind, MAX_OF_RESULT};
 use crate::{AgentActivities, attempt::Attempt};
 
 /// The most tries at an object store without an answer. The tool has run, and the result must not wait for long.
@@ -108,14 +108,14 @@ async fn once(
 
 /// Collects the parts of a result that may be files.
 fn find<'a>(value: &'a mut Value, places: &mut Vec<&'a mut Value>) {
-    if places.len() >= MAX_OF_RESULT {
+    if places.len() >= MAX_FILES_OF_RESULT {
         return;
     }
     let is_file = value["encoding"] == "base64"
         && value["data"].is_string()
-        && value["type"]
-            .as_str()
-            .is_some_and(|media_type| matches!(Kind::of(media_type), Kind::Image | Kind::Pdf));
+        && value["type"].as_str().is_some_and(|media_type| {
+            matches!(FileKind::of(media_type), FileKind::Image | FileKind::Pdf)
+        });
     if is_file {
         places.push(value);
         return;
@@ -163,6 +163,6 @@ mod tests {
         let mut many = json!(vec![image; 30]);
         let mut places = Vec::new();
         find(&mut many, &mut places);
-        assert_eq!(places.len(), MAX_OF_RESULT);
+        assert_eq!(places.len(), MAX_FILES_OF_RESULT);
     }
 }

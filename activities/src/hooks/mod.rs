@@ -12,24 +12,19 @@ pub(crate) use self::{block::place, input::Around};
 
 use std::time::Duration;
 
+use everturn_models::ModelToolCall;
 use everturn_proto::{
     ids,
     turn::{AgentHook, ToolCall},
     words::{FailureCode, Hook},
 };
 use everturn_store::Access;
+use everturn_tools::{Asker, ToolSpec};
 use futures::future::join_all;
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
-use crate::{
-    AgentActivities,
-    attempt::Attempt,
-    failure as fail,
-    model::ModelToolCall,
-    think,
-    tools::{Asker, ToolSpec},
-};
+use crate::{AgentActivities, attempt::Attempt, failure as fail, think};
 
 /// The time limit for a source to return the definition of a tool. An MCP server may have to start. The limit is
 /// below the time in which a worker must send a sign of life.

@@ -1,5 +1,6 @@
 //! The check of an answer against the agent's `output`, and the summary of a turn whose steps are used up.
 
+use everturn_models::{ModelRequest, OutputFormat};
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
     words::{FinishReason, MessageRole},
@@ -7,7 +8,6 @@ use everturn_proto::{
 use everturn_store::ContextMessage;
 
 use super::{ModelCall, calls};
-use crate::model::{ModelRequest, OutputFormat};
 
 /// The instruction to the model when the agent's steps are used up.
 const LAST_WORDS: &str = "\

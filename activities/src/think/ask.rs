@@ -1,10 +1,14 @@
 //! The request of a call, and its outcome: an answer, tools to run, or a summary.
 
+use everturn_models::{
+    ModelError, ModelReply, ModelRequest, OfferedTool, OutputFormat, Parameters,
+};
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SentContext},
     words::{FailureCode, MessageRole, ToolKind},
 };
 use everturn_store::{ContextMessage, ModelContext, ToolResult};
+use everturn_tools::{Asker, ToolSpec, builtin::read_result, delegate};
 use temporalio_common::ActivityError;
 
 use super::{
@@ -13,11 +17,7 @@ use super::{
     chain::Pick,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
-use crate::{
-    failure as fail,
-    model::{ModelError, ModelReply, ModelRequest, OutputFormat, Parameters},
-    tools::{Asker, ToolSpec, builtin::read_result, delegate},
-};
+use crate::failure as fail;
 
 /// The reason for a call without a reply.
 pub(super) enum Failed {
@@ -79,7 +79,7 @@ impl ModelCall<'_> {
         let measures = &self.activities.measures;
         let window = Window::of(agent, measures.of(id));
         let has_more = context.has_more;
-        let mut request = self.model_request(agent, context.messages, window).await?;
+        let (mut request, offered) = self.model_request(agent, context.messages, window).await?;
         let bytes = request_bytes(&request);
         request.idempotency_key = self.idempotency_key();
         request.attached = listener.response_id();
@@ -101,7 +101,7 @@ impl ModelCall<'_> {
         if request.attached.is_none() {
             self.reserve(pick, window.tokens(bytes)).await?;
         }
-        let (offered, sent) = (request.tools.clone(), sent(&request));
+        let sent = sent(&request);
         let text = listener.text;
         let reply = tokio::select! {
             biased;
@@ -146,20 +146,20 @@ impl ModelCall<'_> {
         let (agent, id) = (&*pick.agent, &self.step.agent_execution_id);
         let window = Window::of(agent, self.activities.measures.of(id));
         let context = self.context(agent).await?;
-        let request = self.model_request(agent, context.messages, window).await?;
+        let (request, _) = self.model_request(agent, context.messages, window).await?;
         let part = window.old_part(&request.messages, id, Room::Refused { bytes });
         let part = part.ok_or(Failed::Model(error))?;
         let compacted = self.compact(pick, request, part, window, calls).await;
         compacted.map(Reply::Compacted)
     }
 
-    /// Returns the request, with the agent's currently available tools.
+    /// Returns the request, and the definitions of its tools: the agent's currently available tools.
     async fn model_request(
         &self,
         agent: &AgentDefinition,
         mut messages: Vec<ContextMessage>,
         window: Window,
-    ) -> Result<ModelRequest, ActivityError> {
+    ) -> Result<(ModelRequest, Vec<ToolSpec>), ActivityError> {
         let has_shortened = window.shorten_results(&mut messages);
         let (delegate, registered): (Vec<_>, Vec<_>) = agent
             .tools
@@ -188,18 +188,19 @@ impl ModelCall<'_> {
         {
             tools.extend(self.activities.tools.spec(read_result::NAME));
         }
-        Ok(ModelRequest {
+        let request = ModelRequest {
             provider: agent.provider.clone(),
             model: self.model_of(agent)?,
             files: self.files(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
-            tools,
+            tools: tools.iter().map(offered).collect(),
             max_output_tokens: agent.max_output_tokens,
             parameters: Parameters::of(agent),
             output: OutputFormat::of(agent),
             ..ModelRequest::default()
-        })
+        };
+        Ok((request, tools))
     }
 
     /// Returns the model's name. A turn of an agent without a model has ended before its first step.
@@ -210,5 +211,14 @@ impl ModelCall<'_> {
                 format!("The agent definition {} has no model.", self.agent_hash),
             )
         })
+    }
+}
+
+/// Returns a tool's definition as the model reads it.
+fn offered(spec: &ToolSpec) -> OfferedTool {
+    OfferedTool {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        parameters: spec.parameters.clone(),
     }
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use everturn_models::{Admission, ModelError, ReplyListener};
 use everturn_proto::{turn::AgentDefinition, words::FailureCode};
 use everturn_store::BackgroundResponse;
 use everturn_stream::{Part, TextWriter};
@@ -11,10 +12,7 @@ use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
 use super::{ModelCall, ask::Failed};
-use crate::{
-    cancels, failure as fail,
-    model::{Admission, ModelError, ReplyListener},
-};
+use crate::{cancels, failure as fail};
 
 /// The time limit for the engine and the provider at the end of a cancelled turn. A response that is not cancelled
 /// within this time runs to its end, and is paid.

@@ -1,5 +1,6 @@
 //! The budget of a model call: the call's possible cost is reserved before the call.
 
+use everturn_models::ModelError;
 use everturn_proto::{
     event::Usage,
     money::{self, ASSUMED_OUTPUT_TOKENS},
@@ -8,6 +9,7 @@ use everturn_proto::{
 };
 use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation};
 use everturn_stream::{Part, TextWriter};
+use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
 use super::{
@@ -15,7 +17,7 @@ use super::{
     chain::Pick,
     window::{Window, message_bytes},
 };
-use crate::{failpoint, failure as fail, model::ModelError};
+use crate::failure as fail;
 
 impl ModelCall<'_> {
     /// Returns the estimated tokens of a call with this context, without its tools.

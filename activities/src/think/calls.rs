@@ -1,19 +1,17 @@
 //! The tool calls of a model's reply: named, made storable, and reduced to the data for the workflow.
 
+use everturn_models::ModelToolCall;
 use everturn_proto::{
     Json, ids,
     limits::{INLINE_LIMIT_MS, SMALL_REMOTE_INPUT_BYTES},
     turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
     words::ToolKind,
 };
+use everturn_tools::{Effect, ToolSpec, builtin::read_result, names};
 use temporalio_common::ActivityError;
 
 use super::{ModelCall, checkpoint::without_nul, definitions::bind};
-use crate::{
-    approval,
-    model::ModelToolCall,
-    tools::{Effect, ToolSpec, builtin::read_result, names},
-};
+use crate::approval;
 
 /// Time-out of a tool that the agent does not have: running it only reports the missing tool.
 const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use everturn_models::{ModelError, signer};
 use everturn_proto::{
     event::ModelFallback,
     turn::{AgentDefinition, Fallback},
@@ -12,6 +13,7 @@ use everturn_proto::{
 };
 use everturn_store::{ChainPlace, FailedCall, NotedFailure};
 use everturn_stream::Announcement;
+use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
 use super::{
@@ -22,9 +24,7 @@ use super::{
     window::Window,
 };
 use crate::{
-    failpoint,
     failure::{self as fail, NextTry},
-    model::{ModelError, signer},
     save,
 };
 

@@ -1,5 +1,6 @@
 //! The checkpoint of a call: the model's reply, the name of the model, and the tokens.
 
+use everturn_models::{Usage, signer};
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
     words::{FailureCode, FinishReason, OnCutReply},
@@ -8,10 +9,7 @@ use everturn_store::CompletedStep;
 use temporalio_common::ActivityError;
 
 use super::{ModelCall, ask::Said, calls};
-use crate::{
-    failure as fail,
-    model::{Usage, signer},
-};
+use crate::failure as fail;
 
 impl ModelCall<'_> {
     /// Stores the checkpoint of a reply, and returns the stored checkpoint.

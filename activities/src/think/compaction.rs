@@ -1,6 +1,7 @@
 //! A step whose context does not fit: instead of thinking, the model writes a summary, which from then on replaces
 //! older messages. The step is claimed, checkpointed and paid like any other (invariant 5, paid once).
 
+use everturn_models::{ModelError, ModelReply, ModelRequest};
 use everturn_proto::{
     limits::MAX_SUMMARY_BYTES,
     turn::{LlmCompleteState, SentContext},
@@ -16,10 +17,7 @@ use super::{
     checkpoint::without_nul,
     window::{self, OldPart, Window},
 };
-use crate::{
-    failure as fail,
-    model::{ModelError, ModelReply, ModelRequest},
-};
+use crate::failure as fail;
 
 /// The instruction to the model.
 const SUMMARIZE: &str = "\

@@ -9,10 +9,11 @@ use everturn_proto::{
     words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
 };
 use everturn_store::DefinedTool;
+use everturn_tools::ToolSpec;
 use temporalio_common::ActivityError;
 
 use super::{ModelCall, calls::settings};
-use crate::{approval::DEFAULT_TIMEOUT_S, tools::ToolSpec};
+use crate::approval::DEFAULT_TIMEOUT_S;
 
 /// The hashes of tool definitions, by the tools' names.
 type Definitions = BTreeMap<String, String>;

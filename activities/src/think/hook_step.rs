@@ -6,13 +6,11 @@ use everturn_proto::{
     turn::{LlmCompleteState, ThinkResult},
     words::{FinishReason, Hook, MessageRole},
 };
+use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
 use super::{ModelCall, calls};
-use crate::{
-    failpoint,
-    hooks::{self, Around},
-};
+use crate::hooks::{self, Around};
 
 impl ModelCall<'_> {
     /// Plans the hooks before the turn, and stores their plan.

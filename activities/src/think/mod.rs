@@ -37,6 +37,7 @@ mod window;
 
 use std::time::{Duration, Instant};
 
+use everturn_models::ModelError;
 use everturn_proto::{
     LogId, Thread,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
@@ -46,6 +47,8 @@ use everturn_store::{
     BackgroundResponse, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
 };
 use everturn_stream::TextWriter;
+use everturn_supervisor::failpoint;
+use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
@@ -60,9 +63,7 @@ pub use self::{circuits::Circuits, known_contexts::KnownContexts, measures::Meas
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
-    failpoint, failure as fail,
-    model::ModelError,
-    tools::Progress,
+    failure as fail,
 };
 
 /// The longest wait for a provider's limits before a call without a second look at the claim. After a longer wait the

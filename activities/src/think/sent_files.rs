@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use everturn_models::{FileKind, SentFile, SentFiles, named_by, told};
 use everturn_proto::{event::Attachment, turn::AgentDefinition};
 use everturn_store::ContextMessage;
 use temporalio_common::ActivityError;
 
 use super::ModelCall;
-use crate::{
-    files::{Kind, named_by},
-    model::{SentFile, SentFiles, told},
-};
 
 /// The most bytes of files in a request: in base64, they fit into the 32 MB that the strictest provider accepts.
 const MAX_BYTES: u64 = 20 * 1024 * 1024;
@@ -25,12 +22,12 @@ impl ModelCall<'_> {
     ) -> Result<SentFiles, ActivityError> {
         let mut files = SentFiles::default();
         for (attachment, is_left_out) in named(messages) {
-            let why = match Kind::of(&attachment.media_type) {
+            let why = match FileKind::of(&attachment.media_type) {
                 _ if is_left_out => Some("was shown to you before, and is left out now"),
-                Kind::Image if agent.no_images => Some("is attached; you cannot see images"),
-                Kind::Pdf if agent.no_pdfs => Some("is attached; you cannot read PDF files"),
-                Kind::Other => Some("is attached; you cannot read files of this type"),
-                Kind::Image | Kind::Pdf | Kind::Text => None,
+                FileKind::Image if agent.no_images => Some("is attached; you cannot see images"),
+                FileKind::Pdf if agent.no_pdfs => Some("is attached; you cannot read PDF files"),
+                FileKind::Other => Some("is attached; you cannot read files of this type"),
+                FileKind::Image | FileKind::Pdf | FileKind::Text => None,
             };
             if let Some(why) = why {
                 files.add(&attachment.blob_id, SentFile::Told(told(&attachment, why)));
@@ -65,8 +62,11 @@ impl ModelCall<'_> {
         let Some(read) = read else {
             return Ok(None);
         };
-        let sent = match (Kind::of(&file.media_type), String::from_utf8(read.bytes)) {
-            (Kind::Text, Ok(text)) => SentFile::Text(text.into()),
+        let sent = match (
+            FileKind::of(&file.media_type),
+            String::from_utf8(read.bytes),
+        ) {
+            (FileKind::Text, Ok(text)) => SentFile::Text(text.into()),
             (_, Ok(text)) => SentFile::Base64(encoded(text.as_bytes())),
             (_, Err(error)) => SentFile::Base64(encoded(error.as_bytes())),
         };

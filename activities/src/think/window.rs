@@ -2,16 +2,12 @@
 //!
 //! Sizes are counted in bytes and converted into tokens by the provider's last count. No I/O is here.
 
+use everturn_models::{ModelRequest, Usage, estimated_bytes, named_by};
 use everturn_proto::{
     turn::{AgentDefinition, CompactedContext, SentContext, ToolCall},
     words::MessageRole,
 };
 use everturn_store::{ContextMessage, ToolResult};
-
-use crate::{
-    files,
-    model::{ModelRequest, Usage},
-};
 
 /// The context window of a model without a configured window: the window of most hosted models today.
 const DEFAULT_WINDOW: u32 = 128_000;
@@ -232,7 +228,7 @@ pub(super) fn request_bytes(request: &ModelRequest) -> usize {
 pub(super) fn message_bytes(message: &ContextMessage) -> usize {
     let calls = message.tool_calls.iter().map(call_bytes);
     let results = message.tool_results.iter().map(result_bytes);
-    let files = message.attachments.iter().map(files::estimated_bytes);
+    let files = message.attachments.iter().map(estimated_bytes);
     MESSAGE_BYTES
         + message.content.len()
         + calls.sum::<usize>()
@@ -250,8 +246,8 @@ fn call_bytes(call: &ToolCall) -> usize {
 }
 
 fn result_bytes(result: &ToolResult) -> usize {
-    let files = files::named_by(result);
-    let files: usize = files.iter().map(files::estimated_bytes).sum();
+    let files = named_by(result);
+    let files: usize = files.iter().map(estimated_bytes).sum();
     MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len() + files
 }
 

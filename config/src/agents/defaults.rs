@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_models::{Provider, ProviderKind, Providers};
 use everturn_proto::{
     turn::{AgentDefinition, AgentTool},
     words::DEFAULT_AGENT,

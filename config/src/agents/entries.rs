@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use everturn_activities::tools::names as tool_names;
 use everturn_proto::{
     turn::{AgentTool, ApprovalPolicy},
     words::{DELEGATE_TOOL, OnDefinitionChange, ToolKind},
 };
+use everturn_tools::names as tool_names;
 use toml::{Spanned, Value};
 
 use super::{approval, delegates};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-use everturn_activities::model::{ProviderKind, Providers, signer};
+use everturn_models::{ProviderKind, Providers, signer};
 use everturn_proto::{
     turn::{Fallback, FallbackModel},
     words::FailureCode,

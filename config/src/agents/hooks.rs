@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use everturn_activities::tools::names as tool_names;
 use everturn_proto::{
     Json,
     limits::TOOL_RESULT_INLINE_BYTES,
     turn::{AgentHook, AgentHooks, AgentTool},
     words::{DELEGATE_TOOL, Hook, ToolKind},
 };
+use everturn_tools::names as tool_names;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 

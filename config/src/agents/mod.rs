@@ -20,16 +20,14 @@ mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_activities::{
-    model::{ProviderKind, Providers},
-    tools::skills::{self, Skills},
-};
+use everturn_models::{ProviderKind, Providers};
 use everturn_proto::{
     ids,
     limits::MAX_TOOL_CALLS,
     turn::{AgentDefinition, AgentTool},
     words::{DEFAULT_AGENT, OnCutReply, OnFullContext, ToolKind},
 };
+use everturn_tools::skills::{self, Skills};
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use everturn_activities::model::OutputFormat;
+use everturn_models::OutputFormat;
 use everturn_proto::{Json, turn::AgentOutput};
 use serde::Deserialize;
 use toml::{Spanned, Value};

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use everturn_activities::model::{Parameters, ProviderKind, ReasoningEffort};
+use everturn_models::{Parameters, ProviderKind, ReasoningEffort};
 use everturn_proto::{Json, turn::AgentDefinition};
 use toml::Spanned;
 

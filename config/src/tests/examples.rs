@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use everturn_activities::tools::names::source_of;
+use everturn_tools::names::source_of;
 use toml::{Table, Value};
 
 use super::{parse, tools};

@@ -50,7 +50,7 @@ fn an_endpoint_becomes_a_tool() {
     );
     assert_ne!(
         config.egress,
-        everturn_activities::egress::EgressPolicy::default()
+        everturn_tools::egress::EgressPolicy::default()
     );
     assert!(
         !format!("{config:?}").contains("secret-"),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_activities::tools::{
+use everturn_tools::{
     Effect,
     mcp::{
         ClientAuth, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation, TokenSource,

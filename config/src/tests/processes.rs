@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use everturn_activities::tools::mcp::ServerLocation;
 use everturn_supervisor::launch::{Limits, Policy};
+use everturn_tools::mcp::ServerLocation;
 
 use super::{assert_errors, parse};
 

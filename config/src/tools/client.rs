@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use everturn_activities::tools::{DescribedTool, RunBy};
+use everturn_tools::{DescribedTool, RunBy};
 use serde::Deserialize;
 use toml::Spanned;
 

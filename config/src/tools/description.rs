@@ -1,8 +1,8 @@
 //! The parts of a tool that the runtime and a model need to know: its description, the schema of its input, and its
 //! effect.
 
-use everturn_activities::tools::{Effect, ToolSpec};
 use everturn_proto::Json;
+use everturn_tools::{Effect, ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;

@@ -1,6 +1,6 @@
 //! `[egress]`: the addresses that tools may connect to.
 
-use everturn_activities::egress::EgressPolicy;
+use everturn_tools::egress::EgressPolicy;
 use serde::Deserialize;
 use toml::Spanned;
 

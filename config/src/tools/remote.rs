@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
-use everturn_activities::tools::{DescribedTool, RunBy};
 use everturn_proto::{limits::REMOTE_RESULT_BYTES, turn};
+use everturn_tools::{DescribedTool, RunBy};
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use everturn_activities::tools::skills::Skills;
+use everturn_tools::skills::Skills;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -8,7 +8,7 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("proto", &[]),
     ("codec", &["proto"]),
     ("workflows", &["proto"]),
@@ -17,9 +17,26 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("client", &[]),
     ("supervisor", &[]),
     ("telemetry", &[]),
+    ("untrusted", &[]),
+    (
+        "models",
+        &["proto", "store", "stream", "telemetry", "untrusted"],
+    ),
+    (
+        "tools",
+        &["proto", "store", "supervisor", "telemetry", "untrusted"],
+    ),
     (
         "activities",
-        &["proto", "store", "stream", "supervisor", "telemetry"],
+        &[
+            "proto",
+            "store",
+            "stream",
+            "supervisor",
+            "telemetry",
+            "models",
+            "tools",
+        ],
     ),
     (
         "gateway",
@@ -39,6 +56,8 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "codec",
             "store",
             "supervisor",
+            "models",
+            "tools",
             "activities",
             "gateway",
         ],
@@ -56,6 +75,8 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "telemetry",
             "terminal",
             "workflows",
+            "models",
+            "tools",
             "activities",
             "gateway",
             "client",

@@ -59,7 +59,7 @@ fn the_documents_have_the_metrics_that_there_are() {
             ending.is_some_and(|it| ["", "_bucket", "_sum", "_count"].contains(&it))
         })
     };
-    let crates = ["proto", "activities", "gateway", "worker", "session"];
+    let crates = ["proto", "tools", "gateway", "worker", "session"];
     let crates = crates.map(|name| format!("everturn_{name}"));
     for file in files(&[".md", ".yaml", ".json"]) {
         let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';

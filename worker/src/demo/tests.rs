@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use everturn_activities::{
-    model::{GenaiClient, ModelClient, ModelReply, ModelRequest, Provider, ProviderKind},
-    tools::{ToolContext, ToolRegistry, builtin},
+use everturn_models::{
+    GenaiClient, ModelClient, ModelReply, ModelRequest, OfferedTool, Provider, ProviderKind,
 };
 use everturn_proto::{turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
 use everturn_stream::Part;
+use everturn_tools::{ToolContext, ToolRegistry, builtin};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -246,12 +246,18 @@ async fn complete(
     messages: Vec<ContextMessage>,
 ) -> (Vec<(Part, String)>, ModelReply) {
     let tools = ToolRegistry::of(builtin::all()).unwrap();
+    let offered = tools.specs(TOOLS, tool_context().asker()).await.unwrap();
+    let offered = offered.into_iter().map(|spec| OfferedTool {
+        name: spec.name,
+        description: spec.description,
+        parameters: spec.parameters,
+    });
     let request = ModelRequest {
         provider: "demo".into(),
         model: "demo".into(),
         instructions: Some("Help.".into()),
         messages,
-        tools: tools.specs(TOOLS, tool_context().asker()).await.unwrap(),
+        tools: offered.collect(),
         max_output_tokens: None,
         ..ModelRequest::default()
     };

@@ -15,10 +15,10 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use everturn_activities::tools::{Tool, ToolRegistry};
 use everturn_client::GatewayClient;
 use everturn_config::Config;
 use everturn_supervisor::shutdown;
+use everturn_tools::{Tool, ToolRegistry};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

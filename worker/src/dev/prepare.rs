@@ -3,9 +3,9 @@
 use std::{fs::File, path::Path};
 
 use anyhow::{Context, bail};
-use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_codec::Codec;
 use everturn_config::{Config, DEMO_PROVIDER};
+use everturn_models::{Provider, ProviderKind, Providers};
 use everturn_store::Store;
 use temporalio_client::Client;
 use tokio_util::sync::CancellationToken;

@@ -3,8 +3,8 @@
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use everturn_activities::tools::Tool;
 use everturn_supervisor::shutdown;
+use everturn_tools::Tool;
 use tokio_util::sync::CancellationToken;
 
 use super::{gateway, versions, worker};

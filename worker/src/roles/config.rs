@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::{model::Provider, tools::Tool};
 use everturn_config::{Config, ConfigError, DEFAULT_FILE};
+use everturn_models::Provider;
 use everturn_proto::turn::AgentDefinition;
 use everturn_terminal::show;
+use everturn_tools::Tool;
 
 use super::{gateway::check_exposure, worker};
 use crate::{

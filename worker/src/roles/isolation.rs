@@ -1,9 +1,9 @@
 //! Checks which of the configured limits on programs this machine's kernel can enforce.
 
 use anyhow::bail;
-use everturn_activities::tools::mcp::ServerLocation;
 use everturn_config::Config;
 use everturn_supervisor::launch::{Enforcement, Policy};
+use everturn_tools::mcp::ServerLocation;
 
 /// Warns about limits that the kernel cannot enforce. Returns an error if the configuration requires them.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {

@@ -5,20 +5,20 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::Context;
 use everturn_activities::{
     AgentActivities, Cancels, Circuits, KnownAgents, Stopping, ToolThreads, TurnQueues,
-    egress::Egress,
-    model::{Models, Providers},
-    tools::{
-        Tool, ToolRegistry,
-        builtin::{self, ReadResult},
-        http::HttpTool,
-        mcp::McpServer,
-        process, skills, typed,
-    },
 };
 use everturn_config::{CodecConfig, Config, WorkerLimits};
+use everturn_models::{Models, Providers};
 use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::{Store, ToolResults};
 use everturn_supervisor::{launch::Launch, shutdown};
+use everturn_tools::{
+    Tool, ToolRegistry,
+    builtin::{self, ReadResult},
+    egress::Egress,
+    http::HttpTool,
+    mcp::McpServer,
+    process, skills, typed,
+};
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;

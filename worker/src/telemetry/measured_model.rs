@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
-use everturn_activities::model::{
+use everturn_models::{
     Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
 };
 use everturn_stream::Part;

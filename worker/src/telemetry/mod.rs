@@ -28,8 +28,8 @@ mod traces;
 use std::sync::Arc;
 
 use anyhow::Context;
-use everturn_activities::model::ModelClient;
 use everturn_gateway::{Deliveries, connections::listener};
+use everturn_models::ModelClient;
 use everturn_store::{ConnectionUsage, Conversations, TraceContexts, TurnStore, WorkerLeases};
 use everturn_stream::StreamWriter;
 use everturn_telemetry::process;

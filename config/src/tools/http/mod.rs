@@ -5,11 +5,11 @@ mod signing;
 
 use std::{collections::BTreeMap, fs, ops::RangeInclusive, path::Path, time::Duration};
 
-use everturn_activities::tools::{
+use everturn_proto::limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES};
+use everturn_tools::{
     Effect, ToolSpec,
     http::{HttpToolDefinition, UrlTemplate, sends_body},
 };
-use everturn_proto::limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES};
 use reqwest::{Method, header::HeaderName};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `signing = …` of an HTTP tool: the key that signs its requests.
 
-use everturn_activities::egress::SigningKey;
+use everturn_tools::egress::SigningKey;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -8,12 +8,12 @@ mod per;
 
 use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Duration};
 
-use everturn_activities::tools::{
+use everturn_supervisor::launch::Launch;
+use everturn_tools::{
     Effect,
     mcp::{OAuthOptions, PerTenant, SecretFile, ServerLocation, ServerOptions},
     names as tool_names, skills,
 };
-use everturn_supervisor::launch::Launch;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -1,6 +1,6 @@
 //! `[mcp.NAME.oauth]`: how the worker requests tokens for a server.
 
-use everturn_activities::tools::mcp::{
+use everturn_tools::mcp::{
     ClientAuth, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host,
 };
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use everturn_activities::tools::mcp::SecretFile;
+use everturn_tools::mcp::SecretFile;
 use serde::Deserialize;
 use toml::Spanned;
 

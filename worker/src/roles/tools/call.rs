@@ -9,16 +9,14 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::{
-    ToolThreads,
-    tools::{
-        CheckedTool, Effect, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry, names,
-    },
-};
+use everturn_activities::ToolThreads;
 use everturn_config::{Config, DEFAULT_TOOL_TIMEOUT};
 use everturn_proto::Json;
 use everturn_supervisor::shutdown;
 use everturn_terminal::show;
+use everturn_tools::{
+    CheckedTool, Effect, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry, names,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::agent::{agent, refuse};

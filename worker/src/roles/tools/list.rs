@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use everturn_activities::tools::{Asker, Effect, ToolRegistry, ToolSpec, delegate, names};
 use everturn_config::Config;
 use everturn_proto::{turn::AgentDefinition, words::ToolKind};
 use everturn_terminal::show;
+use everturn_tools::{Asker, Effect, ToolRegistry, ToolSpec, delegate, names};
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;

@@ -13,7 +13,7 @@ mod list;
 
 use std::{process::ExitCode, sync::Arc};
 
-use everturn_activities::tools::Tool;
+use everturn_tools::Tool;
 
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},

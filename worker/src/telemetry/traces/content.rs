@@ -1,6 +1,6 @@
 //! Texts of models and tools in spans. The operator must ask for them, because the texts contain user data.
 
-use everturn_activities::model::{ModelReply, ModelRequest};
+use everturn_models::{ModelReply, ModelRequest};
 use opentelemetry::KeyValue;
 use serde_json::{Value, json};
 

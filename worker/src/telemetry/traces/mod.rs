@@ -29,8 +29,8 @@ mod turns;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use everturn_activities::model::ModelClient;
 use everturn_gateway::Deliveries;
+use everturn_models::ModelClient;
 use everturn_store::{Conversations, TraceContexts, TurnStore};
 use everturn_telemetry::trace;
 use opentelemetry::{KeyValue, global};

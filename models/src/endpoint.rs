@@ -1,0 +1,224 @@
+//! The addresses of providers, the headers of their requests, the limits of their calls, and the shared HTTP clients.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_proto::{is_loopback, words::FailureCode};
+use everturn_untrusted::Secrets;
+use reqwest::{
+    ClientBuilder, Url,
+    header::{HeaderName, HeaderValue},
+    redirect, retry,
+};
+
+use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
+
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest silence on an open stream. A model may think for long, so the whole call has no limit here: the activity
+/// has its own deadline.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(2);
+/// The version of Anthropic's API for which the adapter is written.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// A provider with an unusable configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// The address is no HTTP URL.
+    #[error("base_url of provider `{provider}` cannot be used: {reason}")]
+    InvalidBaseUrl {
+        /// The provider.
+        provider: String,
+        /// The problem of the address.
+        reason: String,
+    },
+    /// The provider has no address, and its kind has no default.
+    #[error("provider `{provider}` needs a `base_url`")]
+    NoBaseUrl {
+        /// The provider.
+        provider: String,
+    },
+    /// A header cannot be sent.
+    #[error(
+        "header `{header}` of provider `{provider}` cannot be sent: its name or its value holds characters that no \
+         header has"
+    )]
+    InvalidHeader {
+        /// The provider.
+        provider: String,
+        /// The header.
+        header: String,
+    },
+    /// The key cannot be sent in a header.
+    #[error(
+        "the key of provider `{provider}` holds characters that no key has; is it complete and on one line?"
+    )]
+    InvalidKey {
+        /// The provider.
+        provider: String,
+    },
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up")]
+    Http(#[from] reqwest::Error),
+    /// genai cannot be set up.
+    #[error("the model client cannot be set up")]
+    Client(#[from] genai::Error),
+}
+
+/// A checked provider, ready for requests.
+pub(super) struct Endpoint {
+    /// The base URL. Its path ends in `/`.
+    pub(super) url: Url,
+    /// The headers of each request: the key, and the configured headers.
+    pub(super) headers: BTreeMap<String, String>,
+    /// The key and the values of the configured headers, which are cut out of messages.
+    secrets: Secrets,
+    gate: Option<Gate>,
+}
+
+impl Endpoint {
+    pub(super) fn new(name: &str, provider: &Provider) -> Result<Self, ProviderError> {
+        let url = provider.base_url.as_deref();
+        let url = url.or(provider.kind.own_url()).map(base_url);
+        let url = match url {
+            Some(Ok(url)) => url,
+            Some(Err(reason)) => {
+                return Err(ProviderError::InvalidBaseUrl {
+                    provider: name.to_owned(),
+                    reason,
+                });
+            }
+            None => {
+                return Err(ProviderError::NoBaseUrl {
+                    provider: name.to_owned(),
+                });
+            }
+        };
+        let key = provider.api_key.as_deref().map(str::trim);
+        let key = key.filter(|key| !key.is_empty());
+        let values = provider.headers.values().map(String::as_str);
+        Ok(Self {
+            url,
+            headers: headers(name, provider, key)?,
+            gate: Gate::new(name, provider.limits),
+            secrets: Secrets::of(key.into_iter().chain(values)),
+        })
+    }
+
+    /// True when the provider is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.url.host_str().is_some_and(is_loopback)
+    }
+
+    /// Waits until the provider's limits let one more call begin.
+    pub(super) async fn admit(&self, tokens: u64) -> Admission {
+        match &self.gate {
+            Some(gate) => gate.admit(tokens).await,
+            None => Admission::default(),
+        }
+    }
+
+    /// Returns the error of a call, without the secrets. When the error tells a time to wait, other calls wait, too.
+    pub(super) fn failed(&self, error: ModelError) -> ModelError {
+        self.pause_after(&error);
+        ModelError {
+            message: self.without_secrets(error.message),
+            ..error
+        }
+    }
+
+    /// Makes other calls wait, too, when the provider has told how long to wait for its limit.
+    fn pause_after(&self, error: &ModelError) {
+        if let (Some(gate), Some(wait)) = (&self.gate, error.retry_after)
+            && error.code == FailureCode::LlmRateLimited
+        {
+            gate.pause(wait);
+        }
+    }
+
+    /// Returns the message without the secrets: a provider may repeat a secret in any error.
+    pub(super) fn without_secrets(&self, message: String) -> String {
+        self.secrets.cut(message)
+    }
+}
+
+/// The HTTP clients for calls to providers. Clones of a client share its connections.
+pub(super) struct HttpClients {
+    /// The client for providers on remote machines.
+    pub(super) remote: reqwest::Client,
+    /// The client for servers on this machine. The environment's proxy is for requests to other machines, so the demo
+    /// model and other servers on loopback are called without a proxy.
+    pub(super) local: reqwest::Client,
+}
+
+impl HttpClients {
+    pub(super) fn new(connect: Duration, read: Duration) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            remote: builder(connect, read).build()?,
+            local: builder(connect, read).no_proxy().build()?,
+        })
+    }
+}
+
+fn builder(connect: Duration, read: Duration) -> ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(connect)
+        .read_timeout(read)
+        // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).
+        .retry(retry::never())
+        // A redirect would carry the key in `x-api-key` to an unknown address.
+        .redirect(redirect::Policy::none())
+}
+
+/// Returns the headers of each request to a provider: its key, and the configured headers.
+fn headers(
+    name: &str,
+    provider: &Provider,
+    key: Option<&str>,
+) -> Result<BTreeMap<String, String>, ProviderError> {
+    let mut headers = BTreeMap::new();
+    if let Some(key) = key {
+        if HeaderValue::from_str(key).is_err() {
+            return Err(ProviderError::InvalidKey {
+                provider: name.to_owned(),
+            });
+        }
+        let (header, value) = match provider.kind {
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses => {
+                ("authorization", format!("Bearer {key}"))
+            }
+            ProviderKind::Azure => ("api-key", key.to_owned()),
+            ProviderKind::Anthropic => ("x-api-key", key.to_owned()),
+            ProviderKind::Gemini => ("x-goog-api-key", key.to_owned()),
+        };
+        headers.insert(header.to_owned(), value);
+    }
+    if provider.kind == ProviderKind::Anthropic {
+        headers.insert("anthropic-version".to_owned(), ANTHROPIC_VERSION.to_owned());
+    }
+    for (header, value) in &provider.headers {
+        let invalid = || ProviderError::InvalidHeader {
+            provider: name.to_owned(),
+            header: header.clone(),
+        };
+        let header_name: HeaderName = header.parse().map_err(|_| invalid())?;
+        let value = value.trim();
+        HeaderValue::from_str(value).map_err(|_| invalid())?;
+        headers.insert(header_name.as_str().to_owned(), value.to_owned());
+    }
+    Ok(headers)
+}
+
+/// Returns the URL with a `/` at the end of its path, because joining a path needs the `/`.
+pub(super) fn base_url(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err("it must begin with http:// or https://".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it must not hold a user or a password".to_owned());
+    }
+    if !url.path().ends_with('/') {
+        let path = format!("{}/", url.path());
+        url.set_path(&path);
+    }
+    Ok(url)
+}

@@ -1,0 +1,42 @@
+//! The error of a model call. The error's code names the remedy.
+
+use std::time::Duration;
+
+use everturn_proto::words::FailureCode;
+
+/// A failed model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// The kind of the failure: one of the models' codes.
+    pub code: FailureCode,
+    /// One sentence for the user and the operator, without keys.
+    pub message: String,
+    /// The time that the provider asks to wait (429, 503).
+    pub retry_after: Option<Duration>,
+}
+
+impl ModelError {
+    /// An error without a wait.
+    pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
+    /// Makes the error of a model that exceeded the agent's time limit. The workflow counts the time-outs, except in a
+    /// chain of models.
+    pub fn timeout() -> Self {
+        Self::new(
+            FailureCode::LlmTimeout,
+            "The model did not finish within `llm_timeout`.",
+        )
+    }
+
+    /// True when an identical call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        self.code.may_pass()
+    }
+}

@@ -1,0 +1,352 @@
+//! One call: asks for the response, reads the response to the end, and reads on after a lost connection.
+//!
+//! A response in the background has three ways to its end: the stream of its request, a separate stream from any event
+//! on, and a plain answer with its state. After any break, the state decides how to go on.
+
+use std::time::Duration;
+
+use eventsource_stream::Eventsource;
+use futures::StreamExt;
+use reqwest::{RequestBuilder, Response, StatusCode, header::HeaderMap};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::{
+    Target,
+    limited::{limited_lines, read_limited},
+    reply::{Hearing, State, id, reply},
+    request::{Mode, body},
+};
+use crate::{
+    ModelError, ModelReply, ModelRequest, ReplyListener,
+    failure::{self, Call as Names},
+};
+
+/// The pauses before the next look at a response without new events. The activity's own limit ends the looks.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// The most requests in a row for the state of a response, when no answer comes.
+const STATE_TRIES: u32 = 4;
+/// The most bytes of an answer that is no stream. A response repeats the instructions and the tools of its request.
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// One call of a model.
+pub(super) struct Call<'a> {
+    target: &'a Target,
+    request: &'a ModelRequest,
+    /// True when the response is made in the background. A call without a name has no background response, because no
+    /// later attempt would know it.
+    is_background: bool,
+    hearing: Hearing<'a>,
+    /// The response's id, as soon as the provider makes the response in the background.
+    id: Option<String>,
+}
+
+/// The end of a stream.
+enum Read {
+    /// The response has ended, as a success or a failure.
+    End(Value),
+    /// The stream ended before the response. The error is the call's error if no other way leads to the response's end.
+    Cut(ModelError),
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(
+        target: &'a Target,
+        request: &'a ModelRequest,
+        listener: &'a mut dyn ReplyListener,
+    ) -> Self {
+        Self {
+            target,
+            request,
+            is_background: target.is_background && !request.idempotency_key.is_empty(),
+            hearing: Hearing::new(listener),
+            id: None,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Result<ModelReply, ModelError> {
+        if let Some(attached) = &self.request.attached {
+            if let Some(state) = self.usable(attached).await? {
+                self.id = Some(attached.clone());
+                return match state {
+                    State::Ended(response) => self.end(&response),
+                    State::Running => {
+                        let stream = self.stream_of(attached).await?;
+                        self.follow(stream).await
+                    }
+                };
+            }
+            self.hearing.made_again().await;
+        }
+        let stream = self.ask().await?;
+        self.follow(Some(stream)).await
+    }
+
+    /// Returns the state of an earlier attempt's response; `None` when the response gives no reply and the call must be
+    /// repeated.
+    async fn usable(&self, attached: &str) -> Result<Option<State>, ModelError> {
+        let state = self.state(attached).await?;
+        let why = match &state {
+            None => "the provider no longer has it".to_owned(),
+            Some(State::Running) => return Ok(state),
+            Some(State::Ended(response)) => match reply(self.names(), response) {
+                Ok(_) => return Ok(state),
+                Err(error) => self.target.endpoint.without_secrets(error.message),
+            },
+        };
+        let provider = &self.request.provider;
+        tracing::warn!(
+            provider,
+            response_id = attached,
+            why,
+            "a response that ran in the background comes to no reply, so the call is made and paid again"
+        );
+        Ok(None)
+    }
+
+    /// Asks for a response. A model without thoughts refuses to send thoughts, and gets a second request without them.
+    async fn ask(&self) -> Result<Response, ModelError> {
+        let model = &self.request.model;
+        let mut mode = Mode {
+            is_background: self.is_background,
+            has_thoughts: self.target.has_thoughts(model),
+        };
+        loop {
+            let mut post = self.target.post(&["responses"]);
+            if mode.is_background {
+                post = post.header("idempotency-key", self.idempotency_key());
+            }
+            let answer = self.send(post.json(&body(self.request, mode))).await?;
+            if answer.status().is_success() {
+                return Ok(answer);
+            }
+            let refusal = Refusal::read(answer).await;
+            if !(mode.has_thoughts && refusal.is_about_thoughts()) {
+                return Err(refusal.error(self.names()));
+            }
+            // The provider refused the request, and does not bill it.
+            self.target.note_no_thoughts(model);
+            mode.has_thoughts = false;
+        }
+    }
+
+    /// Returns the name of the request: equal in every attempt, but different after a response without a reply.
+    fn idempotency_key(&self) -> String {
+        let key = &self.request.idempotency_key;
+        match &self.request.attached {
+            None => key.clone(),
+            Some(lost) => format!("{key}-after-{lost}"),
+        }
+    }
+
+    /// Reads a response to its end: from the given stream, and after a break from further streams.
+    async fn follow(&mut self, mut stream: Option<Response>) -> Result<ModelReply, ModelError> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let before = self.hearing.last();
+            let cut = match stream.take() {
+                None => None,
+                Some(stream) => match self.read(stream).await? {
+                    Read::End(response) => return self.end(&response),
+                    Read::Cut(error) => Some(error),
+                },
+            };
+            let Some(id) = self.id.clone() else {
+                return Err(cut.unwrap_or_else(|| self.stream_cut()));
+            };
+            if let Some(error) = &cut {
+                let provider = &self.request.provider;
+                let why = self.target.endpoint.without_secrets(error.message.clone());
+                tracing::info!(provider, response_id = id, why, "a response is read again");
+                if self.hearing.last() > before {
+                    pause = FIRST_PAUSE;
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+            match self.state(&id).await? {
+                None => return Err(self.stream_cut()),
+                Some(State::Ended(response)) => return self.end(&response),
+                Some(State::Running) => stream = self.stream_of(&id).await?,
+            }
+            if stream.is_none() {
+                sleep(pause).await;
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+        }
+    }
+
+    /// Reads a stream to the end.
+    async fn read(&mut self, stream: Response) -> Result<Read, ModelError> {
+        let mut events = limited_lines(stream.bytes_stream()).eventsource();
+        while let Some(event) = events.next().await {
+            let event = match event {
+                Ok(event) if event.data == "[DONE]" => continue,
+                Ok(event) => event,
+                Err(error) => return self.broken(error),
+            };
+            let event: Value = match serde_json::from_str(&event.data) {
+                Ok(event) => event,
+                // The stream was cut at an incomplete event. An event with invalid JSON was damaged on its way.
+                Err(error) => {
+                    let provider = &self.request.provider;
+                    tracing::warn!(provider, %error, "an event of the model's reply is not JSON");
+                    return Ok(Read::Cut(self.stream_cut()));
+                }
+            };
+            self.note_id(&event["response"]).await?;
+            if event["type"] == "error" {
+                let error = failure::from_body(self.names(), &event);
+                // For a response in the background, its state tells whether the response has failed.
+                return self
+                    .id
+                    .as_ref()
+                    .map(|_| Read::Cut(error.clone()))
+                    .ok_or(error);
+            }
+            if let Some(response) = self.hearing.hear(event)? {
+                return Ok(Read::End(response));
+            }
+        }
+        Ok(Read::Cut(self.stream_cut()))
+    }
+
+    /// Notes the id of a response in the background, before any piece of the reply is read.
+    async fn note_id(&mut self, response: &Value) -> Result<(), ModelError> {
+        if self.is_background
+            && self.id.is_none()
+            && let Some(id) = id(response)
+        {
+            self.hearing.accepted(id).await?;
+            self.id = Some(id.to_owned());
+        }
+        Ok(())
+    }
+
+    fn broken(
+        &self,
+        error: eventsource_stream::EventStreamError<super::limited::LineError>,
+    ) -> Result<Read, ModelError> {
+        use super::limited::LineError;
+        use eventsource_stream::EventStreamError::{Parser, Transport, Utf8};
+        match error {
+            Transport(LineError::Transport(error)) => {
+                Ok(Read::Cut(failure::from_reqwest(self.names(), &error)))
+            }
+            Transport(error @ LineError::TooLong) => Err(failure::unreadable(self.names(), &error)),
+            Utf8(_) => Ok(Read::Cut(self.stream_cut())),
+            Parser(error) => Err(failure::unreadable(self.names(), &error)),
+        }
+    }
+
+    /// Returns a stream of the response from the first unheard event; `None` when the provider offers no stream, as
+    /// some minutes after the response's start. The caller then asks for the state until the response has ended.
+    async fn stream_of(&self, id: &str) -> Result<Option<Response>, ModelError> {
+        let after = self.hearing.last();
+        match self.send(self.target.get_stream(id, after)).await {
+            Ok(answer) if answer.status().is_success() => Ok(Some(answer)),
+            Ok(answer) => {
+                let status = answer.status();
+                tracing::info!(response_id = id, %status, "a response cannot be streamed again");
+                Ok(None)
+            }
+            Err(error) if error.is_retryable() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the state of a response, after up to [`STATE_TRIES`] requests; `None` when the provider does not have
+    /// the response.
+    async fn state(&self, id: &str) -> Result<Option<State>, ModelError> {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..STATE_TRIES {
+            match self.state_once(id).await {
+                Err(error) if error.is_retryable() => {
+                    sleep(error.retry_after.unwrap_or(pause).min(MAX_PAUSE)).await;
+                }
+                state => return state,
+            }
+            pause = (pause * 4).min(MAX_PAUSE);
+        }
+        self.state_once(id).await
+    }
+
+    async fn state_once(&self, id: &str) -> Result<Option<State>, ModelError> {
+        let answer = self.send(self.target.get(&["responses", id])).await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        if !answer.status().is_success() {
+            return Err(Refusal::read(answer).await.error(self.names()));
+        }
+        let body = read_limited(answer, MAX_BODY_BYTES).await;
+        let body = body.ok_or_else(|| self.stream_cut())?;
+        let response = serde_json::from_slice(&body)
+            .map_err(|error| failure::unreadable(self.names(), &error))?;
+        Ok(Some(State::of(response)))
+    }
+
+    fn end(&mut self, response: &Value) -> Result<ModelReply, ModelError> {
+        let reply = reply(self.names(), response)?;
+        self.hearing.finish(&reply)?;
+        Ok(reply)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, ModelError> {
+        let sent = request.send().await;
+        sent.map_err(|error| failure::from_reqwest(self.names(), &error))
+    }
+
+    fn names(&self) -> Names<'a> {
+        Names {
+            provider: &self.request.provider,
+            model: &self.request.model,
+        }
+    }
+
+    fn stream_cut(&self) -> ModelError {
+        failure::stream_cut(&self.request.provider)
+    }
+}
+
+/// An answer with an HTTP error.
+pub(super) struct Refusal {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Refusal {
+    pub(super) async fn read(answer: Response) -> Self {
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let body = read_limited(answer, MAX_ERROR_BYTES).await;
+        Self {
+            status,
+            headers,
+            body: String::from_utf8_lossy(&body.unwrap_or_default()).into_owned(),
+        }
+    }
+
+    /// True when the provider refuses because the model has no thoughts to send.
+    fn is_about_thoughts(&self) -> bool {
+        let body: Value = serde_json::from_str(&self.body).unwrap_or_default();
+        let error = &body["error"];
+        let says = |key: &str, word: &str| error[key].as_str().is_some_and(|it| it.contains(word));
+        self.status == StatusCode::BAD_REQUEST
+            && (says("param", "include") || says("message", "ncrypted content"))
+    }
+
+    pub(super) fn error(&self, call: Names<'_>) -> ModelError {
+        failure::from_status(call, self.status, &self.body, &self.headers)
+    }
+}
+
+/// True when a response cannot be cancelled because it has ended, or because the provider does not know it.
+pub(super) fn is_over(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::CONFLICT
+    )
+}

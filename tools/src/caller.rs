@@ -1,0 +1,124 @@
+//! Describes the caller to a tool, in the format of each kind of tool: `_meta` of MCP, headers of HTTP, variables of
+//! a process.
+//!
+//! All values come from the store. Must not be here: values from a model's arguments.
+
+use std::io;
+
+use super::ToolContext;
+
+/// The number of values about the caller.
+const COUNT: usize = 6;
+
+impl ToolContext {
+    /// Returns names, variables and values about the caller, in the order of a signature. `None` marks a value that
+    /// the conversation lacks.
+    fn told(&self) -> [(&'static str, &'static str, Option<&str>); COUNT] {
+        let execution = &self.agent_execution_id;
+        let conversation = &self.conversation_id;
+        [
+            ("tenant_id", "EVERTURN_TENANT_ID", Some(&self.tenant_id)),
+            ("owner_id", "EVERTURN_OWNER_ID", self.owner_id.as_deref()),
+            (
+                "conversation_id",
+                "EVERTURN_CONVERSATION_ID",
+                Some(conversation),
+            ),
+            ("agent", "EVERTURN_AGENT", Some(&self.agent)),
+            (
+                "agent_execution_id",
+                "EVERTURN_AGENT_EXECUTION_ID",
+                Some(execution),
+            ),
+            (
+                "execution_id",
+                "EVERTURN_EXECUTION_ID",
+                Some(&self.execution_id),
+            ),
+        ]
+    }
+
+    /// Returns the keys of `_meta` in MCP, with the prefix that the protocol requires.
+    pub(super) fn meta(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        self.told()
+            .into_iter()
+            .filter_map(|(name, _, value)| Some((format!("everturn/{name}"), value?.to_owned())))
+    }
+
+    /// Returns the headers of a request, in lower case and in the order of a signature. Values are percent-encoded,
+    /// therefore a value cannot end its header or contain a character that headers forbid.
+    pub(super) fn headers(&self) -> Vec<(String, Option<String>)> {
+        let told = self.told().into_iter();
+        told.map(|(name, _, value)| {
+            let name = format!("everturn-{}", name.replace('_', "-"));
+            (name, value.map(super::http::encode))
+        })
+        .collect()
+    }
+
+    /// Returns the variables of a process. A value with a NUL is an error: a variable cannot hold a NUL, and a cut
+    /// value could name a different caller.
+    pub(super) fn variables(&self) -> io::Result<Vec<(String, String)>> {
+        let told = self.told().into_iter();
+        told.filter_map(|(_, name, value)| Some((name, value?)))
+            .map(|(name, value)| {
+                if value.contains('\0') {
+                    let message =
+                        format!("{name} cannot be given to a program: it has a NUL in it");
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+                }
+                Ok((name.to_owned(), value.to_owned()))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::context;
+
+    #[test]
+    fn each_kind_of_tool_has_its_words() {
+        let context = ToolContext {
+            tenant_id: "acme".into(),
+            owner_id: Some("ann\r\nx: ü".into()),
+            agent: "default".into(),
+            ..context()
+        };
+        let meta: Vec<_> = context.meta().collect();
+        assert_eq!(meta[0], ("everturn/tenant_id".into(), "acme".into()));
+        assert_eq!(meta[1].1, "ann\r\nx: ü");
+        let headers = context.headers();
+        assert_eq!(
+            headers[0],
+            ("everturn-tenant-id".into(), Some("acme".into()))
+        );
+        assert_eq!(headers[1].1.as_deref(), Some("ann%0D%0Ax%3A%20%C3%BC"));
+        assert_eq!(headers[5].0, "everturn-execution-id");
+        let variables = context.variables().unwrap();
+        assert_eq!(variables[3], ("EVERTURN_AGENT".into(), "default".into()));
+        assert_eq!(variables.len(), COUNT);
+    }
+
+    #[test]
+    fn what_there_is_not_is_left_out() {
+        let context = ToolContext {
+            owner_id: None,
+            ..context()
+        };
+        assert!(context.meta().all(|(name, _)| name != "everturn/owner_id"));
+        assert_eq!(context.headers()[1], ("everturn-owner-id".into(), None));
+        assert_eq!(context.variables().unwrap().len(), COUNT - 1);
+    }
+
+    #[test]
+    fn a_variable_holds_no_nul() {
+        let context = ToolContext {
+            owner_id: Some("ann\0bob".into()),
+            ..context()
+        };
+        let error = context.variables().unwrap_err();
+        assert!(error.to_string().contains("EVERTURN_OWNER_ID"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! An MCP server as a source of tools, for the tenants and agents that may use the server.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_proto::Json;
+
+use super::{
+    options::ServerOptions,
+    pool::{Lease, Pool},
+};
+use crate::{
+    Asker, CheckedTool, Tool, ToolContext, ToolError, ToolOrigin, ToolSet, ToolSource, ToolSpec,
+    egress::Egress,
+};
+
+/// An MCP server as a source of tools.
+pub struct McpServer {
+    pool: Arc<Pool>,
+}
+
+impl McpServer {
+    /// Creates a source that connects at first use. Requests for the server's tokens go through `egress`.
+    pub fn new(options: ServerOptions, egress: Egress) -> Self {
+        Self {
+            pool: Pool::new(options, egress),
+        }
+    }
+}
+
+#[async_trait]
+impl ToolSource for McpServer {
+    async fn tools(&self, asker: Asker<'_>) -> Arc<ToolSet> {
+        if !self.pool.options().serves(asker) {
+            return Arc::default();
+        }
+        match self.pool.link(asker.tenant_id) {
+            Ok((link, _in_use)) => link.tools().await,
+            Err(_no_room) => Arc::default(),
+        }
+    }
+
+    async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError> {
+        let gone = || {
+            let server = &self.pool.options().name;
+            ToolError::Failed(format!(
+                "MCP server `{server}` has no tool of this name now. Use only those you were given."
+            ))
+        };
+        if !self.pool.options().serves(asker) {
+            return Err(gone());
+        }
+        let (link, lease) = self.pool.link(asker.tenant_id)?;
+        if !link.known().contains_key(name) {
+            link.connection().await?;
+        }
+        let tool = link.known().get(name).cloned().ok_or_else(gone)?;
+        Ok(tool.with(|tool| {
+            Arc::new(InUse {
+                tool,
+                _lease: lease,
+            })
+        }))
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// A tool that keeps its link open while a caller holds the tool.
+struct InUse {
+    tool: Arc<dyn Tool>,
+    _lease: Lease,
+}
+
+#[async_trait]
+impl Tool for InUse {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn origin(&self) -> ToolOrigin {
+        self.tool.origin()
+    }
+
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        self.tool.run(context, input).await
+    }
+}

@@ -1,0 +1,111 @@
+//! A tool of a server, as called by the runtime.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_proto::Json;
+use rmcp::model::{JsonObject, ServerResult};
+use serde_json::Value;
+
+use super::{error::CallError, link::Link, result};
+use crate::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
+
+/// A tool of an MCP server.
+pub(super) struct McpTool {
+    link: Arc<Link>,
+    /// The server's name of the tool.
+    name: String,
+    spec: ToolSpec,
+}
+
+impl McpTool {
+    pub(super) fn new(link: Arc<Link>, name: String, spec: ToolSpec) -> Self {
+        Self { link, name, spec }
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::Mcp
+    }
+
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        let Value::Object(arguments) = input.to_value() else {
+            return Err(ToolError::Failed("The arguments are no object.".to_owned()));
+        };
+        let name = &self.link.options.name;
+        let mut error = match self.call(&arguments, &context).await? {
+            Ok(answer) => return result::output(name, answer),
+            Err(error) => error,
+        };
+        // The server was restarted since the last call. The call is sent once more, on a new connection.
+        if error.may_be_sent_again {
+            error = match self.call(&arguments, &context).await? {
+                Ok(answer) => return result::output(name, answer),
+                Err(error) => error,
+            };
+        }
+        Err(error.why.to_tool_error(name, &self.spec.effect))
+    }
+}
+
+/// A call without an answer.
+struct Lost {
+    why: CallError,
+    /// True when the connection failed, and the tool was certainly not called or may run twice.
+    may_be_sent_again: bool,
+}
+
+impl McpTool {
+    /// Refuses to call a tool whose definition has changed at the server. The server may have restarted since the
+    /// tool was found, and the model made the call for the old definition.
+    fn check_unchanged(&self) -> Result<(), ToolError> {
+        let (tool, tools) = (&self.spec.name, self.link.known());
+        match tools.get(tool) {
+            Some(listed) if *listed.spec() == self.spec => Ok(()),
+            _ => Err(ToolError::Failed(format!(
+                "The definition of tool `{tool}` has just changed. It was not run. Look at what the tool is now; if it is \
+                 still needed, call it again."
+            ))),
+        }
+    }
+
+    /// Sends the call once, and ends a broken connection. The outer error is for the model: there is no connection.
+    async fn call(
+        &self,
+        arguments: &JsonObject,
+        context: &ToolContext,
+    ) -> Result<Result<ServerResult, Lost>, ToolError> {
+        let link = &self.link;
+        let connection = link.connection().await?;
+        self.check_unchanged()?;
+        let _one_of_few = link.permit().await?;
+        let answer = connection
+            .call(&self.name, arguments.clone(), context, &link.options)
+            .await;
+        let why = match answer {
+            Ok(answer) => return Ok(Ok(answer)),
+            Err(why) => why,
+        };
+        tracing::warn!(
+            server = link.options.name,
+            tool = self.name,
+            error = ?why,
+            "a call of an MCP tool failed"
+        );
+        let was_refused_by_stranger = why.may_mean_session() && !connection.is_alive().await;
+        if why.is_of_connection() || was_refused_by_stranger {
+            connection.end();
+        }
+        let may_run_twice = was_refused_by_stranger && self.spec.effect.may_run_again();
+        Ok(Err(Lost {
+            may_be_sent_again: why.was_not_called() || may_run_twice,
+            why,
+        }))
+    }
+}
