@@ -10,7 +10,12 @@ use reqwest::{
     redirect, retry,
 };
 
-use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
+use crate::{
+    error::ModelError,
+    gate::Admission,
+    gate::Gate,
+    provider::{Provider, ProviderKind},
+};
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest silence on an open stream. A model may think for long, so the whole call has no limit here: the activity

@@ -10,8 +10,8 @@ use everturn_untrusted::retry_after;
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 
-use super::{
-    ModelError,
+use crate::{
+    error::ModelError,
     said::{self, Kind, MAX_DETAIL_CHARS, detail, inner_error, names},
 };
 

@@ -5,6 +5,7 @@
 //! repeats a call, because the engine does (invariant 5, paid once). A response in the background is read again instead
 //! of made again.
 //!
+//! - [`ModelClient`], [`ModelRequest`], [`ModelReply`]: the port
 //! - [`Models`]: the clients of every provider
 //! - `genai_client`, `responses`: the adapters
 //! - [`SentFiles`]: the files of a request
@@ -24,15 +25,11 @@ mod limits;
 mod models;
 mod output;
 mod parameters;
+mod port;
 mod provider;
 mod responses;
 mod said;
 mod targets;
-
-use async_trait::async_trait;
-use everturn_proto::Json;
-use everturn_store::ContextMessage;
-use everturn_stream::Part;
 
 /// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
 pub use everturn_proto::event::Usage;
@@ -47,140 +44,7 @@ pub use genai_client::GenaiClient;
 pub use models::Models;
 pub use output::OutputFormat;
 pub use parameters::{Parameters, ReasoningEffort};
+pub use port::{
+    ModelClient, ModelReply, ModelRequest, ModelToolCall, OfferedTool, ReplyListener, signer,
+};
 pub use provider::{Provider, ProviderKind, Providers};
-
-/// Calls language models.
-#[async_trait]
-pub trait ModelClient: Send + Sync {
-    /// True when the configuration has a provider of this name.
-    fn has_provider(&self, provider: &str) -> bool;
-
-    /// Waits until the provider's limits let one more call begin. `tokens` is an estimate of the call's input and
-    /// output. The admission permits one call. Dropping the future gives up the position in the queue.
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission;
-
-    /// Makes one call. The listener gets the reply piece by piece; the result is the whole reply. Dropping the future
-    /// ends the call, but not a response in the background.
-    async fn complete(
-        &self,
-        request: ModelRequest,
-        listener: &mut dyn ReplyListener,
-    ) -> Result<ModelReply, ModelError>;
-
-    /// Ends a response in the background, to stop the costs. A response that has ended, or that the provider
-    /// does not know, is no error. Only clients with responses in the background implement this function.
-    async fn cancel(&self, _provider: &str, _response_id: &str) -> Result<(), ModelError> {
-        Ok(())
-    }
-}
-
-/// Receives a reply while the provider makes it. A function that takes pieces of text is a listener, too.
-#[async_trait]
-pub trait ReplyListener: Send + Sync {
-    /// Reports a response in the background, with the provider's id. The client calls it before the
-    /// first piece of the reply, and reads on only after it returns. An error ends the call with this error.
-    async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError>;
-
-    /// Reports that an earlier attempt's response gives no reply ([`ModelRequest::attached`]). The client repeats the
-    /// call after this function returns.
-    async fn made_again(&mut self) {}
-
-    /// Reports a piece of a text.
-    fn delta(&mut self, part: Part, piece: &str);
-}
-
-#[async_trait]
-impl<F: FnMut(Part, &str) + Send + Sync> ReplyListener for F {
-    async fn accepted(&mut self, _response_id: &str) -> Result<(), ModelError> {
-        Ok(())
-    }
-
-    fn delta(&mut self, part: Part, piece: &str) {
-        self(part, piece);
-    }
-}
-
-/// One call.
-#[derive(Debug, Clone, Default)]
-pub struct ModelRequest {
-    /// Name of the provider in the configuration.
-    pub provider: String,
-    /// The provider's name of the model.
-    pub model: String,
-    /// System prompt, if any.
-    pub instructions: Option<String>,
-    /// The conversation, oldest first.
-    pub messages: Vec<ContextMessage>,
-    /// The files that the messages and the results of tools name.
-    pub files: SentFiles,
-    /// Tools the model may ask for.
-    pub tools: Vec<OfferedTool>,
-    /// The most tokens of the reply; without a limit the provider decides.
-    pub max_output_tokens: Option<u32>,
-    /// The settings for the model's writing.
-    pub parameters: Parameters,
-    /// The format of an answer; `None`: any text.
-    pub output: Option<OutputFormat>,
-    /// True when Everturn needs a plain text, like a summary: no schema applies, and the model may call no tool. The
-    /// request still lists the tools, so that its beginning matches the earlier requests in the provider's cache.
-    pub wants_text: bool,
-    /// The name of the call. Every attempt has an identical name, so that a provider can recognise a repeated call.
-    /// Empty: the call has no name, and its response is not made in the background, because no later attempt could read
-    /// it.
-    pub idempotency_key: String,
-    /// The response in the background of an earlier attempt, if any: the client reads the reply from it. If the
-    /// response is gone or has failed, the client makes the call again.
-    pub attached: Option<String>,
-}
-
-impl ModelRequest {
-    /// Returns the format of the reply, when a provider of this kind takes the format in its own field.
-    fn schema_field(&self, kind: ProviderKind) -> Option<&OutputFormat> {
-        let output = self.output.as_ref().filter(|_| !self.wants_text);
-        output.filter(|output| output.has_field(kind, !self.tools.is_empty()))
-    }
-}
-
-/// The definition of a tool, for a model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OfferedTool {
-    /// The tool's name.
-    pub name: String,
-    /// The purpose of the tool.
-    pub description: String,
-    /// The JSON schema of the arguments.
-    pub parameters: serde_json::Value,
-}
-
-/// The model's reply.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ModelReply {
-    /// The answer, or the text before the tool calls.
-    pub text: String,
-    /// The thinking of a reasoning model, if the provider shows it.
-    pub reasoning: String,
-    /// The requested tool calls, in the model's order.
-    pub tool_calls: Vec<ModelToolCall>,
-    /// True when the provider cut the reply at the limit of tokens.
-    pub is_cut: bool,
-    /// The tokens of the call.
-    pub usage: Usage,
-}
-
-/// Returns the provider and model of a call, as in `signed_by` of tool calls with signatures.
-pub fn signer(provider: &str, model: &str) -> String {
-    format!("{provider}/{model}")
-}
-
-/// A tool call in the model's words.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ModelToolCall {
-    /// The model's id of the call, if any. The model may have used the id before.
-    pub call_id: Option<String>,
-    /// The tool's name. The tool may not exist.
-    pub tool_name: String,
-    /// Arguments, which may not fit the schema. Cut-off arguments arrive as a JSON string.
-    pub arguments: Json,
-    /// Opaque parts that the provider needs back with the call.
-    pub signatures: Vec<String>,
-}

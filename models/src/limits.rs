@@ -5,7 +5,7 @@ use everturn_proto::{
     words::FailureCode,
 };
 
-use super::ModelError;
+use crate::error::ModelError;
 
 /// Fails when a text, or the arguments of a call, are longer than the store's limit.
 pub(super) fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {

@@ -4,9 +4,14 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::{
-    Admission, GenaiClient, ModelClient, ModelError, ModelReply, ModelRequest, Provider,
-    ProviderError, ProviderKind, Providers, ReplyListener, responses::ResponsesClient,
+use crate::{
+    endpoint::ProviderError,
+    error::ModelError,
+    gate::Admission,
+    genai_client::GenaiClient,
+    port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
+    provider::{Provider, ProviderKind, Providers},
+    responses::ResponsesClient,
 };
 
 /// Calls every provider with the client for the provider's kind.

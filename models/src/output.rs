@@ -5,7 +5,7 @@ use everturn_store::ContextMessage;
 use everturn_untrusted::Schema;
 use serde_json::Value;
 
-use super::ProviderKind;
+use crate::provider::ProviderKind;
 
 /// The mark before and after an answer in a Markdown code block.
 const FENCE: &str = "```";

@@ -3,7 +3,7 @@
 use everturn_proto::{Json, turn::AgentDefinition};
 use serde_json::{Map, Value};
 
-use super::ProviderKind;
+use crate::provider::ProviderKind;
 
 /// The settings for the model's reply. The provider decides about absent settings.
 #[derive(Debug, Clone, PartialEq, Default)]

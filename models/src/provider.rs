@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::CallLimits;
+use crate::gate::CallLimits;
 
 /// The address of a provider, and the form of its requests.
 #[derive(Clone)]

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Admission, ModelError, Provider, ProviderError, Providers, endpoint::Endpoint,
+use crate::{
+    endpoint::Endpoint,
+    endpoint::ProviderError,
+    error::ModelError,
     failure::unknown_provider,
+    gate::Admission,
+    provider::{Provider, Providers},
 };
 
 /// Providers, each ready for calls.

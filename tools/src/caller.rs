@@ -5,7 +5,7 @@
 
 use std::io;
 
-use super::ToolContext;
+use crate::context::ToolContext;
 
 /// The number of values about the caller.
 const COUNT: usize = 6;

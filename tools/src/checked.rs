@@ -6,7 +6,10 @@ use everturn_proto::Json;
 use everturn_untrusted::Schema;
 use serde_json::Value;
 
-use super::{Tool, ToolSpec, names};
+use crate::{
+    names,
+    tool::{Tool, ToolSpec},
+};
 
 /// A tool that can be offered and run.
 #[derive(Clone)]

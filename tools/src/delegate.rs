@@ -3,13 +3,14 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use everturn_proto::words::Effect;
 use everturn_proto::{
     turn::{AgentDefinition, AgentTool},
     words::DELEGATE_TOOL,
 };
 use serde_json::json;
 
-use super::{Effect, ToolSpec};
+use crate::tool::ToolSpec;
 
 /// Returns the tool for an agent that may delegate. Leaves out agents that are no longer configured, or not for this
 /// tenant. Returns `None` when no agent is left.

@@ -5,7 +5,11 @@
 use async_trait::async_trait;
 use everturn_proto::Json;
 
-use super::{Tool, ToolContext, ToolError, ToolSpec};
+use crate::{
+    context::ToolContext,
+    error::ToolError,
+    tool::{Tool, ToolSpec},
+};
 
 /// A tool from the operator's description. The workflow starts the tool at the right worker or client, never here.
 #[derive(Debug, Clone)]

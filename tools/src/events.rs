@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES, words::EventType};
 use serde::Serialize;
 
-use super::ToolError;
+use crate::error::ToolError;
 
 /// The most events of one call, because people read the events.
 const MAX_EVENTS: usize = 100;

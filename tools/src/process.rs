@@ -19,7 +19,7 @@ use tokio::{
     process::Command,
 };
 
-use super::ToolContext;
+use crate::context::ToolContext;
 
 /// The launch settings for the programs of all tools. The settings are global, so that no tool can omit the settings.
 static LAUNCH: OnceLock<Launch> = OnceLock::new();

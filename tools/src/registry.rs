@@ -14,9 +14,12 @@ use everturn_proto::words::DELEGATE_TOOL;
 use everturn_untrusted::cut;
 use futures::future::join_all;
 
-use super::{
-    Asker, CheckedTool, RegisterError, Tool, ToolError, ToolSpec,
+use crate::{
+    checked::{CheckedTool, RegisterError},
+    context::Asker,
+    error::ToolError,
     names::{self, MAX_NAME_BYTES},
+    tool::{Tool, ToolSpec},
 };
 
 /// The most tools named in a message about an unknown tool.

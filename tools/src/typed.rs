@@ -3,11 +3,16 @@
 use std::{future::Future, io, sync::Arc};
 
 use async_trait::async_trait;
+use everturn_proto::words::Effect;
 use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Effect, Tool, ToolContext, ToolError, ToolSpec};
+use crate::{
+    context::ToolContext,
+    error::ToolError,
+    tool::{Tool, ToolSpec},
+};
 
 /// A tool with a typed input and a schema derived from the type. The model reads the doc comments of the fields.
 /// `#[serde(deny_unknown_fields)]` refuses arguments that the model made up.
@@ -137,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{CheckedTool, testing::context};
+    use crate::{checked::CheckedTool, testing::context};
 
     struct Repeat;
 

@@ -12,7 +12,11 @@ use genai::chat::{
 use serde_json::{Value, json};
 
 use super::{files, gemini};
-use crate::{ModelRequest, OfferedTool, OutputFormat, ProviderKind, signer};
+use crate::{
+    output::OutputFormat,
+    port::{ModelRequest, OfferedTool, signer},
+    provider::ProviderKind,
+};
 
 /// The text for the model about a call without a result: cancelled, or lost.
 const NO_RESULT: &str = "Error: the call was not carried out to its end; there is no result.";

@@ -1,4 +1,4 @@
-//! Makes the error of a model call from an error of genai. The meaning of the error is in `model/failure.rs`.
+//! Makes the error of a model call from an error of genai. The meaning of the error is in `models/src/failure.rs`.
 
 use std::error::Error as StdError;
 
@@ -6,7 +6,7 @@ use everturn_proto::words::FailureCode;
 use genai::{Error, webc};
 
 use crate::{
-    ModelError,
+    error::ModelError,
     failure::{Call, from_body, from_reqwest, from_status, stream_cut, unavailable, unreadable},
 };
 

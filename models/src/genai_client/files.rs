@@ -5,7 +5,10 @@ use everturn_proto::event::Attachment;
 use everturn_store::ContextMessage;
 use genai::chat::{ChatMessage, ContentPart, MessageContent};
 
-use crate::{SentFile, SentFiles, files::named_by};
+use crate::{
+    files::named_by,
+    files::{SentFile, SentFiles},
+};
 
 /// The text before the files of results.
 const OF_RESULTS: &str = "(The files that the results of your tools name:)";

@@ -8,7 +8,7 @@ use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::ProviderKind;
+use crate::provider::ProviderKind;
 
 /// Reads the data that genai drops from the frames of one stream.
 pub(super) struct Frames {

@@ -3,7 +3,12 @@
 use genai::Error;
 use serde_json::{Map, Value, json};
 
-use crate::{ModelRequest, Parameters, ProviderKind, ReasoningEffort, parameters::merge};
+use crate::{
+    parameters::merge,
+    parameters::{Parameters, ReasoningEffort},
+    port::ModelRequest,
+    provider::ProviderKind,
+};
 
 const CONFIG: &str = "generationConfig";
 /// The beginning of the ids that genai makes for calls without an id. genai does not send such ids back.

@@ -33,11 +33,14 @@ use genai::{
 };
 
 use self::frames::Frames;
-use super::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ProviderError, ProviderKind,
-    Providers, ReplyListener,
+use crate::{
+    endpoint::ProviderError,
     endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, READ_TIMEOUT},
+    error::ModelError,
     failure::{content_policy, stream_cut},
+    gate::Admission,
+    port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
+    provider::{ProviderKind, Providers},
     targets::Targets,
 };
 

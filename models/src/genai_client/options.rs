@@ -6,7 +6,7 @@ use genai::chat::{ChatOptions, JsonSpec, ReasoningEffort as WireEffort, ToolChoi
 use serde_json::Value;
 
 use super::{frames::Frames, gemini};
-use crate::{ModelRequest, ProviderKind, ReasoningEffort};
+use crate::{parameters::ReasoningEffort, port::ModelRequest, provider::ProviderKind};
 
 /// Returns the options of a call. `frames` reads the frames of its stream.
 pub(super) fn of(

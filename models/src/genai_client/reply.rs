@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use everturn_proto::Json;
+use everturn_proto::event::Usage;
 use everturn_stream::Part;
 use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall};
 use serde_json::{Value, json};
 
 use super::{frames::Frames, gemini};
 use crate::{
-    ModelError, ModelReply, ModelToolCall, ProviderKind, ReplyListener, Usage, failure,
+    error::ModelError,
+    failure,
     limits::{check_calls, check_size, invalid},
+    port::{ModelReply, ModelToolCall, ReplyListener},
+    provider::ProviderKind,
 };
 
 /// The most characters of a stop reason that are kept. A stop reason is a word.

@@ -2,11 +2,11 @@
 //!
 //! Without this module genai would make the URL and the headers. It would take parts of a model's name for settings
 //! (docs/libraries.md, genai: guesses from the model's name), require a key from every provider, and know neither
-//! Azure's header nor the headers of a proxy. `model/endpoint.rs` makes the headers.
+//! Azure's header nor the headers of a proxy. `models/src/endpoint.rs` makes the headers.
 
 use reqwest::Url;
 
-use crate::ProviderKind;
+use crate::provider::ProviderKind;
 
 /// Returns the URL of a streamed call. The query of the base URL stays, like Azure's `api-version`.
 pub(super) fn url(kind: ProviderKind, base: &Url, model: &str) -> String {

@@ -12,14 +12,15 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
-    Target,
     limited::{limited_lines, read_limited},
     reply::{Hearing, State, id, reply},
     request::{Mode, body},
+    target::Target,
 };
 use crate::{
-    ModelError, ModelReply, ModelRequest, ReplyListener,
+    error::ModelError,
     failure::{self, Call as Names},
+    port::{ModelReply, ModelRequest, ReplyListener},
 };
 
 /// The pauses before the next look at a response without new events. The activity's own limit ends the looks.

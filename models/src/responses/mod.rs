@@ -3,6 +3,7 @@
 //! - [`call`]: one call, from the request to the end of the response
 //! - [`request`]: the request, from our context
 //! - [`reply`]: the reply, from the response and its events
+//! - [`target`]: one provider
 //! - [`limited`]: the limits for reading
 //!
 //! With `background`, the provider makes a response even without a reader. The listener gets the response's id before
@@ -13,39 +14,32 @@ mod call;
 mod limited;
 mod reply;
 mod request;
+mod target;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::BTreeSet,
-    sync::{PoisonError, RwLock},
-    time::Duration,
-};
+use std::{sync::RwLock, time::Duration};
 
 use async_trait::async_trait;
-use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
 
-use self::call::{Call, Refusal, is_over};
-use super::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ProviderError, Providers,
-    ReplyListener,
-    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, READ_TIMEOUT},
+use self::{
+    call::{Call, Refusal, is_over},
+    target::Target,
+};
+use crate::{
+    endpoint::ProviderError,
+    endpoint::{CONNECT_TIMEOUT, HttpClients, READ_TIMEOUT},
+    error::ModelError,
     failure,
+    gate::Admission,
+    port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
+    provider::Providers,
     targets::Targets,
 };
 
 /// Calls models through the Responses API.
 pub(super) struct ResponsesClient {
     targets: Targets<Target>,
-}
-
-/// One provider, ready for calls.
-struct Target {
-    http: reqwest::Client,
-    endpoint: Endpoint,
-    is_background: bool,
-    /// The models without readable thoughts: they refused to send any. The agents' models are the upper limit.
-    without_thoughts: RwLock<BTreeSet<String>>,
 }
 
 impl ResponsesClient {
@@ -74,69 +68,6 @@ impl ResponsesClient {
             }
         });
         Ok(Self { targets: targets? })
-    }
-}
-
-impl AsRef<Endpoint> for Target {
-    fn as_ref(&self) -> &Endpoint {
-        &self.endpoint
-    }
-}
-
-impl Target {
-    fn get(&self, path: &[&str]) -> RequestBuilder {
-        self.request(Method::GET, self.url(path))
-    }
-
-    /// Returns the request for a response's events after the event `after`, or for every event.
-    fn get_stream(&self, response_id: &str, after: Option<u64>) -> RequestBuilder {
-        let mut url = self.url(&["responses", response_id]);
-        url.query_pairs_mut().append_pair("stream", "true");
-        if let Some(after) = after {
-            let after = after.to_string();
-            url.query_pairs_mut().append_pair("starting_after", &after);
-        }
-        self.request(Method::GET, url)
-    }
-
-    fn post(&self, path: &[&str]) -> RequestBuilder {
-        self.request(Method::POST, self.url(path))
-    }
-
-    fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        let mut request = self.http.request(method, url);
-        let headers = &self.endpoint.headers;
-        if !headers.contains_key(ACCEPT.as_str()) {
-            request = request.header(ACCEPT, "text/event-stream, application/json");
-        }
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        request
-    }
-
-    /// Returns the URL of a path. A response id with special characters cannot lead to another address.
-    fn url(&self, path: &[&str]) -> Url {
-        let mut url = self.endpoint.url.clone();
-        // Only URLs without a host have no segments, and our URL has a host.
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
-        }
-        url
-    }
-
-    /// True unless the model has refused to send thoughts.
-    fn has_thoughts(&self, model: &str) -> bool {
-        let without = self.without_thoughts.read();
-        !without
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(model)
-    }
-
-    fn note_no_thoughts(&self, model: &str) {
-        let without = self.without_thoughts.write();
-        let mut without = without.unwrap_or_else(PoisonError::into_inner);
-        without.insert(model.to_owned());
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use everturn_proto::event::Usage;
 use everturn_proto::{Json, words::FailureCode};
 use everturn_stream::Part;
 use serde_json::{Value, json};
 
 use crate::{
-    ModelError, ModelReply, ModelToolCall, ReplyListener, Usage,
+    error::ModelError,
     failure::{self, Call},
     limits::{check_calls, check_size, invalid},
+    port::{ModelReply, ModelToolCall, ReplyListener},
 };
 
 /// The text between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.

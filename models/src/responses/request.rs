@@ -5,7 +5,11 @@ use genai::chat::{ChatMessage, ChatRole, ContentPart, JsonSchemaDialect, sanitiz
 use serde_json::{Value, json};
 
 use crate::{
-    ModelRequest, OfferedTool, Parameters, ProviderKind, genai_client::chat, parameters::merge,
+    genai_client::chat,
+    parameters::Parameters,
+    parameters::merge,
+    port::{ModelRequest, OfferedTool},
+    provider::ProviderKind,
 };
 
 /// The value that adds a model's thoughts to the reply, because the model needs its thoughts back together with

@@ -26,7 +26,8 @@ const STILL: &[&str] = &[
 
 /// Folders in which no file names the front of its folder in a circle.
 const ONE_WAY: &[&str] = &[
-    "activities/src/tools/mcp",
+    "models/src",
+    "tools/src",
     "codec/src",
     "config/src",
     "gateway/src",

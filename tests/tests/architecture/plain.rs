@@ -173,7 +173,7 @@ fn folder(path: &str) -> String {
     let parts: Vec<_> = path.split('/').collect();
     match parts[..] {
         [
-            of @ ("activities" | "gateway" | "models" | "store" | "tools" | "worker"),
+            of @ ("activities" | "gateway" | "store" | "worker"),
             "src",
             below,
             _,

@@ -13,11 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use everturn_proto::words::Effect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::{Effect, ToolContext, ToolError, TypedTool};
+use crate::{context::ToolContext, error::ToolError, typed::TypedTool};
 
 /// The time limit of an expression.
 const TIME_LIMIT: Duration = Duration::from_secs(1);

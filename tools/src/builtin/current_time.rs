@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::{TZ_VARIANTS, Tz};
+use everturn_proto::words::Effect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Effect, ToolContext, ToolError, TypedTool};
+use crate::{context::ToolContext, error::ToolError, typed::TypedTool};
 
 /// The most suggestions for an unknown zone.
 const MAX_SUGGESTIONS: usize = 5;
@@ -116,7 +117,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{CheckedTool, testing, typed};
+    use crate::{checked::CheckedTool, testing, typed::typed};
 
     async fn time_in(input: Value) -> Result<Value, String> {
         let clock = || Utc.with_ymd_and_hms(2026, 7, 31, 20, 30, 5).unwrap();

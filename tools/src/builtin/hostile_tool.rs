@@ -3,11 +3,12 @@
 use std::{future, path::PathBuf, thread, time::Duration};
 
 use everturn_proto::limits::TOOL_RESULT_MAX_BYTES;
+use everturn_proto::words::Effect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::{Effect, ToolContext, ToolError, TypedTool, content, process};
+use crate::{content, context::ToolContext, error::ToolError, process, typed::TypedTool};
 
 /// A time longer than any test.
 const LONG: Duration = Duration::from_secs(600);

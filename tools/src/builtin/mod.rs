@@ -23,13 +23,14 @@ use std::{path::PathBuf, sync::Arc};
 
 pub use calculate::Calculate;
 pub use current_time::CurrentTime;
+use everturn_proto::words::Effect;
 use hostile_tool::HostileTool;
 use program_tool::ProgramTool;
 pub use read_result::ReadResult;
 pub use test_tool::TestTool;
 pub use work_plan::WorkPlan;
 
-use super::{Effect, Tool, typed};
+use crate::{tool::Tool, typed::typed};
 
 /// Returns the tools of every worker.
 pub fn all() -> Vec<Arc<dyn Tool>> {
@@ -59,7 +60,7 @@ pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ToolRegistry;
+    use crate::registry::ToolRegistry;
 
     #[test]
     fn all_can_be_registered_together() {

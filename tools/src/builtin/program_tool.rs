@@ -1,11 +1,12 @@
 //! A tool for tests that runs a program, like a tool of an operator.
 
 use everturn_proto::limits::TOOL_RESULT_MAX_BYTES;
+use everturn_proto::words::Effect;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Effect, ToolContext, ToolError, TypedTool, content, process};
+use crate::{content, context::ToolContext, error::ToolError, process, typed::TypedTool};
 
 /// A tool that runs the program named in a call.
 pub(super) struct ProgramTool;

@@ -5,14 +5,17 @@
 
 use std::sync::Arc;
 
+use everturn_proto::words::Effect;
 use everturn_proto::{Thread, turn::AgentTool};
 use everturn_store::{ResultRange, ToolResults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Effect, ToolContext, ToolError, TypedTool,
+    context::ToolContext,
+    error::ToolError,
     excerpt::{Piece, piece},
+    typed::TypedTool,
 };
 
 /// The name of the tool. The note in a cut result contains the name.
@@ -127,7 +130,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{CheckedTool, testing, typed};
+    use crate::{checked::CheckedTool, testing, typed::typed};
 
     const EXECUTION: &str = "exec_0123456789ab";
 

@@ -10,11 +10,17 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_proto::Json;
+use everturn_proto::words::Effect;
 use everturn_supervisor::failpoint;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{Effect, Tool, ToolContext, ToolError, ToolSpec, typed};
+use crate::{
+    context::ToolContext,
+    error::ToolError,
+    tool::{Tool, ToolSpec},
+    typed,
+};
 
 const MAX_SLEEP_MS: u64 = 600_000;
 /// More than every limit on results, so that tests can exceed the limits.

@@ -3,6 +3,7 @@
 //! The tool has no state: the plan consists of the events. The plan's id derives from the creating tool execution, so
 //! that a retry names the same plan. A plan step is an item of the plan, not a step of the turn.
 
+use everturn_proto::words::Effect;
 use everturn_proto::{
     event::{PlanStepEnd, PlanStepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
     words::{EventType, PlanStepStatus},
@@ -10,7 +11,7 @@ use everturn_proto::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Effect, ToolContext, ToolError, ToolEvents, TypedTool};
+use crate::{context::ToolContext, error::ToolError, events::ToolEvents, typed::TypedTool};
 
 /// The most steps of a plan that a person can follow.
 const MAX_STEPS: usize = 50;
@@ -168,7 +169,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{CheckedTool, testing, typed};
+    use crate::{checked::CheckedTool, testing, typed::typed};
 
     async fn run(input: Value) -> Result<(Value, Vec<(String, Value)>), String> {
         testing::call(&CheckedTool::new(typed(WorkPlan)).unwrap(), input).await

@@ -13,7 +13,10 @@ use reqwest::{
     redirect, retry,
 };
 
-use super::{EgressPolicy, Refused, Route, signature::Signer};
+use super::{
+    policy::{EgressPolicy, Refused, Route},
+    signature::Signer,
+};
 
 /// The most redirects of a request. A service with more redirects is misconfigured.
 const MAX_REDIRECTS: usize = 3;

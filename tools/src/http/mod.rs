@@ -13,7 +13,7 @@ mod tests;
 use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, words::Effect};
 use everturn_telemetry::trace;
 use reqwest::{
     Method,
@@ -23,8 +23,12 @@ use reqwest::{
 pub use template::UrlTemplate;
 pub(super) use template::encode;
 
-use super::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
 use crate::egress::{Egress, EgressError, Outgoing, Signer, SigningKey};
+use crate::{
+    context::ToolContext,
+    error::ToolError,
+    tool::{Tool, ToolOrigin, ToolSpec},
+};
 
 /// An endpoint as a tool.
 #[derive(Debug, Clone)]
@@ -79,7 +83,7 @@ impl HttpTool {
         }
         let mut headers = tool.headers.clone();
         headers.extend(tool.secrets.clone());
-        if tool.spec.effect != super::Effect::Read {
+        if tool.spec.effect != Effect::Read {
             let key = HeaderValue::from_str(&context.idempotency_key).map_err(|_| {
                 ToolError::Failed("The ids of this call cannot be sent as a key.".to_owned())
             })?;
@@ -120,7 +124,12 @@ impl Tool for HttpTool {
             .send(request)
             .await
             .map_err(|error| failed(&error))?;
-        reply::read(answer, &self.definition)
+        let HttpToolDefinition {
+            secrets,
+            max_response_bytes,
+            ..
+        } = &self.definition;
+        reply::read(answer, secrets, *max_response_bytes)
     }
 }
 

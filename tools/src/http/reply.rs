@@ -8,8 +8,7 @@ use reqwest::{
 };
 use serde::Serialize;
 
-use super::HttpToolDefinition;
-use crate::{ToolError, content, egress::Incoming};
+use crate::{content, egress::Incoming, error::ToolError};
 
 /// The longest quote of an error's body: enough to explain the fault of a call.
 const MAX_ERROR_CHARS: usize = 2000;
@@ -26,19 +25,19 @@ struct Answer<'a> {
     body: Option<Json>,
 }
 
-pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<Json, ToolError> {
+/// Reads an answer, of which the client has read at most `limit` bytes, without the tool's secrets.
+pub(super) fn read(answer: Incoming, secrets: &HeaderMap, limit: usize) -> Result<Json, ToolError> {
     let Incoming {
         status,
         headers,
         body,
         is_cut,
     } = answer;
-    let body = without_secrets(body, &tool.secrets);
+    let body = without_secrets(body, secrets);
     if !status.is_success() {
         return Err(refusal(status, &headers, &body));
     }
     if is_cut {
-        let limit = tool.max_response_bytes;
         return Err(ToolError::Failed(format!(
             "The service answered {status} with more than {limit} bytes. Ask for less, or for a part."
         )));

@@ -12,11 +12,12 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
+use everturn_proto::words::Effect;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::{Effect, egress::EgressPolicy, testing::context};
+use crate::{egress::EgressPolicy, testing::context};
 
 const SECRET: &str = "s3cret-token";
 

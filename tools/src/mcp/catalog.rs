@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use everturn_proto::words::Effect;
 use rmcp::model::{Tool as Listed, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::{
     options::{ALL_TOOLS, ServerOptions},
     tool::McpTool,
 };
-use crate::{CheckedTool, Effect, ToolSet, ToolSpec, names};
+use crate::{checked::CheckedTool, names, registry::ToolSet, tool::ToolSpec};
 
 /// The most characters of a description, because the model gets the description, at a cost, with every call.
 const MAX_DESCRIPTION_CHARS: usize = 4000;

@@ -26,7 +26,7 @@ use super::{
     options::{ServerLocation, ServerOptions},
     stdio::{Ending, Written},
 };
-use crate::ToolContext;
+use crate::context::ToolContext;
 
 /// The most pages of a list of tools, against a server that never ends the list.
 const MAX_PAGES: usize = 50;

@@ -2,13 +2,14 @@
 
 use std::{error::Error, io, ops::RangeInclusive, time::Duration};
 
+use everturn_proto::words::Effect;
 use rmcp::{
     service::{ClientInitializeError, ServiceError},
     transport::streamable_http_client::StreamableHttpError,
 };
 
 use super::{authorized, oauth::AccessError, told::HttpError};
-use crate::{Effect, ToolError};
+use crate::error::ToolError;
 
 /// Codes that JSON-RPC leaves to servers. A server answers with such a code when it no longer knows a session.
 const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;

@@ -17,7 +17,7 @@ use super::{
     connection::Connection, error::without_access, handshake::Running, oauth::Access,
     options::ServerOptions,
 };
-use crate::{ToolError, ToolSet};
+use crate::{error::ToolError, registry::ToolSet};
 
 /// The time that the first model call waits for a starting server: a third of the default `llm_timeout`. After a
 /// failed try, later model calls do not wait: the tools are missing from the call until they are known.

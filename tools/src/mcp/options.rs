@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use everturn_proto::words::Effect;
 use everturn_supervisor::launch::Launch;
 
 use super::{oauth::OAuthOptions, secrets::SecretFile};
-use crate::{Asker, Effect};
+use crate::context::Asker;
 
 /// The key of `effects` for all tools without an entry of their own.
 pub const ALL_TOOLS: &str = "*";

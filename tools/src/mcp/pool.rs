@@ -19,7 +19,7 @@ use super::{
     oauth::Access,
     options::{ServerLocation, ServerOptions},
 };
-use crate::{ToolError, egress::Egress};
+use crate::{egress::Egress, error::ToolError};
 
 /// The links to a server.
 pub(super) struct Pool {

@@ -4,7 +4,7 @@ use everturn_proto::Json;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 use serde_json::{Value, json};
 
-use crate::ToolError;
+use crate::error::ToolError;
 
 /// Returns the output of an answered call. A result marked as an error by the server is a known failure.
 pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolError> {

@@ -10,8 +10,12 @@ use super::{
     pool::{Lease, Pool},
 };
 use crate::{
-    Asker, CheckedTool, Tool, ToolContext, ToolError, ToolOrigin, ToolSet, ToolSource, ToolSpec,
+    checked::CheckedTool,
+    context::{Asker, ToolContext},
     egress::Egress,
+    error::ToolError,
+    registry::{ToolSet, ToolSource},
+    tool::{Tool, ToolOrigin, ToolSpec},
 };
 
 /// An MCP server as a source of tools.

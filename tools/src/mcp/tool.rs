@@ -8,7 +8,11 @@ use rmcp::model::{JsonObject, ServerResult};
 use serde_json::Value;
 
 use super::{error::CallError, link::Link, result};
-use crate::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
+use crate::{
+    context::ToolContext,
+    error::ToolError,
+    tool::{Tool, ToolOrigin, ToolSpec},
+};
 
 /// A tool of an MCP server.
 pub(super) struct McpTool {

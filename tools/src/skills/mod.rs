@@ -22,12 +22,18 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{Asker, CheckedTool, ToolError, ToolSet, ToolSource, names};
+use crate::{
+    checked::CheckedTool,
+    context::Asker,
+    error::ToolError,
+    names,
+    registry::{ToolSet, ToolSource},
+};
 use folder::{SKILL_FILE, Skill};
 use tool::SkillTool;
 
-/// The source of all skill tools.
-pub const SOURCE: &str = "skill";
+pub use tool::SOURCE;
+
 /// The wildcard for all skills in an agent's list.
 pub const ALL: &str = "*";
 

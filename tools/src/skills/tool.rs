@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use everturn_proto::words::Effect;
 use everturn_proto::{
     Json,
     event::{SkillExecutionComplete, SkillExecutionStart, SkillMatched},
@@ -18,10 +19,16 @@ use serde_json::json;
 
 use super::folder::Skill;
 use crate::{
-    Effect, Tool, ToolContext, ToolError, ToolOrigin, ToolSpec,
+    context::ToolContext,
+    error::ToolError,
     excerpt::{Piece, piece},
-    names, typed,
+    names,
+    tool::{Tool, ToolOrigin, ToolSpec},
+    typed,
 };
+
+/// The source of all skill tools.
+pub const SOURCE: &str = "skill";
 
 /// A skill as a tool.
 pub(super) struct SkillTool {
@@ -75,7 +82,7 @@ impl SkillTool {
             "additionalProperties": false,
         });
         let spec = ToolSpec {
-            name: names::qualified(super::SOURCE, &skill.name),
+            name: names::qualified(SOURCE, &skill.name),
             description: format!(
                 "{} (A skill: instructions for tasks of this kind. Call it first, without arguments, and follow what it \
                  returns.)",
@@ -188,7 +195,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{CheckedTool, testing};
+    use crate::{checked::CheckedTool, testing};
 
     /// A skill with these instructions and one file of 30,000 bytes.
     fn tool(instructions: &str) -> (tempfile::TempDir, CheckedTool) {

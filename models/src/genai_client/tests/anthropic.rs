@@ -4,10 +4,12 @@ use everturn_proto::{
     limits,
     words::{FailureCode, MessageRole},
 };
+use everturn_store::ContextMessage;
+use everturn_stream::Part;
 use serde_json::{Value, json};
 
 use super::{Script, Server, ask, call, client, context, hear, request, result, user};
-use crate::{ContextMessage, Part, ProviderKind};
+use crate::provider::ProviderKind;
 
 fn start() -> Value {
     let usage = json!({"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 1});

@@ -9,7 +9,7 @@ use everturn_proto::words::FailureCode;
 use serde_json::{Value, json};
 
 use super::{KEY, Script, ask};
-use crate::{ModelError, ProviderKind};
+use crate::{error::ModelError, provider::ProviderKind};
 
 async fn fail(kind: ProviderKind, script: Script) -> ModelError {
     let (server, (_, reply)) = ask(kind, script).await;

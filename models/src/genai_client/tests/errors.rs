@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{KEY, Script, Server, ask, client, client_that_waits, hear, request, user};
-use crate::{ModelError, ProviderKind};
+use crate::{error::ModelError, provider::ProviderKind};
 
 async fn fail(script: Script) -> ModelError {
     let (server, (_, reply)) = ask(ProviderKind::OpenAi, script).await;

@@ -4,7 +4,7 @@ use everturn_proto::event::Attachment;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{SentFile, SentFiles};
+use crate::files::{SentFile, SentFiles};
 
 fn attachment(id: &str, media_type: &str, file_name: &str) -> Attachment {
     Attachment {

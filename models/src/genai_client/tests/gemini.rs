@@ -7,10 +7,12 @@ use everturn_proto::{
     limits,
     words::{FailureCode, MessageRole},
 };
+use everturn_store::ContextMessage;
+use everturn_stream::Part;
 use serde_json::{Value, json};
 
 use super::{Script, Server, ask, call, client, context, hear, request, result, user};
-use crate::{ContextMessage, ModelError, ModelReply, Part, ProviderKind};
+use crate::{error::ModelError, port::ModelReply, provider::ProviderKind};
 
 fn frame(parts: &[Value]) -> Value {
     json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}]})

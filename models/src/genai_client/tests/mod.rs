@@ -17,7 +17,7 @@ use everturn_stream::Part;
 use serde_json::json;
 
 use super::*;
-use crate::{OfferedTool, Provider, endpoint::base_url};
+use crate::{endpoint::base_url, port::OfferedTool, provider::Provider};
 use server::{Script, Server};
 
 pub(crate) const KEY: &str = "sk-secret-0123456789";

@@ -5,10 +5,11 @@ use everturn_proto::{
     words::{FailureCode, MessageRole},
 };
 use everturn_store::ContextMessage;
+use everturn_stream::Part;
 use serde_json::{Value, json};
 
 use super::{Heard, Script, Server, ask, client, context, hear, request, user};
-use crate::{ModelReply, Part, ProviderKind};
+use crate::{port::ModelReply, provider::ProviderKind};
 
 fn delta(delta: &Value) -> Value {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Script, Server, client, hear, request, user};
-use crate::{ModelRequest, OutputFormat, ProviderKind};
+use crate::{output::OutputFormat, port::ModelRequest, provider::ProviderKind};
 
 const KINDS: [ProviderKind; 4] = [
     ProviderKind::OpenAi,

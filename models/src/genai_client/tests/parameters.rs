@@ -7,7 +7,10 @@ use everturn_proto::{Json, turn::AgentDefinition};
 use serde_json::{Value, json};
 
 use super::{Script, Server, client, hear, request, user};
-use crate::{Parameters, ProviderKind, ReasoningEffort};
+use crate::{
+    parameters::{Parameters, ReasoningEffort},
+    provider::ProviderKind,
+};
 
 /// The body of a request with these parameters.
 async fn body(kind: ProviderKind, model: &str, parameters: Parameters) -> Value {

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{KEY, Script, Server, hear, request, user};
-use crate::{GenaiClient, Provider, ProviderKind};
+use crate::{
+    genai_client::GenaiClient,
+    provider::{Provider, ProviderKind},
+};
 
 /// The path and the headers of a request to this provider at a test's server.
 async fn sent(provider: Provider, query: &str, model: &str) -> super::server::Seen {

@@ -8,16 +8,17 @@ mod replies;
 mod wire;
 
 use everturn_proto::words::FailureCode;
+use everturn_stream::Part;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Part, Provider, ProviderKind,
     genai_client::tests::{
         KEY, request,
         server::{Script, Server},
         user,
     },
+    provider::{Provider, ProviderKind},
 };
 
 /// What a listener has heard, in its order.

@@ -7,7 +7,7 @@ use everturn_proto::{
 };
 
 use super::*;
-use crate::{CallLimits, OutputFormat, Parameters};
+use crate::{gate::CallLimits, output::OutputFormat, parameters::Parameters};
 
 fn whole() -> Script {
     Script::named([completed(&[message("Hi")])])

@@ -5,7 +5,7 @@ use reqwest::Url;
 use url::Host;
 
 use super::policy;
-use crate::egress::{EgressPolicy, Refused, Route, addresses};
+use crate::egress::{EgressPolicy, Refused, addresses, policy::Route};
 
 fn check(policy: &EgressPolicy, url: &str) -> Result<(), Refused> {
     policy.check_url(&Url::parse(url).unwrap()).map(drop)

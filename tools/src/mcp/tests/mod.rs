@@ -6,13 +6,15 @@ mod server;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_proto::Json;
+use everturn_proto::words::Effect;
 use everturn_supervisor::launch::Launch;
 use serde_json::{Value, json};
 
 use self::server::{Refusal, Server};
 use super::{McpServer, ServerLocation, ServerOptions, options::ALL_TOOLS};
 use crate::{
-    Effect, ToolError, ToolSource,
+    error::ToolError,
+    registry::ToolSource,
     testing::{context, egress},
 };
 
