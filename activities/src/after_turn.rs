@@ -1,99 +1,117 @@
 //! `begin_after_turn_activity`: plans the hooks after a turn, and stores their records. The hooks run like any tool.
 
+use std::sync::Arc;
+
 use everturn_proto::{
     Thread,
     ids::{self, AFTER_TURN_STEP},
     turn::{AfterTurnInput, AfterTurnPlan},
     words::Hook,
 };
-use everturn_store::StepKey;
+use everturn_store::{StepKey, TurnStore};
+use everturn_tools::ToolRegistry;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities,
-    attempt::Attempt,
+    attempt::{Attempt, Ends},
     hooks::{self, Around},
+    known_agents::KnownAgents,
     think,
 };
 
-pub(crate) async fn begin(
-    activities: &AgentActivities,
-    ctx: &ActivityContext,
-    input: AfterTurnInput,
-) -> Result<AfterTurnPlan, ActivityError> {
-    let attempt = &Attempt::begin(activities, ctx, &input.agent_execution_id);
-    let agent = think::pinned_agent(activities, attempt, &input.agent_hash).await?;
-    let owner = &hooks::owner(activities, attempt, &input.conversation_id).await?;
-    let said = said(activities, attempt, &input).await?;
-    let around = Around {
-        conversation_id: &input.conversation_id,
-        owner,
-        message_id: &input.message_id,
-        agent_execution_id: &input.agent_execution_id,
-        agent: &agent.name,
-        message: &said.message,
-        answer: Some(&said.answer),
-    };
-    let named = agent.hooks.as_ref();
-    let named = named.map_or(&[][..], |hooks| hooks.after_turn.as_slice());
-    let step = StepKey {
-        conversation_id: input.conversation_id.clone(),
-        message_id: input.message_id.clone(),
-        agent_execution_id: input.agent_execution_id.clone(),
-        step: AFTER_TURN_STEP,
-        epoch: None,
-    };
-    let execution_id = |index| {
-        let (message, agent) = (&step.message_id, &step.agent_execution_id);
-        ids::tool_execution_id(message, agent, AFTER_TURN_STEP, index)
-    };
-    let calls = hooks::plan(activities, named, Hook::AfterTurn, &around, execution_id).await;
-    let has_begun = attempt
-        .insist(|| activities.turns.begin_after_turn(&step, &calls))
-        .await?;
-    if !has_begun {
-        tracing::warn!(
-            conversation_id = step.conversation_id,
-            agent_execution_id = step.agent_execution_id,
-            "the hooks after a turn are left out, because those of too many earlier turns of the conversation still run"
-        );
-        return Ok(AfterTurnPlan {
-            is_left_out: true,
-            ..AfterTurnPlan::default()
-        });
+/// Begins the work after a turn.
+#[derive(Clone)]
+pub(crate) struct AfterTurn {
+    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) tools: Arc<ToolRegistry>,
+    pub(crate) agents: Arc<KnownAgents>,
+    pub(crate) ends: Ends,
+}
+
+impl AfterTurn {
+    pub(crate) async fn begin(
+        &self,
+        ctx: &ActivityContext,
+        input: AfterTurnInput,
+    ) -> Result<AfterTurnPlan, ActivityError> {
+        let turns = &*self.turns;
+        let attempt = &Attempt::begin(&self.ends, ctx, &input.agent_execution_id);
+        let agent = self
+            .agents
+            .pinned(turns, attempt, &input.agent_hash)
+            .await?;
+        let owner = &hooks::owner(turns, attempt, &input.conversation_id).await?;
+        let said = self.said(attempt, &input).await?;
+        let around = Around {
+            conversation_id: &input.conversation_id,
+            owner,
+            message_id: &input.message_id,
+            agent_execution_id: &input.agent_execution_id,
+            agent: &agent.name,
+            message: &said.message,
+            answer: Some(&said.answer),
+        };
+        let named = agent.hooks.as_ref();
+        let named = named.map_or(&[][..], |hooks| hooks.after_turn.as_slice());
+        let step = StepKey {
+            conversation_id: input.conversation_id.clone(),
+            message_id: input.message_id.clone(),
+            agent_execution_id: input.agent_execution_id.clone(),
+            step: AFTER_TURN_STEP,
+            epoch: None,
+        };
+        let execution_id = |index| {
+            let (message, agent) = (&step.message_id, &step.agent_execution_id);
+            ids::tool_execution_id(message, agent, AFTER_TURN_STEP, index)
+        };
+        let calls = hooks::plan(&self.tools, named, Hook::AfterTurn, &around, execution_id).await;
+        let has_begun = attempt
+            .insist(|| turns.begin_after_turn(&step, &calls))
+            .await?;
+        if !has_begun {
+            tracing::warn!(
+                conversation_id = step.conversation_id,
+                agent_execution_id = step.agent_execution_id,
+                "the hooks after a turn are left out, because those of too many earlier turns of the conversation still run"
+            );
+            return Ok(AfterTurnPlan {
+                is_left_out: true,
+                ..AfterTurnPlan::default()
+            });
+        }
+        Ok(AfterTurnPlan {
+            tool_calls: calls.iter().map(think::planned).collect(),
+            is_left_out: false,
+        })
     }
-    Ok(AfterTurnPlan {
-        tool_calls: calls.iter().map(think::planned).collect(),
-        is_left_out: false,
-    })
+
+    async fn said(
+        &self,
+        attempt: &Attempt<'_>,
+        input: &AfterTurnInput,
+    ) -> Result<Said, ActivityError> {
+        let id = &input.agent_execution_id;
+        let thread = Thread::of(&input.conversation_id, &input.message_id, id);
+        let task = match thread.sub_agent() {
+            Some(sub_agent) => ids::task_message_id(sub_agent),
+            None => input.message_id.clone(),
+        };
+        let answer = ids::assistant_message_id(id, input.last_step);
+        let (conversation, wanted) = (&input.conversation_id, [task, answer]);
+        let mut texts = attempt
+            .insist(|| self.turns.message_texts(conversation, &wanted))
+            .await?;
+        let [task, answer] = wanted;
+        Ok(Said {
+            message: texts.remove(&task).unwrap_or_default(),
+            answer: texts.remove(&answer).unwrap_or_default(),
+        })
+    }
 }
 
 /// The texts of the turn.
 struct Said {
     message: String,
     answer: String,
-}
-
-async fn said(
-    activities: &AgentActivities,
-    attempt: &Attempt<'_>,
-    input: &AfterTurnInput,
-) -> Result<Said, ActivityError> {
-    let id = &input.agent_execution_id;
-    let thread = Thread::of(&input.conversation_id, &input.message_id, id);
-    let task = match thread.sub_agent() {
-        Some(sub_agent) => ids::task_message_id(sub_agent),
-        None => input.message_id.clone(),
-    };
-    let answer = ids::assistant_message_id(id, input.last_step);
-    let (conversation, wanted) = (&input.conversation_id, [task, answer]);
-    let mut texts = attempt
-        .insist(|| activities.turns.message_texts(conversation, &wanted))
-        .await?;
-    let [task, answer] = wanted;
-    Ok(Said {
-        message: texts.remove(&task).unwrap_or_default(),
-        answer: texts.remove(&answer).unwrap_or_default(),
-    })
 }

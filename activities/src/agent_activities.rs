@@ -1,9 +1,9 @@
-//! The activities as the worker registers them. Every activity calls the function of a module.
+//! The activities as the worker registers them. Every activity has a part with only the dependencies that it needs.
 
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use everturn_models::ModelClient;
 use everturn_proto::{
@@ -13,86 +13,132 @@ use everturn_proto::{
         LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest,
         SaveResult, ThinkRequest, ThinkResult,
     },
-    words::AnswersFrom,
 };
-use everturn_store::{BlobFiles, DayBudget, TurnStore, WorkerId};
+use everturn_store::{BlobFiles, TurnStore, WorkerId};
 use everturn_stream::{CancelNews, StreamWriter};
 use everturn_tools::ToolRegistry;
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
-    Cancels, KnownAgents, Stopping, ToolThreads, after_turn, cancels,
-    files::KnownFiles,
-    load, remote, run_tool, save,
-    think::{self, Circuits, KnownContexts, Measures},
+    after_turn::AfterTurn,
+    attempt::Ends,
+    cancels::{self, Cancels},
+    elsewhere::Peers,
+    load::Loader,
+    remote::RemoteTools,
+    run_tool::ToolRunner,
+    save::Saver,
+    settings::Settings,
+    stopping::Stopping,
+    think::{Known, Thinker},
+    tool_threads::ToolThreads,
 };
 
-/// The dependencies of the activities, for the life of a worker. Clones share the dependencies.
+/// The activities of a worker. Clones share what the activities know.
 #[derive(Clone)]
 pub struct AgentActivities {
+    loader: Loader,
+    thinker: Thinker,
+    runner: ToolRunner,
+    remote: RemoteTools,
+    after_turn: AfterTurn,
+    saver: Saver,
+    cancel_news: Arc<dyn CancelNews>,
+}
+
+/// The ports of the activities.
+pub struct Ports {
     /// The store of turns.
     pub turns: Arc<dyn TurnStore>,
+    /// Images and files.
+    pub blobs: BlobFiles,
     /// The stream for texts while models write them.
     pub stream: Arc<dyn StreamWriter>,
     /// The channel for announcements of cancels.
     pub cancel_news: Arc<dyn CancelNews>,
-    /// The running attempts, which learn of announced cancels.
-    pub cancels: Cancels,
     /// The client of the models.
     pub model: Arc<dyn ModelClient>,
-    /// The recently read contexts.
-    pub known_contexts: Arc<KnownContexts>,
-    /// Images and files.
-    pub blobs: BlobFiles,
-    /// The files in recent requests to models.
-    pub known_files: Arc<KnownFiles>,
-    /// The bytes per token of agent executions.
-    pub measures: Arc<Measures>,
-    /// The circuits of failed models, which get no calls for a while.
-    pub circuits: Circuits,
     /// The tools for agents.
     pub tools: Arc<ToolRegistry>,
-    /// The threads for tools.
-    pub tool_threads: ToolThreads,
-    /// The agents in the worker's configuration.
-    pub agents: Arc<KnownAgents>,
-    /// The daily budgets of tenants for models.
-    pub tenant_budgets: TenantBudgets,
-    /// The way by which answers to approvals must come.
-    pub approval_answers: AnswersFrom,
-    /// The time for which an attempt is left to other workers when this worker lacks an agent, a tool or a provider.
-    pub wait_for_peer: Duration,
+}
+
+/// The worker of the activities.
+#[derive(Debug)]
+pub struct ThisWorker {
     /// The worker's name in claims of steps and tools.
-    pub worker: WorkerId,
-    /// The task queues for turns that start on this worker.
-    pub queues: TurnQueues,
+    pub id: WorkerId,
+    /// The running attempts, which learn of announced cancels.
+    pub cancels: Cancels,
     /// The worker's shutdown, and the time limit of running attempts.
     pub stopping: Stopping,
 }
 
-/// The task queues for the activities of a turn. Without a queue, the activities run on the workflow's queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TurnQueues {
-    /// The queue of LLM calls.
-    pub models: Option<String>,
-    /// The queue of tools.
-    pub tools: Option<String>,
-}
-
-/// The budgets of tenants for models, per day (UTC).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TenantBudgets {
-    /// The budget of a tenant without its own budget.
-    pub each: DayBudget,
-    /// The budgets of single tenants.
-    pub own: BTreeMap<String, DayBudget>,
-}
-
-impl TenantBudgets {
-    /// Returns the budget of a tenant.
-    pub fn of(&self, tenant_id: &str) -> DayBudget {
-        self.own.get(tenant_id).copied().unwrap_or(self.each)
+impl AgentActivities {
+    /// Makes the activities of a worker.
+    pub fn new(ports: &Ports, settings: Settings, worker: ThisWorker) -> Self {
+        let ThisWorker {
+            id,
+            cancels,
+            stopping,
+        } = worker;
+        let (turns, stream, tools) = (&ports.turns, &ports.stream, &ports.tools);
+        let agents = Arc::new(settings.agents);
+        let ends = Ends { cancels, stopping };
+        let peers = Peers {
+            wait: settings.wait_for_peer,
+        };
+        let saver = Saver {
+            turns: Arc::clone(turns),
+            stream: Arc::clone(stream),
+        };
+        Self {
+            loader: Loader {
+                turns: Arc::clone(turns),
+                stream: Arc::clone(stream),
+                agents: Arc::clone(&agents),
+                tenant_budgets: settings.tenant_budgets,
+                queues: settings.queues,
+                peers,
+            },
+            thinker: Thinker {
+                turns: Arc::clone(turns),
+                stream: Arc::clone(stream),
+                blobs: ports.blobs.clone(),
+                model: Arc::clone(&ports.model),
+                tools: Arc::clone(tools),
+                agents: Arc::clone(&agents),
+                known: Known::new(settings.circuit),
+                approval_answers: settings.approval_answers,
+                worker: id.clone(),
+                peers,
+                ends: ends.clone(),
+            },
+            runner: ToolRunner {
+                turns: Arc::clone(turns),
+                tools: Arc::clone(tools),
+                threads: ToolThreads::new(settings.max_tools),
+                blobs: ports.blobs.clone(),
+                saver: saver.clone(),
+                worker: id,
+                peers,
+                ends: ends.clone(),
+            },
+            remote: RemoteTools {
+                turns: Arc::clone(turns),
+                tools: Arc::clone(tools),
+                saver: saver.clone(),
+                peers,
+            },
+            after_turn: AfterTurn {
+                turns: Arc::clone(turns),
+                tools: Arc::clone(tools),
+                agents,
+                ends,
+            },
+            saver,
+            cancel_news: Arc::clone(&ports.cancel_news),
+        }
     }
 }
 
@@ -104,7 +150,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: LoadTurnRequest,
     ) -> Result<LoadedTurn, ActivityError> {
-        load::load_turn(&self, &ctx, request).await
+        self.loader.load_turn(&ctx, request).await
     }
 
     #[activity(definition = declared::LlmThinking)]
@@ -113,7 +159,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: ThinkRequest,
     ) -> Result<ThinkResult, ActivityError> {
-        think::think(&self, &ctx, request).await
+        self.thinker.think(&ctx, request).await
     }
 
     #[activity(definition = declared::ToolExecution)]
@@ -122,7 +168,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: RunToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
-        run_tool::run_tool(&self, &ctx, request).await
+        self.runner.run_tool(&ctx, request).await
     }
 
     #[activity(definition = declared::ClaimRemoteTool)]
@@ -131,7 +177,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: RunToolRequest,
     ) -> Result<ClaimedRemoteTool, ActivityError> {
-        remote::claim(&self, &ctx, request).await
+        self.remote.claim(&ctx, request).await
     }
 
     #[activity(definition = declared::RecordRemoteTool)]
@@ -140,7 +186,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: RecordRemoteToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
-        remote::record(&self, &ctx, request).await
+        self.remote.record(&ctx, request).await
     }
 
     #[activity(definition = declared::BeginAfterTurn)]
@@ -149,7 +195,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         input: AfterTurnInput,
     ) -> Result<AfterTurnPlan, ActivityError> {
-        after_turn::begin(&self, &ctx, input).await
+        self.after_turn.begin(&ctx, input).await
     }
 
     #[activity(definition = declared::SaveEvent)]
@@ -158,7 +204,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: SaveRequest,
     ) -> Result<SaveResult, ActivityError> {
-        save::save(&self, &ctx, request).await
+        self.saver.save(&ctx, request).await
     }
 
     // The SDK runs an activity that is not async on a separate thread.
@@ -169,7 +215,7 @@ impl AgentActivities {
         _ctx: ActivityContext,
         request: AnnounceCancelRequest,
     ) -> Result<(), ActivityError> {
-        cancels::announce(&self, request);
+        cancels::announce(Arc::clone(&self.cancel_news), request);
         Ok(())
     }
 }

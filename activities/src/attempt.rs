@@ -12,9 +12,9 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities, Stopping,
-    cancels::Watched,
+    cancels::{Cancels, Watched},
     failure::{self as fail, Tries},
+    stopping::Stopping,
 };
 
 /// The time between two heartbeats, and before the first heartbeat: most calls end sooner, and each heartbeat is a
@@ -34,6 +34,13 @@ const MIN_STORE_WAIT: Duration = Duration::from_millis(100);
 const MAX_STORE_WAIT: Duration = Duration::from_secs(2);
 /// The time for which an unknown error of the store counts as temporary.
 const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
+
+/// The causes outside an attempt that end it: a cancel of its turn, and the worker's shutdown.
+#[derive(Debug, Clone)]
+pub(crate) struct Ends {
+    pub(crate) cancels: Cancels,
+    pub(crate) stopping: Stopping,
+}
 
 /// The end of an attempt.
 pub(crate) enum Ended<T> {
@@ -63,16 +70,16 @@ impl<'a> Attempt<'a> {
     /// difference, by the worker's monotonic clock: a worker with a wrong wall clock would end its attempts at once, or
     /// long after the engine has repeated them.
     pub(crate) fn begin(
-        activities: &'a AgentActivities,
+        ends: &'a Ends,
         ctx: &'a ActivityContext,
         agent_execution_id: &str,
     ) -> Self {
         let info = ctx.info();
         let limit = info.deadline.zip(info.started_time);
-        let watch = || activities.cancels.watch(agent_execution_id);
+        let watch = || ends.cancels.watch(agent_execution_id);
         Self {
             ctx,
-            stopping: &activities.stopping,
+            stopping: &ends.stopping,
             watched: (!info.is_local).then(watch),
             begun: Instant::now(),
             limit: limit.map(|(end, start)| end.duration_since(start).unwrap_or_default()),
@@ -122,6 +129,11 @@ impl<'a> Attempt<'a> {
             () = heartbeat(self.ctx, &nothing) => return Err(fail::store_away()),
         };
         answer.map_err(|error| fail::from_store(&error, Tries::Over))
+    }
+
+    /// True after the worker's shutdown has begun.
+    pub(crate) fn is_worker_stopping(&self) -> bool {
+        self.stopping.has_begun()
     }
 
     /// Returns the rest of the attempt's time.

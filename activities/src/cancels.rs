@@ -14,6 +14,7 @@ use std::{
 };
 
 use everturn_proto::turn::AnnounceCancelRequest;
+use everturn_stream::CancelNews;
 use everturn_tools::Progress;
 use temporalio_client::{ActivityIdentifier, RpcOptions};
 use temporalio_common::protos::TaskToken;
@@ -22,8 +23,6 @@ use tokio::{
     sync::{mpsc, watch},
     time::{sleep, timeout},
 };
-
-use crate::AgentActivities;
 
 /// The pause before the first question to the engine. The announcement is earlier than the engine's knowledge by about
 /// this time (docs/engine.md, a cancel comes with the end of a workflow task), and each question is a write of the
@@ -137,8 +136,7 @@ async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
 
 /// `announce_cancel_activity`: hands the announcement over, and does not wait for the stream. The workflow's cancel
 /// reaches the engine after this activity, with the end of the workflow task.
-pub(crate) fn announce(activities: &AgentActivities, request: AnnounceCancelRequest) {
-    let news = Arc::clone(&activities.cancel_news);
+pub(crate) fn announce(news: Arc<dyn CancelNews>, request: AnnounceCancelRequest) {
     // The task ends by itself: the stream answers, or fails, within its time limit.
     tokio::spawn(async move {
         if let Err(error) = news.announce_cancel(&request.agent_execution_id).await {

@@ -6,37 +6,50 @@
 
 use std::time::Duration;
 
+use everturn_models::ModelClient;
 use everturn_proto::{
     turn::{AgentDefinition, ToolCall},
     words::ToolKind,
 };
 use everturn_store::OnUnknownAgent;
+use everturn_tools::ToolRegistry;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use crate::{AgentActivities, failure as fail};
+use crate::failure as fail;
 
-impl AgentActivities {
-    /// Returns the missing part for a call of the agent's model on this worker.
-    pub(crate) fn lacks_for(&self, agent: &AgentDefinition) -> Option<String> {
-        if !self.model.has_provider(&agent.provider) {
-            return Some(format!("provider `{}`", agent.provider));
-        }
-        let hooks = agent.hooks.iter();
-        let hooks = hooks.flat_map(|hooks| hooks.before_turn.iter().chain(&hooks.after_turn));
-        let hooks = hooks.filter_map(|hook| hook.tool.as_ref());
-        let mut registered =
-            (agent.tools.iter().chain(hooks)).filter(|tool| tool.kind() != ToolKind::Delegate);
-        let missing = registered.find(|tool| !self.tools.may_have(&tool.name))?;
-        Some(format!("tool `{}`", missing.name))
+/// Returns the missing part for a call of the agent's model on this worker.
+pub(crate) fn lacks_for(
+    model: &dyn ModelClient,
+    tools: &ToolRegistry,
+    agent: &AgentDefinition,
+) -> Option<String> {
+    if !model.has_provider(&agent.provider) {
+        return Some(format!("provider `{}`", agent.provider));
     }
+    let hooks = agent.hooks.iter();
+    let hooks = hooks.flat_map(|hooks| hooks.before_turn.iter().chain(&hooks.after_turn));
+    let hooks = hooks.filter_map(|hook| hook.tool.as_ref());
+    let mut registered =
+        (agent.tools.iter().chain(hooks)).filter(|tool| tool.kind() != ToolKind::Delegate);
+    let missing = registered.find(|tool| !tools.may_have(&tool.name))?;
+    Some(format!("tool `{}`", missing.name))
+}
 
-    /// Returns the tool of this call, when the agent has the tool and this worker does not.
-    pub(crate) fn lacks_tool(&self, call: &ToolCall) -> Option<String> {
-        let is_missing = call.names_a_tool() && !self.tools.may_have(&call.tool_name);
-        is_missing.then(|| format!("tool `{}`", call.tool_name))
-    }
+/// Returns the tool of this call, when the agent has the tool and this worker does not.
+pub(crate) fn lacks_tool(tools: &ToolRegistry, call: &ToolCall) -> Option<String> {
+    let is_missing = call.names_a_tool() && !tools.may_have(&call.tool_name);
+    is_missing.then(|| format!("tool `{}`", call.tool_name))
+}
 
+/// The other workers of the queue, which may have another configuration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peers {
+    /// The time for which an attempt is left to other workers.
+    pub(crate) wait: Duration,
+}
+
+impl Peers {
     /// Returns the failure that leaves the attempt to another worker; `None` after the waiting time, because no other
     /// worker has taken the attempt.
     pub(crate) fn left_to_others(
@@ -44,7 +57,7 @@ impl AgentActivities {
         ctx: &ActivityContext,
         missing: &str,
     ) -> Option<ActivityError> {
-        if waited(ctx) >= self.wait_for_peer {
+        if waited(ctx) >= self.wait {
             return None;
         }
         let message = format!("This worker has no {missing}: another worker is asked.");
@@ -54,7 +67,7 @@ impl AgentActivities {
 
     /// Returns the policy for a turn with an unknown agent.
     pub(crate) fn on_unknown_agent(&self, ctx: &ActivityContext) -> OnUnknownAgent {
-        if waited(ctx) < self.wait_for_peer {
+        if waited(ctx) < self.wait {
             OnUnknownAgent::Refuse
         } else {
             OnUnknownAgent::Begin

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use everturn_proto::turn::AgentDefinition;
+use everturn_proto::{turn::AgentDefinition, words::FailureCode};
+use everturn_store::TurnStore;
+use temporalio_common::ActivityError;
+
+use crate::{attempt::Attempt, failure as fail};
 
 /// The agents of a worker. They do not change while the worker runs.
 #[derive(Debug, Default)]
@@ -37,6 +41,23 @@ impl KnownAgents {
     /// only in the store.
     pub(crate) fn with_hash(&self, hash: &str) -> Option<&AgentDefinition> {
         self.by_name.get(self.names.get(hash)?)
+    }
+
+    /// Returns a turn's pinned agent, by hash. Only agents of another configuration are read from the store.
+    pub(crate) async fn pinned(
+        &self,
+        turns: &dyn TurnStore,
+        attempt: &Attempt<'_>,
+        hash: &str,
+    ) -> Result<AgentDefinition, ActivityError> {
+        if let Some(agent) = self.with_hash(hash) {
+            return Ok(agent.clone());
+        }
+        let agent = attempt.insist(|| turns.agent_definition(hash)).await?;
+        agent.ok_or_else(|| {
+            let message = format!("The agent definition {hash} is not stored.");
+            fail::permanent(FailureCode::Internal, message)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`AgentActivities`]: the activities as the worker registers them; each has its own module (`load`, `think`,
 //!   `run_tool`, `save`; `remote` has two)
-//! - [`KnownFiles`], `files`: images and files in messages and in results of tools
+//! - `files`: images and files in messages and in results of tools
 //! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
 //! - [`Cancels`]: how attempts learn of a cancel at once
 //!
@@ -20,17 +20,18 @@ mod files;
 mod hooks;
 mod known_agents;
 mod load;
+mod readers;
 mod remote;
 mod run_tool;
 mod save;
+mod settings;
 mod stopping;
 mod think;
 mod tool_threads;
 
-pub use agent_activities::{AgentActivities, TenantBudgets, TurnQueues};
+pub use agent_activities::{AgentActivities, Ports, ThisWorker};
 pub use cancels::Cancels;
-pub use files::KnownFiles;
 pub use known_agents::KnownAgents;
+pub use settings::{Settings, TenantBudgets, TurnQueues};
 pub use stopping::Stopping;
-pub use think::{Circuits, KnownContexts, Measures};
 pub use tool_threads::ToolThreads;

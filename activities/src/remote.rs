@@ -4,6 +4,8 @@
 //! Therefore the workflow claims first, and its run is the claimant. The run schedules the activity together with the
 //! claim's result or not at all, so a run that claims again has not scheduled the activity.
 
+use std::sync::Arc;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
     ConversationName, Json, ids,
@@ -14,131 +16,139 @@ use everturn_proto::{
     },
     words::FailureCode,
 };
-use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStore};
 use everturn_supervisor::failpoint;
 use everturn_telemetry::trace;
-use everturn_tools::Asker;
+use everturn_tools::{Asker, ToolRegistry};
 use serde_json::json;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities,
+    elsewhere::{Peers, lacks_tool},
     failure::{self as fail, Tries},
     run_tool::{INTERRUPTED, agreed, key_of, no_tool},
-    save,
+    save::Saver,
 };
 
-/// Claims the tool for the workflow's run. Records the failure of an impossible call as the call's end.
-pub(crate) async fn claim(
-    activities: &AgentActivities,
-    ctx: &ActivityContext,
-    request: RunToolRequest,
-) -> Result<ClaimedRemoteTool, ActivityError> {
-    let run_id = ctx.info().workflow_run_id.clone().ok_or_else(|| {
-        fail::permanent(
-            FailureCode::Internal,
-            "The claim of a remote tool belongs to no workflow run.",
+/// Claims and records the tools of other workers.
+#[derive(Clone)]
+pub(crate) struct RemoteTools {
+    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) tools: Arc<ToolRegistry>,
+    /// Saves the observe of a tool.
+    pub(crate) saver: Saver,
+    pub(crate) peers: Peers,
+}
+
+impl RemoteTools {
+    /// Claims the tool for the workflow's run. Records the failure of an impossible call as the call's end.
+    pub(crate) async fn claim(
+        &self,
+        ctx: &ActivityContext,
+        request: RunToolRequest,
+    ) -> Result<ClaimedRemoteTool, ActivityError> {
+        let run_id = ctx.info().workflow_run_id.clone().ok_or_else(|| {
+            fail::permanent(
+                FailureCode::Internal,
+                "The claim of a remote tool belongs to no workflow run.",
+            )
+        })?;
+        let key = key_of(request);
+        failpoint::reach_in("tool.before_claim", &key.conversation_id, &key.execution_id).await;
+        let claim = self
+            .turns
+            .claim_tool(&key, &run_id)
+            .await
+            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
+        let refused = match claim {
+            ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
+            ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
+            ToolClaim::Run { record, caller } => {
+                let missing = lacks_tool(&self.tools, &record.call);
+                if let Some(elsewhere) = missing.and_then(|it| self.peers.left_to_others(ctx, &it))
+                {
+                    let released = self.turns.release_tool(&key, &run_id).await;
+                    released.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+                    return Err(elsewhere);
+                }
+                match self.refusal(&record, &caller).await {
+                    Some(message) => ToolEnd::failed(&message, 0),
+                    None => return Ok(claimed(key, record, caller, run_id)),
+                }
+            }
+        };
+        self.turns
+            .finish_tool(&key, refused)
+            .await
+            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        Ok(ClaimedRemoteTool::default())
+    }
+
+    /// Records the end of the tool. The result is shortened and checked like any tool's.
+    pub(crate) async fn record(
+        &self,
+        ctx: &ActivityContext,
+        request: RecordRemoteToolRequest,
+    ) -> Result<RunToolResult, ActivityError> {
+        let (Some(tool), Some(end)) = (request.tool, request.end) else {
+            return Err(fail::permanent(
+                FailureCode::Internal,
+                "The record names no tool or no end.",
+            ));
+        };
+        let may_observe = tool.may_observe;
+        let key = key_of(tool);
+        let end = match end {
+            End::Result(result) => {
+                let result = json_of(result);
+                ToolEnd::of_result(&key.execution_id, result, false, request.duration_ms)
+            }
+            End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
+            End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
+        };
+        failpoint::reach_in(
+            "tool.before_record",
+            &key.conversation_id,
+            &key.execution_id,
         )
-    })?;
-    let key = key_of(request);
-    failpoint::reach_in("tool.before_claim", &key.conversation_id, &key.execution_id).await;
-    let claim = activities
-        .turns
-        .claim_tool(&key, &run_id)
-        .await
-        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
-    failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
-    let refused = match claim {
-        ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
-        ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, caller } => {
-            let missing = activities.lacks_tool(&record.call);
-            if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
-                let released = activities.turns.release_tool(&key, &run_id).await;
-                released.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
-                return Err(elsewhere);
-            }
-            match refusal(activities, &record, &caller).await {
-                Some(message) => ToolEnd::failed(&message, 0),
-                None => return Ok(claimed(key, record, caller, run_id)),
-            }
-        }
-    };
-    activities
-        .turns
-        .finish_tool(&key, refused)
-        .await
-        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
-    Ok(ClaimedRemoteTool::default())
-}
-
-/// Records the end of the tool. The result is shortened and checked like any tool's.
-pub(crate) async fn record(
-    activities: &AgentActivities,
-    ctx: &ActivityContext,
-    request: RecordRemoteToolRequest,
-) -> Result<RunToolResult, ActivityError> {
-    let (Some(tool), Some(end)) = (request.tool, request.end) else {
-        return Err(fail::permanent(
-            FailureCode::Internal,
-            "The record names no tool or no end.",
-        ));
-    };
-    let may_observe = tool.may_observe;
-    let key = key_of(tool);
-    let end = match end {
-        End::Result(result) => {
-            let result = json_of(result);
-            ToolEnd::of_result(&key.execution_id, result, false, request.duration_ms)
-        }
-        End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
-        End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
-    };
-    failpoint::reach_in(
-        "tool.before_record",
-        &key.conversation_id,
-        &key.execution_id,
-    )
-    .await;
-    let stored = activities
-        .turns
-        .finish_tool(&key, end)
-        .await
-        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
-    failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
-    Ok(RunToolResult {
-        status: stored.status.into(),
-        observed: may_observe && save::observe(activities, key).await,
-    })
-}
-
-/// Returns the reason why the call cannot succeed and needs no activity. The text is for the model.
-async fn refusal(
-    activities: &AgentActivities,
-    record: &ToolRecord,
-    caller: &ToolCaller,
-) -> Option<String> {
-    let call = &record.call;
-    if !call.names_a_tool() {
-        return Some(no_tool(&call.tool_name));
+        .await;
+        let stored = self
+            .turns
+            .finish_tool(&key, end)
+            .await
+            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
+        Ok(RunToolResult {
+            status: stored.status.into(),
+            observed: may_observe && self.saver.observe(key).await,
+        })
     }
-    let input = call.tool_input.clone().unwrap_or_default();
-    let bytes = input.as_str().len();
-    if bytes > REMOTE_INPUT_MAX_BYTES {
-        return Some(format!(
-            "The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."
-        ));
-    }
-    let asker = Asker {
-        tenant_id: &caller.tenant_id,
-        agent: &caller.agent,
-    };
-    match activities.tools.find(&call.tool_name, asker).await {
-        Ok(tool) => agreed(&tool, call)
-            .and_then(|()| tool.validate(&input))
-            .err(),
-        Err(error) => Some(error.to_string()),
+
+    /// Returns the reason why the call cannot succeed and needs no activity. The text is for the model.
+    async fn refusal(&self, record: &ToolRecord, caller: &ToolCaller) -> Option<String> {
+        let call = &record.call;
+        if !call.names_a_tool() {
+            return Some(no_tool(&call.tool_name));
+        }
+        let input = call.tool_input.clone().unwrap_or_default();
+        let bytes = input.as_str().len();
+        if bytes > REMOTE_INPUT_MAX_BYTES {
+            return Some(format!(
+                "The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."
+            ));
+        }
+        let asker = Asker {
+            tenant_id: &caller.tenant_id,
+            agent: &caller.agent,
+        };
+        match self.tools.find(&call.tool_name, asker).await {
+            Ok(tool) => agreed(&tool, call)
+                .and_then(|()| tool.validate(&input))
+                .err(),
+            Err(error) => Some(error.to_string()),
+        }
     }
 }
 

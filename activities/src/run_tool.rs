@@ -15,17 +15,21 @@ use everturn_proto::{
     turn::{RunToolRequest, RunToolResult, ToolCall},
     words::FailureCode,
 };
-use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_store::{
+    BlobFiles, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStore, WorkerId,
+};
 use everturn_supervisor::failpoint;
-use everturn_tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents};
+use everturn_tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentActivities,
-    attempt::{Attempt, Ended},
-    failure as fail, files, save,
+    attempt::{Attempt, Ended, Ends},
+    elsewhere::{Peers, lacks_tool},
+    failure as fail, files,
+    save::Saver,
+    tool_threads::ToolThreads,
 };
 
 /// The text for the model about a tool whose worker was lost at every attempt.
@@ -33,119 +37,137 @@ const LOST_TOO_OFTEN: &str = "The tool's worker was lost each time while the too
 /// The text for the model about a `once` tool whose earlier attempt left no record.
 pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run twice.";
 
-pub(crate) async fn run_tool(
-    activities: &AgentActivities,
-    ctx: &ActivityContext,
-    request: RunToolRequest,
-) -> Result<RunToolResult, ActivityError> {
-    let may_observe = request.may_observe;
-    let key = key_of(request);
-    let attempt = &Attempt::begin(activities, ctx, &key.agent_execution_id);
-    let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
-    at("tool.before_claim").await;
-    // One name for every claim of this attempt: after a lost answer, the repeated claim still gets the tool.
-    let claimant = activities.worker.claimant();
-    let claim = attempt
-        .insist(|| activities.turns.claim_tool(&key, &claimant))
-        .await?;
-    at("tool.after_claim").await;
-    let end = match claim {
-        ToolClaim::Ended(record) => {
-            return Ok(RunToolResult {
-                status: record.status.into(),
-                ..RunToolResult::default()
-            });
-        }
-        ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, caller } => {
-            let missing = activities.lacks_tool(&record.call);
-            if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
-                attempt
-                    .insist(|| activities.turns.release_tool(&key, &claimant))
-                    .await?;
-                return Err(elsewhere);
-            }
-            run(activities, attempt, &key, record, caller).await?
-        }
-    };
-    at("tool.before_record").await;
-    let stored = attempt
-        .insist(|| activities.turns.finish_tool(&key, end.clone()))
-        .await?;
-    at("tool.after_record").await;
-    Ok(RunToolResult {
-        status: stored.status.into(),
-        observed: may_observe && save::observe(activities, key).await,
-    })
+/// Runs the tools of this worker.
+#[derive(Clone)]
+pub(crate) struct ToolRunner {
+    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) tools: Arc<ToolRegistry>,
+    pub(crate) threads: ToolThreads,
+    /// The files in results.
+    pub(crate) blobs: BlobFiles,
+    /// Saves the observe of a tool.
+    pub(crate) saver: Saver,
+    /// The worker's name in claims.
+    pub(crate) worker: WorkerId,
+    pub(crate) peers: Peers,
+    pub(crate) ends: Ends,
 }
 
-/// Runs the tool, unless the name or the arguments are wrong.
-async fn run(
-    activities: &AgentActivities,
-    attempt: &Attempt<'_>,
-    key: &ToolKey,
-    record: ToolRecord,
-    caller: ToolCaller,
-) -> Result<ToolEnd, ActivityError> {
-    let tool_name = &record.call.tool_name;
-    if !record.call.names_a_tool() {
-        return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
+impl ToolRunner {
+    pub(crate) async fn run_tool(
+        &self,
+        ctx: &ActivityContext,
+        request: RunToolRequest,
+    ) -> Result<RunToolResult, ActivityError> {
+        let may_observe = request.may_observe;
+        let key = key_of(request);
+        let attempt = &Attempt::begin(&self.ends, ctx, &key.agent_execution_id);
+        let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
+        at("tool.before_claim").await;
+        // One name for every claim of this attempt: after a lost answer, the repeated claim still gets the tool.
+        let claimant = self.worker.claimant();
+        let claim = attempt
+            .insist(|| self.turns.claim_tool(&key, &claimant))
+            .await?;
+        at("tool.after_claim").await;
+        let end = match claim {
+            ToolClaim::Ended(record) => {
+                return Ok(RunToolResult {
+                    status: record.status.into(),
+                    ..RunToolResult::default()
+                });
+            }
+            ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
+            ToolClaim::Run { record, caller } => {
+                let missing = lacks_tool(&self.tools, &record.call);
+                if let Some(elsewhere) = missing.and_then(|it| self.peers.left_to_others(ctx, &it))
+                {
+                    attempt
+                        .insist(|| self.turns.release_tool(&key, &claimant))
+                        .await?;
+                    return Err(elsewhere);
+                }
+                self.run(attempt, &key, record, caller).await?
+            }
+        };
+        at("tool.before_record").await;
+        let stored = attempt
+            .insist(|| self.turns.finish_tool(&key, end.clone()))
+            .await?;
+        at("tool.after_record").await;
+        Ok(RunToolResult {
+            status: stored.status.into(),
+            observed: may_observe && self.saver.observe(key).await,
+        })
     }
-    if record.attempt > TOOL_ATTEMPTS {
-        return Ok(ToolEnd::failed(LOST_TOO_OFTEN, 0));
-    }
-    let cancellation = CancellationToken::new();
-    let (progress, events) = (Progress::default(), ToolEvents::default());
-    // At the end of the attempt, the guard cancels the tool's tasks outside the future.
-    let _ends_with_attempt = cancellation.clone().drop_guard();
-    let context = ToolContext {
-        tenant_id: caller.tenant_id,
-        owner_id: caller.owner_id,
-        agent: caller.agent,
-        conversation_id: ConversationName::of_id(&key.conversation_id).to_owned(),
-        stored_conversation_id: key.conversation_id.clone(),
-        message_id: key.message_id.clone(),
-        agent_execution_id: key.agent_execution_id.clone(),
-        depth: caller.depth,
-        execution_id: key.execution_id.clone(),
-        call_id: record.call.call_id.clone(),
-        idempotency_key: ids::idempotency_key(
-            &key.conversation_id,
-            &key.message_id,
-            &key.execution_id,
-        ),
-        attempt: record.attempt,
-        cancellation,
-        progress: progress.clone(),
-        events: events.clone(),
-    };
-    let input = record.call.tool_input.clone().unwrap_or_default();
-    let started = Instant::now();
-    let ran = async {
-        let found = activities.tools.find(tool_name, context.asker()).await?;
-        agreed(&found, &record.call).map_err(ToolError::Failed)?;
-        found.validate(&input).map_err(ToolError::Failed)?;
-        activities
-            .tool_threads
-            .run(Arc::clone(found.tool()), context, input)
-            .await
-    };
-    let limit = Duration::from_millis(u64::from(record.call.timeout_ms));
-    let ended = attempt.run(&progress, limit, ran).await;
-    let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-    match ended {
-        Ended::Done(Ok(result)) => {
-            let result = files::keep(activities, attempt, key, result).await?;
-            let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
-            Ok(end.with_events(events.take()))
+
+    /// Runs the tool, unless the name or the arguments are wrong.
+    async fn run(
+        &self,
+        attempt: &Attempt<'_>,
+        key: &ToolKey,
+        record: ToolRecord,
+        caller: ToolCaller,
+    ) -> Result<ToolEnd, ActivityError> {
+        let tool_name = &record.call.tool_name;
+        if !record.call.names_a_tool() {
+            return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
         }
-        Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
-        Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
-        Ended::Stopped if activities.stopping.has_begun() => Err(fail::transient(
-            FailureCode::Internal,
-            "The worker shut down while the tool ran.",
-        )),
-        Ended::Stopped => Err(ActivityError::cancelled()),
+        if record.attempt > TOOL_ATTEMPTS {
+            return Ok(ToolEnd::failed(LOST_TOO_OFTEN, 0));
+        }
+        let cancellation = CancellationToken::new();
+        let (progress, events) = (Progress::default(), ToolEvents::default());
+        // At the end of the attempt, the guard cancels the tool's tasks outside the future.
+        let _ends_with_attempt = cancellation.clone().drop_guard();
+        let context = ToolContext {
+            tenant_id: caller.tenant_id,
+            owner_id: caller.owner_id,
+            agent: caller.agent,
+            conversation_id: ConversationName::of_id(&key.conversation_id).to_owned(),
+            stored_conversation_id: key.conversation_id.clone(),
+            message_id: key.message_id.clone(),
+            agent_execution_id: key.agent_execution_id.clone(),
+            depth: caller.depth,
+            execution_id: key.execution_id.clone(),
+            call_id: record.call.call_id.clone(),
+            idempotency_key: ids::idempotency_key(
+                &key.conversation_id,
+                &key.message_id,
+                &key.execution_id,
+            ),
+            attempt: record.attempt,
+            cancellation,
+            progress: progress.clone(),
+            events: events.clone(),
+        };
+        let input = record.call.tool_input.clone().unwrap_or_default();
+        let started = Instant::now();
+        let ran = async {
+            let found = self.tools.find(tool_name, context.asker()).await?;
+            agreed(&found, &record.call).map_err(ToolError::Failed)?;
+            found.validate(&input).map_err(ToolError::Failed)?;
+            self.threads
+                .run(Arc::clone(found.tool()), context, input)
+                .await
+        };
+        let limit = Duration::from_millis(u64::from(record.call.timeout_ms));
+        let ended = attempt.run(&progress, limit, ran).await;
+        let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        match ended {
+            Ended::Done(Ok(result)) => {
+                let result = files::keep(&self.blobs, attempt, key, result).await?;
+                let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
+                Ok(end.with_events(events.take()))
+            }
+            Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
+            Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
+            Ended::Stopped if attempt.is_worker_stopping() => Err(fail::transient(
+                FailureCode::Internal,
+                "The worker shut down while the tool ran.",
+            )),
+            Ended::Stopped => Err(ActivityError::cancelled()),
+        }
     }
 }
 

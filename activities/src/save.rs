@@ -1,82 +1,76 @@
 //! `save_event_activity`: persists a batch, then notifies the readers.
 
-use everturn_proto::{
-    LogId,
-    turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch},
-};
-use everturn_store::{AgentEnd, StoreError, ToolKey};
-use everturn_stream::Announcement;
+use std::sync::Arc;
+
+use everturn_proto::turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch};
+use everturn_store::{AgentEnd, StoreError, ToolKey, TurnStore};
+use everturn_stream::{Announcement, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities,
     failure::{self as fail, Tries},
+    readers,
 };
 
-pub(crate) async fn save(
-    activities: &AgentActivities,
-    ctx: &ActivityContext,
-    request: SaveRequest,
-) -> Result<SaveResult, ActivityError> {
-    let saved = persist(activities, &request).await;
-    let result = saved.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
-    // The workflow needs no sequence number, and every field of the result would fill its history.
-    Ok(SaveResult {
-        last_sequence: 0,
-        ..result
-    })
+/// Saves batches of events.
+#[derive(Clone)]
+pub(crate) struct Saver {
+    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) stream: Arc<dyn StreamWriter>,
 }
 
-/// Saves the observe of a tool whose end this activity has just stored. The save has a single attempt, because the
-/// workflow saves a missing observe. A success saves the history a marker, and the turn a workflow task.
-pub(crate) async fn observe(activities: &AgentActivities, key: ToolKey) -> bool {
-    let observe = SaveObserve {
-        execution_id: key.execution_id,
-        failure: None,
-    };
-    let request = SaveRequest {
-        conversation_id: key.conversation_id,
-        message_id: key.message_id,
-        agent_execution_id: key.agent_execution_id,
-        step: key.step,
-        epoch: key.epoch,
-        batch: Some(Batch::Observe(observe)),
-    };
-    let saved = persist(activities, &request).await;
-    saved
-        .inspect_err(|error| tracing::debug!(%error, "the workflow saves the observe"))
-        .is_ok()
-}
-
-async fn persist(
-    activities: &AgentActivities,
-    request: &SaveRequest,
-) -> Result<SaveResult, StoreError> {
-    let (before, after) = failpoints(request);
-    failpoint::reach(before).await;
-    let saved = activities.turns.save(request).await?;
-    failpoint::reach(after).await;
-    if let Some(ended) = &saved.ended {
-        log_end(request, ended);
+impl Saver {
+    pub(crate) async fn save(
+        &self,
+        ctx: &ActivityContext,
+        request: SaveRequest,
+    ) -> Result<SaveResult, ActivityError> {
+        let saved = self.persist(&request).await;
+        let result = saved.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        // The workflow needs no sequence number, and every field of the result would fill its history.
+        Ok(SaveResult {
+            last_sequence: 0,
+            ..result
+        })
     }
-    let announcement = Announcement {
-        last_sequence: saved.result.last_sequence,
-        sealed: saved.sealed,
-    };
-    announce(activities, &saved.log_id, announcement).await;
-    Ok(saved.result)
-}
 
-/// Notifies readers of new events. Readers find the events of a lost notice at their next look at the store.
-pub(crate) async fn announce(
-    activities: &AgentActivities,
-    log: &LogId,
-    announcement: Announcement,
-) {
-    if let Err(error) = activities.stream.announce(log, announcement).await {
-        tracing::debug!(%error, %log, "an announcement was lost");
+    /// Saves the observe of a tool whose end this activity has just stored. The save has a single attempt, because the
+    /// workflow saves a missing observe. A success saves the history a marker, and the turn a workflow task.
+    pub(crate) async fn observe(&self, key: ToolKey) -> bool {
+        let observe = SaveObserve {
+            execution_id: key.execution_id,
+            failure: None,
+        };
+        let request = SaveRequest {
+            conversation_id: key.conversation_id,
+            message_id: key.message_id,
+            agent_execution_id: key.agent_execution_id,
+            step: key.step,
+            epoch: key.epoch,
+            batch: Some(Batch::Observe(observe)),
+        };
+        let saved = self.persist(&request).await;
+        saved
+            .inspect_err(|error| tracing::debug!(%error, "the workflow saves the observe"))
+            .is_ok()
+    }
+
+    async fn persist(&self, request: &SaveRequest) -> Result<SaveResult, StoreError> {
+        let (before, after) = failpoints(request);
+        failpoint::reach(before).await;
+        let saved = self.turns.save(request).await?;
+        failpoint::reach(after).await;
+        if let Some(ended) = &saved.ended {
+            log_end(request, ended);
+        }
+        let announcement = Announcement {
+            last_sequence: saved.result.last_sequence,
+            sealed: saved.sealed,
+        };
+        readers::announce(&*self.stream, &saved.log_id, announcement).await;
+        Ok(saved.result)
     }
 }
 

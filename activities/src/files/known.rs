@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 96 * 1024 * 1024;
 
 /// The cache of recently sent files.
 #[derive(Debug)]
-pub struct KnownFiles {
+pub(crate) struct KnownFiles {
     known: Mutex<Known>,
     max_bytes: usize,
 }

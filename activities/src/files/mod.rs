@@ -6,5 +6,5 @@
 mod known;
 mod results;
 
-pub use known::KnownFiles;
+pub(crate) use known::KnownFiles;
 pub(crate) use results::keep;

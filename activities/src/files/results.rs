@@ -6,11 +6,11 @@ use std::time::Duration;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_models::{BLOB_ID, FileKind, MAX_FILES_OF_RESULT};
 use everturn_proto::Json;
-use everturn_store::{RefusedBlob, StoreError, ToolKey, Upload, UploadError};
+use everturn_store::{BlobFiles, RefusedBlob, StoreError, ToolKey, Upload, UploadError};
 use serde_json::{Value, json};
 use temporalio_common::ActivityError;
 
-use crate::{AgentActivities, attempt::Attempt};
+use crate::attempt::Attempt;
 
 /// The most tries at an object store without an answer. The tool has run, and the result must not wait for long.
 const TRIES: u32 = 3;
@@ -21,7 +21,7 @@ const NOT_STORED: &str = "The file could not be stored, because the store of fil
 /// Stores the files of a result, and returns the result with references instead. Files that the rules refuse stay in
 /// the result.
 pub(crate) async fn keep(
-    activities: &AgentActivities,
+    blobs: &BlobFiles,
     attempt: &Attempt<'_>,
     key: &ToolKey,
     result: Json,
@@ -38,7 +38,7 @@ pub(crate) async fn keep(
         let Some(upload) = upload_of(place) else {
             continue;
         };
-        match stored(activities, attempt, key, &upload).await? {
+        match stored(blobs, attempt, key, &upload).await? {
             Stored::Blob(blob_id) => {
                 place[BLOB_ID] = json!(blob_id);
                 place["bytes"] = json!(upload.bytes.len());
@@ -66,13 +66,13 @@ enum Stored {
 }
 
 async fn stored(
-    activities: &AgentActivities,
+    blobs: &BlobFiles,
     attempt: &Attempt<'_>,
     key: &ToolKey,
     upload: &Upload,
 ) -> Result<Stored, ActivityError> {
     for _ in 0..TRIES {
-        let kept = attempt.insist(|| once(activities, key, upload)).await?;
+        let kept = attempt.insist(|| once(blobs, key, upload)).await?;
         match kept {
             Ok(blob_id) => return Ok(Stored::Blob(blob_id)),
             Err(Some(refused)) => {
@@ -88,13 +88,11 @@ async fn stored(
 /// Stores a file once. Returns the id of the blob, or the reason for a refusal; `None` means that the object store is
 /// away.
 async fn once(
-    activities: &AgentActivities,
+    blobs: &BlobFiles,
     key: &ToolKey,
     upload: &Upload,
 ) -> Result<Result<String, Option<RefusedBlob>>, StoreError> {
-    let keeping = activities
-        .blobs
-        .keep(&key.conversation_id, &key.execution_id, upload.clone());
+    let keeping = blobs.keep(&key.conversation_id, &key.execution_id, upload.clone());
     match keeping.await {
         Ok(blob) => Ok(Ok(blob.id)),
         Err(UploadError::Refused(refused)) => Ok(Err(Some(refused))),

@@ -18,13 +18,13 @@ use everturn_proto::{
     turn::{AgentHook, ToolCall},
     words::{FailureCode, Hook},
 };
-use everturn_store::Access;
-use everturn_tools::{Asker, ToolSpec};
+use everturn_store::{Access, TurnStore};
+use everturn_tools::{Asker, ToolRegistry, ToolSpec};
 use futures::future::join_all;
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
-use crate::{AgentActivities, attempt::Attempt, failure as fail, think};
+use crate::{attempt::Attempt, failure as fail, think};
 
 /// The time limit for a source to return the definition of a tool. An MCP server may have to start. The limit is
 /// below the time in which a worker must send a sign of life.
@@ -32,18 +32,13 @@ const FIND_LIMIT: Duration = Duration::from_secs(20);
 
 /// Plans the calls of these hooks. `execution_id` returns the id of a tool execution by the hook's position.
 pub(crate) async fn plan(
-    activities: &AgentActivities,
+    tools: &ToolRegistry,
     hooks: &[AgentHook],
     hook: Hook,
     around: &Around<'_>,
     execution_id: impl Fn(usize) -> String,
 ) -> Vec<ToolCall> {
-    let specs = join_all(
-        hooks
-            .iter()
-            .map(|planned| spec(activities, planned, around)),
-    )
-    .await;
+    let specs = join_all(hooks.iter().map(|planned| spec(tools, planned, around))).await;
     let planned = hooks.iter().zip(specs).enumerate();
     planned
         .map(|(index, (planned, spec))| {
@@ -67,29 +62,23 @@ pub(crate) async fn plan(
 
 /// Returns the definition of a hook's tool. Returns `None` for a missing tool: the hook then fails with an error when
 /// it runs.
-async fn spec(
-    activities: &AgentActivities,
-    hook: &AgentHook,
-    around: &Around<'_>,
-) -> Option<ToolSpec> {
+async fn spec(tools: &ToolRegistry, hook: &AgentHook, around: &Around<'_>) -> Option<ToolSpec> {
     let asker = Asker {
         tenant_id: &around.owner.tenant_id,
         agent: around.agent,
     };
     let name = hook.tool.as_ref().map_or("", |tool| tool.name.as_str());
-    let found = timeout(FIND_LIMIT, activities.tools.find(name, asker)).await;
+    let found = timeout(FIND_LIMIT, tools.find(name, asker)).await;
     Some(found.ok()?.ok()?.spec().clone())
 }
 
 /// Returns the tenant and the owner of the conversation.
 pub(crate) async fn owner(
-    activities: &AgentActivities,
+    turns: &dyn TurnStore,
     attempt: &Attempt<'_>,
     conversation_id: &str,
 ) -> Result<Access, ActivityError> {
-    let owner = attempt
-        .insist(|| activities.turns.owner_of(conversation_id))
-        .await?;
+    let owner = attempt.insist(|| turns.owner_of(conversation_id)).await?;
     owner.ok_or_else(|| {
         let message = format!("The conversation `{conversation_id}` is not stored.");
         fail::permanent(FailureCode::Internal, message)

@@ -76,7 +76,7 @@ impl ModelCall<'_> {
     ) -> Result<Reply, Failed> {
         let agent = &*pick.agent;
         let id = &self.step.agent_execution_id;
-        let measures = &self.activities.measures;
+        let measures = &self.thinker.known.measures;
         let window = Window::of(agent, measures.of(id));
         let has_more = context.has_more;
         let (mut request, offered) = self.model_request(agent, context.messages, window).await?;
@@ -105,7 +105,7 @@ impl ModelCall<'_> {
         let text = listener.text;
         let reply = tokio::select! {
             biased;
-            reply = self.activities.model.complete(request, listener) => reply,
+            reply = self.thinker.model.complete(request, listener) => reply,
             () = self.superseded(text) => return Err(fail::superseded().into()),
         };
         if let Err(error) = &reply {
@@ -144,7 +144,7 @@ impl ModelCall<'_> {
         calls: u32,
     ) -> Result<Reply, Failed> {
         let (agent, id) = (&*pick.agent, &self.step.agent_execution_id);
-        let window = Window::of(agent, self.activities.measures.of(id));
+        let window = Window::of(agent, self.thinker.known.measures.of(id));
         let context = self.context(agent).await?;
         let (request, _) = self.model_request(agent, context.messages, window).await?;
         let part = window.old_part(&request.messages, id, Room::Refused { bytes });
@@ -170,14 +170,14 @@ impl ModelCall<'_> {
             agent: &agent.name,
         };
         let tools = self
-            .activities
+            .thinker
             .tools
             .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
             .await;
         let mut tools =
             tools.map_err(|error| fail::permanent(FailureCode::UnknownAgent, error.to_string()))?;
         tools.extend(delegate.into_iter().filter_map(|tool| {
-            delegate::spec(tool, self.activities.agents.by_name(), self.tenant_id)
+            delegate::spec(tool, self.thinker.agents.by_name(), self.tenant_id)
         }));
         let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
         let mut results = messages.iter().flat_map(|message| &message.tool_results);
@@ -186,7 +186,7 @@ impl ModelCall<'_> {
             || messages.first().is_some_and(is_summary)
             || results.any(ToolResult::is_cut)
         {
-            tools.extend(self.activities.tools.spec(read_result::NAME));
+            tools.extend(self.thinker.tools.spec(read_result::NAME));
         }
         let request = ModelRequest {
             provider: agent.provider.clone(),

@@ -96,7 +96,7 @@ impl ReplyListener for Listener<'_> {
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
         self.response_id = Some(response_id.to_owned());
         let response = self.response_of(response_id.to_owned());
-        let (call, turns) = (self.call, &self.call.activities.turns);
+        let (call, turns) = (self.call, &self.call.thinker.turns);
         let noted = call
             .attempt
             .insist(|| turns.note_response(call.step, call.generation, &response))
@@ -117,7 +117,7 @@ impl ReplyListener for Listener<'_> {
         self.response_id = None;
         self.text.set_continues(false);
         // The call has skipped the limits of the provider because a response existed (`ModelCall::admit`).
-        let model = &self.call.activities.model;
+        let model = &self.call.thinker.model;
         self.admission = model.admit(self.provider, self.tokens).await;
     }
 
@@ -148,7 +148,7 @@ impl ModelCall<'_> {
     /// Cancels a response without a reader at its provider.
     pub(super) async fn cancel_response(&self, response: &BackgroundResponse) {
         let BackgroundResponse { provider, id, .. } = response;
-        let cancel = self.activities.model.cancel(provider, id);
+        let cancel = self.thinker.model.cancel(provider, id);
         let error = match timeout(CANCEL_LIMIT, cancel).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.message,

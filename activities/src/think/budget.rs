@@ -22,7 +22,11 @@ use crate::failure as fail;
 impl ModelCall<'_> {
     /// Returns the estimated tokens of a call with this context, without its tools.
     pub(super) fn tokens_of(&self, agent: &AgentDefinition, context: &ModelContext) -> u64 {
-        let measure = self.activities.measures.of(&self.step.agent_execution_id);
+        let measure = self
+            .thinker
+            .known
+            .measures
+            .of(&self.step.agent_execution_id);
         let bytes: usize = context.messages.iter().map(message_bytes).sum();
         let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
         read + u64::from(output_tokens(agent))
@@ -40,7 +44,7 @@ impl ModelCall<'_> {
         }
         let call = estimate(&pick.agent, input_tokens);
         let other_model = pick.other_model();
-        let (turns, step, generation) = (&self.activities.turns, self.step, self.generation);
+        let (turns, step, generation) = (&self.thinker.turns, self.step, self.generation);
         let reservation = self
             .attempt
             .insist(|| turns.reserve_call(step, generation, call, other_model.as_deref()))
@@ -63,7 +67,7 @@ impl ModelCall<'_> {
         if !self.has_budget || !is_refused(error, text) {
             return;
         }
-        let turns = &self.activities.turns;
+        let turns = &self.thinker.turns;
         if let Err(error) = turns.release_call(self.step, self.generation).await {
             tracing::warn!(%error, "what a refused call had reserved stays reserved until its step is called again");
         }

@@ -53,7 +53,7 @@ impl ModelCall<'_> {
         self.look_at_definitions(agent, offered, &mut planned)
             .await?;
         for call in &mut planned {
-            bind(call, &self.activities.approval_answers);
+            bind(call, &self.thinker.approval_answers);
         }
         Ok(planned)
     }

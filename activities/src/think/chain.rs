@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     failure::{self as fail, NextTry},
-    save,
+    readers,
 };
 
 /// A model, by the provider in the configuration and the provider's name for the model.
@@ -182,7 +182,7 @@ impl ModelCall<'_> {
     /// Closes the circuit of the model, because the model has answered.
     pub(super) fn answered_by(&self, pick: &Pick<'_>) {
         if pick.own.fallback.is_some() {
-            let circuits = &self.activities.circuits;
+            let circuits = &self.thinker.known.circuits;
             circuits.close(&ModelName::of(&pick.agent));
         }
     }
@@ -215,7 +215,7 @@ impl ModelCall<'_> {
                 NextTry::AsProviderAsks
             }
             Outcome::GivesUp => {
-                let circuits = &self.activities.circuits;
+                let circuits = &self.thinker.known.circuits;
                 let from = ModelName::of(&pick.agent);
                 if !error.code.is_about_the_request() {
                     circuits.open(&from);
@@ -262,7 +262,7 @@ impl ModelCall<'_> {
         listener: &Listener<'_>,
     ) -> Result<(), ActivityError> {
         failpoint::reach("think.before_fallback").await;
-        let turns = &self.activities.turns;
+        let turns = &self.thinker.turns;
         let noted = self
             .attempt
             .insist(|| turns.note_failed_call(self.step, self.generation, failed))
@@ -276,7 +276,7 @@ impl ModelCall<'_> {
                     last_sequence,
                     sealed: Vec::new(),
                 };
-                save::announce(self.activities, self.log_id, announcement).await;
+                readers::announce(&*self.thinker.stream, self.log_id, announcement).await;
                 // No attempt reads a response of a model that was given up.
                 if let Some(response) = listener.response() {
                     self.cancel_response(&response).await;

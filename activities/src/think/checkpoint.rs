@@ -20,11 +20,7 @@ impl ModelCall<'_> {
         loop {
             let completed = self
                 .attempt
-                .insist(|| {
-                    self.activities
-                        .turns
-                        .complete_step(self.step, state.clone())
-                })
+                .insist(|| self.thinker.turns.complete_step(self.step, state.clone()))
                 .await?;
             match completed {
                 CompletedStep::Stored(stored) => return Ok(stored),

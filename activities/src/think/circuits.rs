@@ -19,7 +19,7 @@ const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// The circuits of the models in chains. After a failure, the circuit of the model is open for a while: calls go to
 /// other models. Then a single call tries the model, and a success closes the circuit.
 #[derive(Debug, Clone)]
-pub struct Circuits {
+pub(super) struct Circuits {
     open_for: Duration,
     open: Arc<Mutex<LruCache<ModelName, OpenCircuit>>>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Trial {
 
 impl Circuits {
     /// Makes closed circuits. `open_for` is the time for which a circuit stays open after its model's failure.
-    pub fn new(open_for: Duration) -> Self {
+    pub(super) fn new(open_for: Duration) -> Self {
         Self {
             open_for,
             open: Arc::new(Mutex::new(LruCache::new(MAX_KNOWN))),

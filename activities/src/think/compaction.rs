@@ -82,7 +82,7 @@ impl ModelCall<'_> {
         let sent = window::sent(&request);
         // The summary has no readers while the model writes it.
         let answered = self
-            .activities
+            .thinker
             .model
             .complete(request, &mut |_: Part, _: &str| {})
             .await;

@@ -43,7 +43,7 @@ impl ModelCall<'_> {
             return Ok(());
         }
         let conversation = &self.step.conversation_id;
-        let turns = &self.activities.turns;
+        let turns = &self.thinker.turns;
         let mut used = Definitions::new();
         if !changeable.is_empty() {
             let read = || turns.used_definitions(conversation, &changeable);

@@ -15,10 +15,10 @@ use crate::hooks::{self, Around};
 impl ModelCall<'_> {
     /// Plans the hooks before the turn, and stores their plan.
     pub(super) async fn plan_hooks(&self) -> Result<ThinkResult, ActivityError> {
-        let (activities, step) = (self.activities, self.step);
+        let (thinker, step) = (self.thinker, self.step);
         let agent = &self.agent().await?;
         self.check_here(agent).await?;
-        let owner = &hooks::owner(activities, self.attempt, &step.conversation_id).await?;
+        let owner = &hooks::owner(&*thinker.turns, self.attempt, &step.conversation_id).await?;
         let context = self.context(agent).await?;
         let task = context.messages.iter().find(|message| {
             message.role == MessageRole::User
@@ -39,8 +39,14 @@ impl ModelCall<'_> {
             let (message, agent) = (&step.message_id, &step.agent_execution_id);
             ids::tool_execution_id(message, agent, step.step, index)
         };
-        let tool_calls =
-            hooks::plan(activities, named, Hook::BeforeTurn, &around, execution_id).await;
+        let tool_calls = hooks::plan(
+            &thinker.tools,
+            named,
+            Hook::BeforeTurn,
+            &around,
+            execution_id,
+        )
+        .await;
         let stored = self
             .store(LlmCompleteState {
                 agent_hash: self.agent_hash.to_owned(),

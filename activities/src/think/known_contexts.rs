@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The known messages of threads.
 #[derive(Debug)]
-pub struct KnownContexts {
+pub(super) struct KnownContexts {
     known: Mutex<Known>,
     max_bytes: usize,
 }
@@ -140,7 +140,7 @@ impl ModelCall<'_> {
     }
 
     async fn stored_context(&self) -> Result<ModelContext, ActivityError> {
-        let known = &self.activities.known_contexts;
+        let known = &self.thinker.known.contexts;
         let thread = (self.log_id.clone(), self.thread());
         let before = known.read(&thread);
         let read = self.read_context(&thread.1, before).await?;
@@ -155,7 +155,7 @@ impl ModelCall<'_> {
         thread: &Thread,
         before: Option<ReadBefore>,
     ) -> Result<ModelContext, ActivityError> {
-        let (conversation, turns) = (&self.step.conversation_id, &self.activities.turns);
+        let (conversation, turns) = (&self.step.conversation_id, &self.thinker.turns);
         let limit = PageLimit {
             rows: MAX_CONTEXT_MESSAGES,
             bytes: MAX_CONTEXT_BYTES,

@@ -14,7 +14,7 @@ const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// The bytes per token, by agent execution.
 #[derive(Debug)]
-pub struct Measures {
+pub(super) struct Measures {
     known: Mutex<LruCache<String, BytesPerToken>>,
 }
 

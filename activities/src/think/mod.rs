@@ -35,20 +35,24 @@ mod sent_files;
 mod stops;
 mod window;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use everturn_models::ModelError;
+use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{
     LogId, Thread,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
-    words::FailureCode,
+    words::AnswersFrom,
 };
 use everturn_store::{
-    BackgroundResponse, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
+    BackgroundResponse, BlobFiles, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
+    TurnStore, WorkerId,
 };
-use everturn_stream::TextWriter;
+use everturn_stream::{StreamWriter, TextWriter};
 use everturn_supervisor::failpoint;
-use everturn_tools::Progress;
+use everturn_tools::{Progress, ToolRegistry};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
@@ -58,98 +62,129 @@ use self::{
     background::Listener,
     calls::plan,
     chain::Pick,
+    circuits::Circuits,
+    known_contexts::KnownContexts,
+    measures::Measures,
 };
-pub use self::{circuits::Circuits, known_contexts::KnownContexts, measures::Measures};
 use crate::{
-    AgentActivities,
-    attempt::{Attempt, Ended},
+    attempt::{Attempt, Ended, Ends},
+    elsewhere::{Peers, lacks_for},
     failure as fail,
+    files::KnownFiles,
+    known_agents::KnownAgents,
 };
 
 /// The longest wait for a provider's limits before a call without a second look at the claim. After a longer wait the
 /// claim is checked again, because the engine may have counted the attempt as dead.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
-pub(crate) async fn think(
-    activities: &AgentActivities,
-    ctx: &ActivityContext,
-    request: ThinkRequest,
-) -> Result<ThinkResult, ActivityError> {
-    let step = StepKey {
-        conversation_id: request.conversation_id,
-        message_id: request.message_id,
-        agent_execution_id: request.agent_execution_id,
-        step: request.step,
-        epoch: Some(request.epoch),
-    };
-    let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
-    let claimed = match claim(activities, attempt, &step).await? {
-        StepClaim::Stored(state) => return Ok(plan(&state)),
-        StepClaim::Call(claimed) => claimed,
-    };
-    let call = ModelCall {
-        activities,
-        attempt,
-        step: &step,
-        agent_hash: &request.agent_hash,
-        log_id: &claimed.log_id,
-        tenant_id: &claimed.tenant_id,
-        generation: claimed.generation,
-        has_budget: claimed.has_budget,
-        at_step_limit: request.at_step_limit,
-    };
-    if request.before_turn {
-        return call.plan_hooks().await;
-    }
-    let ClaimedCall {
-        calls,
-        background,
-        chain,
-        ..
-    } = claimed;
-    call.make(request.may_compact, calls, background, chain)
-        .await
+/// Makes the LLM calls.
+#[derive(Clone)]
+pub(crate) struct Thinker {
+    pub(crate) turns: Arc<dyn TurnStore>,
+    /// The stream for texts while models write them.
+    pub(crate) stream: Arc<dyn StreamWriter>,
+    pub(crate) blobs: BlobFiles,
+    pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) tools: Arc<ToolRegistry>,
+    pub(crate) agents: Arc<KnownAgents>,
+    pub(crate) known: Known,
+    /// The way by which answers to approvals must come.
+    pub(crate) approval_answers: AnswersFrom,
+    /// The worker's name in claims.
+    pub(crate) worker: WorkerId,
+    pub(crate) peers: Peers,
+    pub(crate) ends: Ends,
 }
 
-/// Claims the step. Fails after too many calls of the step, or when the store lacks the steps before.
-async fn claim(
-    activities: &AgentActivities,
-    attempt: &Attempt<'_>,
-    step: &StepKey,
-) -> Result<StepClaim, ActivityError> {
-    let worker = Some(&activities.worker);
-    let claim = attempt
-        .insist(|| activities.turns.claim_step(step, worker))
-        .await?;
-    match claim {
-        StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),
-        StepClaim::Call(call) if call.calls > fail::STEP_CALLS => Err(fail::called_too_often()),
-        claim => Ok(claim),
+/// The memory of a worker about earlier calls. Clones share the memory.
+#[derive(Clone)]
+pub(crate) struct Known {
+    /// The recently read contexts.
+    contexts: Arc<KnownContexts>,
+    /// The files in recent requests to models.
+    files: Arc<KnownFiles>,
+    /// The bytes per token of agent executions.
+    measures: Arc<Measures>,
+    /// The circuits of failed models, which get no calls for a while.
+    circuits: Circuits,
+}
+
+impl Known {
+    /// Makes an empty memory. `circuit` is the time for which a circuit stays open.
+    pub(crate) fn new(circuit: Duration) -> Self {
+        Self {
+            contexts: Arc::default(),
+            files: Arc::default(),
+            measures: Arc::default(),
+            circuits: Circuits::new(circuit),
+        }
     }
 }
 
-/// Returns a turn's pinned agent, by hash. Only agents of another configuration are read from the
-/// store.
-pub(crate) async fn pinned_agent(
-    activities: &AgentActivities,
-    attempt: &Attempt<'_>,
-    hash: &str,
-) -> Result<AgentDefinition, ActivityError> {
-    if let Some(agent) = activities.agents.with_hash(hash) {
-        return Ok(agent.clone());
+impl Thinker {
+    pub(crate) async fn think(
+        &self,
+        ctx: &ActivityContext,
+        request: ThinkRequest,
+    ) -> Result<ThinkResult, ActivityError> {
+        let step = StepKey {
+            conversation_id: request.conversation_id,
+            message_id: request.message_id,
+            agent_execution_id: request.agent_execution_id,
+            step: request.step,
+            epoch: Some(request.epoch),
+        };
+        let attempt = &Attempt::begin(&self.ends, ctx, &step.agent_execution_id);
+        let claimed = match self.claim(attempt, &step).await? {
+            StepClaim::Stored(state) => return Ok(plan(&state)),
+            StepClaim::Call(claimed) => claimed,
+        };
+        let call = ModelCall {
+            thinker: self,
+            attempt,
+            step: &step,
+            agent_hash: &request.agent_hash,
+            log_id: &claimed.log_id,
+            tenant_id: &claimed.tenant_id,
+            generation: claimed.generation,
+            has_budget: claimed.has_budget,
+            at_step_limit: request.at_step_limit,
+        };
+        if request.before_turn {
+            return call.plan_hooks().await;
+        }
+        let ClaimedCall {
+            calls,
+            background,
+            chain,
+            ..
+        } = claimed;
+        call.make(request.may_compact, calls, background, chain)
+            .await
     }
-    let agent = attempt
-        .insist(|| activities.turns.agent_definition(hash))
-        .await?;
-    agent.ok_or_else(|| {
-        let message = format!("The agent definition {hash} is not stored.");
-        fail::permanent(FailureCode::Internal, message)
-    })
+
+    /// Claims the step. Fails after too many calls of the step, or when the store lacks the steps before.
+    async fn claim(
+        &self,
+        attempt: &Attempt<'_>,
+        step: &StepKey,
+    ) -> Result<StepClaim, ActivityError> {
+        let worker = Some(&self.worker);
+        let claim = attempt
+            .insist(|| self.turns.claim_step(step, worker))
+            .await?;
+        match claim {
+            StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),
+            StepClaim::Call(call) if call.calls > fail::STEP_CALLS => Err(fail::called_too_often()),
+            claim => Ok(claim),
+        }
+    }
 }
 
 /// A claimed call of the model.
 struct ModelCall<'a> {
-    activities: &'a AgentActivities,
+    thinker: &'a Thinker,
     attempt: &'a Attempt<'a>,
     step: &'a StepKey,
     agent_hash: &'a str,
@@ -174,7 +209,7 @@ impl ModelCall<'_> {
     ) -> Result<ThinkResult, ActivityError> {
         failpoint::reach("think.after_claim").await;
         let agent = self.agent().await?;
-        let pick = Pick::of(&agent, chain, &self.activities.circuits);
+        let pick = Pick::of(&agent, chain, &self.thinker.known.circuits);
         let agent = &*pick.agent;
         self.check_here(agent).await?;
         let text = self.text_writer(self.log_id.clone());
@@ -214,18 +249,19 @@ impl ModelCall<'_> {
 
     /// Returns the turn's pinned agent.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        pinned_agent(self.activities, self.attempt, self.agent_hash).await
+        let (agents, turns) = (&self.thinker.agents, &*self.thinker.turns);
+        agents.pinned(turns, self.attempt, self.agent_hash).await
     }
 
     /// Leaves the call to another worker, and gives back the claim, when this worker lacks a part that the agent needs.
     async fn check_here(&self, agent: &AgentDefinition) -> Result<(), ActivityError> {
-        let (activities, ctx) = (self.activities, self.attempt.ctx);
-        let missing = activities.lacks_for(agent);
-        let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) else {
+        let (thinker, ctx) = (self.thinker, self.attempt.ctx);
+        let missing = lacks_for(&*thinker.model, &thinker.tools, agent);
+        let Some(elsewhere) = missing.and_then(|it| thinker.peers.left_to_others(ctx, &it)) else {
             return Ok(());
         };
         self.attempt
-            .insist(|| activities.turns.release_step(self.step, self.generation))
+            .insist(|| thinker.turns.release_step(self.step, self.generation))
             .await?;
         Err(elsewhere)
     }
@@ -245,12 +281,9 @@ impl ModelCall<'_> {
         if listener.response_id().is_some() {
             return Ok(());
         }
-        let (turns, begun) = (&self.activities.turns, Instant::now());
+        let (turns, begun) = (&self.thinker.turns, Instant::now());
         let may_wait = self.attempt.time_left().saturating_sub(limit);
-        let admission = self
-            .activities
-            .model
-            .admit(&agent.provider, listener.tokens);
+        let admission = self.thinker.model.admit(&agent.provider, listener.tokens);
         let nothing = Progress::default();
         match self.attempt.run(&nothing, may_wait, admission).await {
             // Another attempt may have begun during the wait. The provider would bill two attempts.
@@ -279,7 +312,7 @@ impl ModelCall<'_> {
 
     fn text_writer(&self, log_id: LogId) -> TextWriter {
         TextWriter::new(
-            self.activities.stream.clone(),
+            self.thinker.stream.clone(),
             log_id,
             &self.step.message_id,
             &self.step.agent_execution_id,

@@ -39,11 +39,11 @@ impl ModelCall<'_> {
     }
 
     async fn read_file(&self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
-        let (known, conversation_id) = (&self.activities.known_files, &self.step.conversation_id);
+        let (known, conversation_id) = (&self.thinker.known.files, &self.step.conversation_id);
         if let Some(file) = known.get(conversation_id, &file.blob_id) {
             return Ok(Some(file));
         }
-        let blobs = &self.activities.blobs;
+        let blobs = &self.thinker.blobs;
         let read = self
             .attempt
             .insist(|| blobs.file_of(conversation_id, &file.blob_id))
@@ -52,7 +52,7 @@ impl ModelCall<'_> {
             Ok(read) => read,
             Err(error) => {
                 // No call was made, so the claim's count is given back.
-                let turns = &self.activities.turns;
+                let turns = &self.thinker.turns;
                 self.attempt
                     .insist(|| turns.release_step(self.step, self.generation))
                     .await?;

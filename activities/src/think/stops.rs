@@ -15,7 +15,7 @@ impl ModelCall<'_> {
     /// refuses the next piece. The stream may know less than the store, so the store decides.
     pub(super) async fn superseded(&self, text: &TextWriter) {
         text.superseded().await;
-        let (turns, step) = (&self.activities.turns, self.step);
+        let (turns, step) = (&self.thinker.turns, self.step);
         if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
             // The store does not confirm that the call is useless, so the call goes on, although its text is no longer
             // shown live.
@@ -36,12 +36,12 @@ impl ModelCall<'_> {
             generation: self.generation,
             ..LlmCompleteState::default()
         };
-        let saved = self.activities.turns.save_partial(self.step, partial);
+        let saved = self.thinker.turns.save_partial(self.step, partial);
         let (saved, ()) = tokio::join!(saved, self.cancel_if_cancelled(listener.response()));
         if let Err(error) = saved {
             tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
         }
-        if self.activities.stopping.has_begun() {
+        if self.attempt.is_worker_stopping() {
             // After a cancel of the turn, the engine does not try again.
             return fail::transient(
                 FailureCode::LlmUnavailable,

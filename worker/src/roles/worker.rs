@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Cancels, Circuits, KnownAgents, Stopping, ToolThreads, TurnQueues,
+    AgentActivities, Cancels, KnownAgents, Ports, Settings, Stopping, ThisWorker, TurnQueues,
 };
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
@@ -179,29 +179,31 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let tools = with_results(parts.tools, parts.store.results)?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
-    let activities = AgentActivities {
+    let ports = Ports {
         turns: telemetry.turns(parts.store.turns),
+        blobs: parts.config.blobs.files(parts.store.blobs)?,
         stream: telemetry.stream(parts.stream.writer),
         cancel_news: Arc::clone(&parts.stream.cancels),
-        cancels: cancels.clone(),
         model: telemetry.model(Arc::new(
             Models::new(parts.providers).context("cannot set up the model client")?,
         )),
-        known_contexts: Arc::default(),
-        blobs: parts.config.blobs.files(parts.store.blobs)?,
-        known_files: Arc::default(),
-        measures: Arc::default(),
-        circuits: Circuits::new(limits.circuit),
         tools: Arc::clone(&tools),
-        tool_threads: ToolThreads::new(limits.max_concurrent_activities),
-        agents: Arc::new(KnownAgents::of(parts.config.agents)?),
+    };
+    let settings = Settings {
+        agents: KnownAgents::of(parts.config.agents)?,
         tenant_budgets: parts.config.tenant_budgets,
         approval_answers: parts.config.approval_answers,
-        wait_for_peer: limits.wait_for_peer,
         queues: queues(&parts.task_queue, parts.only),
-        worker: lease.worker().clone(),
+        wait_for_peer: limits.wait_for_peer,
+        circuit: limits.circuit,
+        max_tools: limits.max_concurrent_activities,
+    };
+    let this_worker = ThisWorker {
+        id: lease.worker().clone(),
+        cancels: cancels.clone(),
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
+    let activities = AgentActivities::new(&ports, settings, this_worker);
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process

@@ -1,0 +1,52 @@
+//! The settings of a worker for its activities.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_proto::words::AnswersFrom;
+use everturn_store::DayBudget;
+
+use crate::known_agents::KnownAgents;
+
+/// The settings of a worker for its activities.
+#[derive(Debug)]
+pub struct Settings {
+    /// The agents in the worker's configuration.
+    pub agents: KnownAgents,
+    /// The daily budgets of tenants for models.
+    pub tenant_budgets: TenantBudgets,
+    /// The way by which answers to approvals must come.
+    pub approval_answers: AnswersFrom,
+    /// The task queues for turns that start on this worker.
+    pub queues: TurnQueues,
+    /// The time for which an attempt is left to other workers when this worker lacks an agent, a tool or a provider.
+    pub wait_for_peer: Duration,
+    /// The time for which a failed model of a chain gets no calls.
+    pub circuit: Duration,
+    /// The most tools that run at a time.
+    pub max_tools: usize,
+}
+
+/// The task queues for the activities of a turn. Without a queue, the activities run on the workflow's queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnQueues {
+    /// The queue of LLM calls.
+    pub models: Option<String>,
+    /// The queue of tools.
+    pub tools: Option<String>,
+}
+
+/// The budgets of tenants for models, per day (UTC).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TenantBudgets {
+    /// The budget of a tenant without its own budget.
+    pub each: DayBudget,
+    /// The budgets of single tenants.
+    pub own: BTreeMap<String, DayBudget>,
+}
+
+impl TenantBudgets {
+    /// Returns the budget of a tenant.
+    pub fn of(&self, tenant_id: &str) -> DayBudget {
+        self.own.get(tenant_id).copied().unwrap_or(self.each)
+    }
+}
