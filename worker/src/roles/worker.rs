@@ -189,15 +189,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         )),
         tools: Arc::clone(&tools),
     };
-    let settings = Settings {
-        agents: KnownAgents::of(parts.config.agents)?,
-        tenant_budgets: parts.config.tenant_budgets,
-        approval_answers: parts.config.approval_answers,
-        queues: queues(&parts.task_queue, parts.only),
-        wait_for_peer: limits.wait_for_peer,
-        circuit: limits.circuit,
-        max_tools: limits.max_concurrent_activities,
-    };
+    let settings = settings(&parts.config, queues(&parts.task_queue, parts.only))?;
     let this_worker = ThisWorker {
         id: lease.worker().clone(),
         cancels: cancels.clone(),
@@ -240,6 +232,20 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tools.close().await;
     lease.end().await;
     ended
+}
+
+/// Returns the settings of the activities.
+fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
+    let limits = &config.worker;
+    Ok(Settings {
+        agents: KnownAgents::of(config.agents.clone())?,
+        tenant_budgets: config.tenant_budgets.clone(),
+        approval_answers: config.approval_answers.clone(),
+        queues,
+        wait_for_peer: limits.wait_for_peer,
+        circuit: limits.circuit,
+        max_tools: limits.max_concurrent_activities,
+    })
 }
 
 /// Returns the workers' client, whose codec may be stricter than the gateways' codec, and the interceptor that records
