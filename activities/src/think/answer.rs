@@ -7,7 +7,7 @@ use everturn_proto::{
 };
 use everturn_store::ContextMessage;
 
-use super::{ModelCall, calls};
+use super::{call::ModelCall, storable};
 
 /// The instruction to the model when the agent's steps are used up.
 const LAST_WORDS: &str = "\
@@ -66,7 +66,7 @@ impl ModelCall<'_> {
         match output.read(&state.text) {
             Ok(value) => {
                 state.goes_on = false;
-                state.output = calls::storable_value(value);
+                state.output = storable::storable_value(value);
             }
             Err(problem) => {
                 state.goes_on = !has_answered && self.step.step + 1 < agent.max_steps;

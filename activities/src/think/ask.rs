@@ -12,26 +12,13 @@ use everturn_tools::{Asker, ToolSpec, builtin::read_result, delegate};
 use temporalio_common::ActivityError;
 
 use super::{
-    ModelCall,
     background::Listener,
-    chain::Pick,
+    call::ModelCall,
+    failed::Failed,
+    pick::Pick,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
 use crate::failure as fail;
-
-/// The reason for a call without a reply.
-pub(super) enum Failed {
-    /// The model has failed, and another model may be asked.
-    Model(ModelError),
-    /// The failure has another cause than the model.
-    Other(ActivityError),
-}
-
-impl From<ActivityError> for Failed {
-    fn from(error: ActivityError) -> Self {
-        Self::Other(error)
-    }
-}
 
 /// The outcome of a step's call.
 pub(super) enum Reply {

@@ -13,8 +13,8 @@ use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
 use super::{
-    ModelCall,
-    chain::Pick,
+    call::ModelCall,
+    pick::Pick,
     window::{Window, message_bytes},
 };
 use crate::failure as fail;

@@ -2,15 +2,19 @@
 
 use everturn_models::ModelToolCall;
 use everturn_proto::{
-    Json, ids,
+    ids,
     limits::{INLINE_LIMIT_MS, SMALL_REMOTE_INPUT_BYTES},
     turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
     words::ToolKind,
 };
-use everturn_tools::{Effect, ToolSpec, builtin::read_result, names};
+use everturn_tools::{Effect, ToolSpec};
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, checkpoint::without_nul, definitions::bind};
+use super::{
+    call::ModelCall,
+    definitions::{bind, settings},
+    storable::{storable, without_nul},
+};
 use crate::approval;
 
 /// Time-out of a tool that the agent does not have: running it only reports the missing tool.
@@ -18,10 +22,6 @@ const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
 /// The providers' limit of a name. A model can invent a longer name, and names travel through the workflow's
 /// history.
 const MAX_NAME_CHARS: usize = 64;
-/// The most bytes by which arguments may grow when the store writes their numbers out: more than people or models ever
-/// write, and less than a reader would notice.
-const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
-
 impl ModelCall<'_> {
     /// Gives each call the id of its tool execution, and a call id that is unique in the reply.
     pub(super) async fn tool_calls(
@@ -68,17 +68,6 @@ impl ModelCall<'_> {
             .cloned()
             .unwrap_or_else(|| ids::call_id(execution_id))
     }
-}
-
-/// Returns the agent's settings of a tool; `None` when the agent has no tool with this name.
-pub(super) fn settings(
-    agent: &AgentDefinition,
-    offered: &[ToolSpec],
-    name: &str,
-) -> Option<AgentTool> {
-    let listed = names::listed(&agent.tools, name).cloned();
-    let is_offered = || offered.iter().any(|spec| spec.name == name);
-    listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
 }
 
 pub(crate) fn planned_call(
@@ -128,26 +117,6 @@ pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
     for call in calls.iter_mut().filter(|call| !call.signatures.is_empty()) {
         signer.clone_into(&mut call.signed_by);
     }
-}
-
-/// Returns the arguments in a form that the store accepts and every reader can parse. Arguments with very long numbers
-/// or too many levels become a string: no tool takes a string, and the model gets an error.
-fn storable(arguments: Json) -> Json {
-    let arguments = arguments.made_storable().unwrap_or(arguments);
-    if is_long_written_out(&arguments) || arguments.is_too_deep() {
-        return Json::of(&arguments.as_str());
-    }
-    arguments
-}
-
-/// Returns a value in a form that the store accepts; `None` when its written-out numbers would be too long.
-pub(super) fn storable_value(value: Json) -> Option<Json> {
-    let value = value.made_storable().unwrap_or(value);
-    (!is_long_written_out(&value)).then_some(value)
-}
-
-fn is_long_written_out(value: &Json) -> bool {
-    value.stored_len() > value.as_str().len() + MAX_WRITTEN_OUT_BYTES
 }
 
 /// Gives new unique ids to the calls whose ids the conversation has used before. Returns false when no call was
@@ -208,38 +177,7 @@ fn bounded_name(name: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use everturn_proto::limits::MAX_JSON_LEVELS;
-
     use super::*;
-
-    #[test]
-    fn arguments_that_would_be_long_written_out_become_a_string() {
-        let kept = format!(r#"{{"p":[{}1]}}"#, "1e-300,".repeat(100));
-        assert_eq!(storable(Json::parse(kept.as_str()).unwrap()).as_str(), kept);
-        let too_long = format!(r#"{{"p":[{}1]}}"#, "1e-300,".repeat(1000));
-        let shown = storable(Json::parse(too_long.as_str()).unwrap());
-        assert_eq!(shown.decode::<String>().unwrap(), too_long);
-        let digits = storable(Json::parse(r#"{"n":1e131071}"#).unwrap());
-        assert_eq!(digits.as_str(), r#"{"n":"1e131071"}"#);
-    }
-
-    /// The arguments of a remote tool travel through the workflow. If its worker could not read them, the turn would stand
-    /// still.
-    #[test]
-    fn arguments_that_are_too_deep_become_a_string() {
-        let nested = |levels: usize| {
-            format!(
-                r#"{{"a":{}{}}}"#,
-                "[".repeat(levels - 1),
-                "]".repeat(levels - 1)
-            )
-        };
-        let kept = nested(MAX_JSON_LEVELS);
-        assert_eq!(storable(Json::parse(kept.as_str()).unwrap()).as_str(), kept);
-        let too_deep = nested(MAX_JSON_LEVELS + 1);
-        let shown = storable(Json::parse(too_deep.as_str()).unwrap());
-        assert_eq!(shown.decode::<String>().unwrap(), too_deep);
-    }
 
     #[test]
     fn only_calls_with_signatures_say_who_made_them() {

@@ -8,7 +8,7 @@ use everturn_proto::{
 use everturn_store::CompletedStep;
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, ask::Said, calls};
+use super::{ask::Said, call::ModelCall, calls, storable::without_nul};
 use crate::failure as fail;
 
 impl ModelCall<'_> {
@@ -96,14 +96,5 @@ impl ModelCall<'_> {
             cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage)),
             ..LlmCompleteState::default()
         })
-    }
-}
-
-/// Replaces NUL characters: PostgreSQL cannot store them in a text.
-pub(super) fn without_nul(text: String) -> String {
-    if text.contains('\0') {
-        text.replace('\0', "\u{FFFD}")
-    } else {
-        text
     }
 }

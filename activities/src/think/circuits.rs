@@ -11,7 +11,7 @@ use everturn_telemetry::turns;
 use lru::LruCache;
 use tokio::time::Instant;
 
-use super::chain::ModelName;
+use super::model_name::ModelName;
 
 /// The most models with an open circuit: more than a configuration has.
 const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(1000).unwrap();

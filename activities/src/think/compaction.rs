@@ -11,10 +11,10 @@ use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
 use super::{
-    ModelCall,
-    ask::Failed,
-    chain::Pick,
-    checkpoint::without_nul,
+    call::ModelCall,
+    failed::Failed,
+    pick::Pick,
+    storable::without_nul,
     window::{self, OldPart, Window},
 };
 use crate::failure as fail;

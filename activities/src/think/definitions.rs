@@ -9,10 +9,10 @@ use everturn_proto::{
     words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
 };
 use everturn_store::DefinedTool;
-use everturn_tools::ToolSpec;
+use everturn_tools::{ToolSpec, builtin::read_result, names};
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, calls::settings};
+use super::call::ModelCall;
 use crate::approval::DEFAULT_TIMEOUT_S;
 
 /// The hashes of tool definitions, by the tools' names.
@@ -62,6 +62,17 @@ impl ModelCall<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the agent's settings of a tool; `None` when the agent has no tool with this name.
+pub(super) fn settings(
+    agent: &AgentDefinition,
+    offered: &[ToolSpec],
+    name: &str,
+) -> Option<AgentTool> {
+    let listed = names::listed(&agent.tools, name).cloned();
+    let is_offered = || offered.iter().any(|spec| spec.name == name);
+    listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
 }
 
 fn by_name(tools: Vec<DefinedTool>) -> Definitions {

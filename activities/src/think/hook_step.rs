@@ -9,7 +9,7 @@ use everturn_proto::{
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, calls};
+use super::{call::ModelCall, calls};
 use crate::hooks::{self, Around};
 
 impl ModelCall<'_> {

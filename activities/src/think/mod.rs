@@ -7,120 +7,74 @@
 //! - [`ask`]: the request of a call; [`checkpoint`]: the stored record of the reply
 //! - [`calls`]: the tool calls of a reply; [`definitions`]: the definitions of their tools, and approvals
 //! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
-//! - [`known_contexts`]: the contexts that this worker has read before
+//! - [`call`]: a claimed call, and the dependencies of every call; [`failed`]: the reason for a missing reply
+//! - [`context`]: the context of a call; [`known_contexts`]: the contexts that this worker has read before
 //! - [`sent_files`]: the files that the context names
 //! - [`compaction`]: the step that writes a summary
-//! - [`chain`]: the choice of the model, and the consequence of its failure; [`circuits`]: models without calls after a
-//!   failure
+//! - [`pick`]: the choice of the model, by [`model_name`]; [`chain`]: the consequence of a model's failure; [`circuits`]:
+//!   models without calls after a failure
 //! - [`budget`]: the reservation of a call's possible cost before the call
 //! - [`background`]: a response that the provider makes in the background
 //! - [`answer`]: the check of an answer, and the summary at the step limit
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`stops`]: a call that ends without a reply
+//! - [`storable`]: texts and values in a form that every database stores
 
 mod answer;
 mod ask;
 mod background;
 mod budget;
+mod call;
 mod calls;
 mod chain;
 mod checkpoint;
 mod circuits;
 mod compaction;
+mod context;
 mod definitions;
+mod failed;
 mod hook_step;
 mod known_contexts;
 mod measures;
+mod model_name;
+mod pick;
 mod sent_files;
 mod stops;
+mod storable;
 mod window;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use everturn_models::{ModelClient, ModelError};
+use everturn_models::ModelError;
 use everturn_proto::{
-    LogId, Thread,
+    LogId,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
-    words::AnswersFrom,
 };
 use everturn_store::{
-    BackgroundResponse, BlobFiles, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
-    TurnStore, WorkerId,
+    BackgroundResponse, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
 };
-use everturn_stream::{StreamWriter, TextWriter};
+use everturn_stream::TextWriter;
 use everturn_supervisor::failpoint;
-use everturn_tools::{Progress, ToolRegistry};
+use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-pub(crate) use self::calls::{planned, planned_call};
 use self::{
-    ask::{Failed, Reply},
-    background::Listener,
-    calls::plan,
-    chain::Pick,
-    circuits::Circuits,
-    known_contexts::KnownContexts,
-    measures::Measures,
+    ask::Reply, background::Listener, call::ModelCall, calls::plan, failed::Failed, pick::Pick,
+};
+pub(crate) use self::{
+    call::{Known, Thinker},
+    calls::{planned, planned_call},
 };
 use crate::{
-    attempt::{Attempt, Ended, Ends},
-    elsewhere::{Peers, lacks_for},
+    attempt::{Attempt, Ended},
+    elsewhere::lacks_for,
     failure as fail,
-    files::KnownFiles,
-    known_agents::KnownAgents,
 };
 
 /// The longest wait for a provider's limits before a call without a second look at the claim. After a longer wait the
 /// claim is checked again, because the engine may have counted the attempt as dead.
 const LONG_WAIT: Duration = Duration::from_secs(1);
-
-/// Makes the LLM calls.
-#[derive(Clone)]
-pub(crate) struct Thinker {
-    pub(crate) turns: Arc<dyn TurnStore>,
-    /// The stream for texts while models write them.
-    pub(crate) stream: Arc<dyn StreamWriter>,
-    pub(crate) blobs: BlobFiles,
-    pub(crate) model: Arc<dyn ModelClient>,
-    pub(crate) tools: Arc<ToolRegistry>,
-    pub(crate) agents: Arc<KnownAgents>,
-    pub(crate) known: Known,
-    /// The way by which answers to approvals must come.
-    pub(crate) approval_answers: AnswersFrom,
-    /// The worker's name in claims.
-    pub(crate) worker: WorkerId,
-    pub(crate) peers: Peers,
-    pub(crate) ends: Ends,
-}
-
-/// The memory of a worker about earlier calls. Clones share the memory.
-#[derive(Clone)]
-pub(crate) struct Known {
-    /// The recently read contexts.
-    contexts: Arc<KnownContexts>,
-    /// The files in recent requests to models.
-    files: Arc<KnownFiles>,
-    /// The bytes per token of agent executions.
-    measures: Arc<Measures>,
-    /// The circuits of failed models, which get no calls for a while.
-    circuits: Circuits,
-}
-
-impl Known {
-    /// Makes an empty memory. `circuit` is the time for which a circuit stays open.
-    pub(crate) fn new(circuit: Duration) -> Self {
-        Self {
-            contexts: Arc::default(),
-            files: Arc::default(),
-            measures: Arc::default(),
-            circuits: Circuits::new(circuit),
-        }
-    }
-}
 
 impl Thinker {
     pub(crate) async fn think(
@@ -180,22 +134,6 @@ impl Thinker {
             claim => Ok(claim),
         }
     }
-}
-
-/// A claimed call of the model.
-struct ModelCall<'a> {
-    thinker: &'a Thinker,
-    attempt: &'a Attempt<'a>,
-    step: &'a StepKey,
-    agent_hash: &'a str,
-    log_id: &'a LogId,
-    /// The conversation's tenant.
-    tenant_id: &'a str,
-    generation: u32,
-    /// True when the turn has a budget, of which the call reserves a part.
-    has_budget: bool,
-    /// True when the agent's steps are used up, and the model writes the last summary.
-    at_step_limit: bool,
 }
 
 impl ModelCall<'_> {
@@ -318,15 +256,6 @@ impl ModelCall<'_> {
             &self.step.agent_execution_id,
             self.step.step,
             self.generation,
-        )
-    }
-
-    /// Returns the thread whose messages are the context.
-    fn thread(&self) -> Thread {
-        Thread::of(
-            &self.step.conversation_id,
-            &self.step.message_id,
-            &self.step.agent_execution_id,
         )
     }
 }

@@ -8,7 +8,7 @@ use everturn_proto::{event::Attachment, turn::AgentDefinition};
 use everturn_store::ContextMessage;
 use temporalio_common::ActivityError;
 
-use super::ModelCall;
+use super::call::ModelCall;
 
 /// The most bytes of files in a request: in base64, they fit into the 32 MB that the strictest provider accepts.
 const MAX_BYTES: u64 = 20 * 1024 * 1024;

@@ -7,7 +7,7 @@ use everturn_proto::{
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, background::Listener, checkpoint::without_nul};
+use super::{background::Listener, call::ModelCall, storable::without_nul};
 use crate::failure as fail;
 
 impl ModelCall<'_> {
