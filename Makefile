@@ -32,7 +32,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool python-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -189,6 +189,9 @@ python-client: temporal everturn $(CLIENT_PYTHON)/installed ## Check the client 
 	@cd clients/python && "$(CLIENT_PYTHON)/bin/ruff" check --quiet && "$(CLIENT_PYTHON)/bin/ruff" format --check --quiet
 	@cd clients/python && "$(CLIENT_PYTHON)/bin/mypy" --no-error-summary
 	@cd clients/python && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" "$(CLIENT_PYTHON)/bin/python" -m pytest --quiet
+
+sync-client: $(CLIENT_PYTHON)/installed ## Write the client in Python without await anew (after a change of the one with await).
+	@cd clients/python && EVERTURN_UPDATE_SYNC_CLIENT=1 "$(CLIENT_PYTHON)/bin/python" -m pytest --quiet tests/test_sync_client.py
 
 $(CLIENT_PYTHON)/installed: | clients/python/requirements.txt
 	@echo "▸ what builds and tests the client in Python, with pip (some seconds, once)"

@@ -1,10 +1,12 @@
-"""The client with ``await``. Each method runs a flow of the core: the rules are there."""
+"""The client with ``await``, of which client.py is made: see clients/python/README.md, Changing it.
+
+Each method runs a flow of the core: the rules are there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import TracebackType
-from typing import Any
 
 import httpx
 
@@ -35,7 +37,7 @@ from .core.session import HISTORY, Answer, Beginning, Session, TurnCore, Update
 from .core.setup import Parts
 from .core.tools import ClientTools
 from .options import Key, Limits
-from .runners.asynchronous import AsyncRunner
+from .runners.asynchronous import AsyncRunner, AsyncSending
 from .state.model import Json, JsonObject, State, ToolCall
 from .storage import Storage
 
@@ -89,6 +91,7 @@ class AsyncEverturn:
         configuration gives them. ``storage`` keeps what must survive the end of the program, for instance
         ``FileStorage(folder)``; the default keeps nothing.
         """
+        self._runner.check(tools)
         first, begins = FirstMessage(agent, title), Beginning(cursor, history)
         return AsyncConversation(self._runner, self._parts.session(id, first, begins, tools, storage))
 
@@ -281,26 +284,18 @@ class AsyncConversation:
         return AsyncTurn(self._runner, self._reader, TurnCore(self._session, message))
 
 
-class AsyncTurn:
+class AsyncTurn(AsyncSending):
     """A message and its turn. ``await`` sends it, once. A loop over it yields each change until the end of the turn."""
-
-    def __init__(self, runner: AsyncRunner, reader: OneReader, core: TurnCore) -> None:
-        self._runner = runner
-        self._reader = reader
-        self._core = core
 
     @property
     def message(self) -> Message:
-        """What is sent, with this program's id of it."""
+        """The message, with this program's id of it."""
         return self._core.message
 
     @property
     def message_id(self) -> str | None:
         """The gateway's id of the message, as events name it."""
         return self._core.accepted["message_id"] if self._core.accepted else None
-
-    def __await__(self) -> Generator[Any, Any, AsyncTurn]:
-        return self._sent().__await__()
 
     def __aiter__(self) -> AsyncGenerator[Update, None]:
         return self._reader.take(self._runner.stream(self._core.follow()))
@@ -310,7 +305,3 @@ class AsyncTurn:
         async for _ in self:
             pass
         return self._core.answer()
-
-    async def _sent(self) -> AsyncTurn:
-        await self._runner.run(self._core.send())
-        return self

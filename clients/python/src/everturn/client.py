@@ -1,8 +1,10 @@
-"""The client without ``await``. Each method runs a flow of the core: the rules are there."""
+"""The client without ``await``, made of async_client.py: see clients/python/README.md, Changing it.
+
+Each method runs a flow of the core: the rules are there.
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Generator, Iterator, Sequence
 from types import TracebackType
 
@@ -33,9 +35,9 @@ from .core.one_reader import OneReader
 from .core.outbox import FirstMessage, Message, new_message
 from .core.session import HISTORY, Answer, Beginning, Session, TurnCore, Update
 from .core.setup import Parts
-from .core.tools import ClientTool, ClientTools
+from .core.tools import ClientTools
 from .options import Key, Limits
-from .runners.synchronous import SyncRunner
+from .runners.synchronous import SyncRunner, SyncSending
 from .state.model import Json, JsonObject, State, ToolCall
 from .storage import Storage
 
@@ -89,9 +91,7 @@ class Everturn:
         configuration gives them. ``storage`` keeps what must survive the end of the program, for instance
         ``FileStorage(folder)``; the default keeps nothing.
         """
-        for name, tool in (tools or {}).items():
-            if inspect.iscoroutinefunction(tool.run if isinstance(tool, ClientTool) else tool):
-                raise TypeError(f"The tool {name} is an async function: use AsyncEverturn.")
+        self._runner.check(tools)
         first, begins = FirstMessage(agent, title), Beginning(cursor, history)
         return Conversation(self._runner, self._parts.session(id, first, begins, tools, storage))
 
@@ -281,22 +281,15 @@ class Conversation:
         return self._runner.run(self._calls.tool_result(execution_id))
 
     def _send(self, message: Message) -> Turn:
-        turn = TurnCore(self._session, message)
-        self._runner.run(turn.send())
-        return Turn(self._runner, self._reader, turn)
+        return Turn(self._runner, self._reader, TurnCore(self._session, message))
 
 
-class Turn:
+class Turn(SyncSending):
     """A message that was sent, and its turn. A loop over it yields each change until the end of the turn."""
-
-    def __init__(self, runner: SyncRunner, reader: OneReader, core: TurnCore) -> None:
-        self._runner = runner
-        self._reader = reader
-        self._core = core
 
     @property
     def message(self) -> Message:
-        """What was sent, with this program's id of it."""
+        """The message, with this program's id of it."""
         return self._core.message
 
     @property

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from typing import Any, Self, TypeVar
 
 import httpx
 
 from ..core.effects import Answer, Call, Close, Effect, Emit, Flow, Lost, Open, Raised, Read, Send, Sleep, Spawn, Stream
+from ..core.one_reader import OneReader
+from ..core.session import TurnCore
 from ..core.stream import is_stream
+from ..core.tools import ClientTools
 from ..options import Limits
 from . import wire
 
@@ -62,6 +65,9 @@ class AsyncRunner:
         finally:
             flow.close()
             await scope.close()
+
+    def check(self, tools: ClientTools | None) -> None:
+        """Accepts every tool: this runner calls functions with ``async`` and without."""
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -119,6 +125,22 @@ class AsyncRunner:
         async for piece in response.aiter_bytes():
             body.add(piece)
         return body.answer
+
+
+class AsyncSending:
+    """A message that ``await`` sends, once."""
+
+    def __init__(self, runner: AsyncRunner, reader: OneReader, core: TurnCore) -> None:
+        self._runner = runner
+        self._reader = reader
+        self._core = core
+
+    def __await__(self) -> Generator[Any, Any, Self]:
+        return self._sent().__await__()
+
+    async def _sent(self) -> Self:
+        await self._runner.run(self._core.send())
+        return self
 
 
 class _Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections.abc import Generator, Iterator
@@ -10,7 +11,10 @@ from typing import Any, TypeVar
 import httpx
 
 from ..core.effects import Answer, Call, Close, Effect, Emit, Flow, Lost, Open, Raised, Read, Send, Sleep, Spawn, Stream
+from ..core.one_reader import OneReader
+from ..core.session import TurnCore
 from ..core.stream import is_stream
+from ..core.tools import ClientTool, ClientTools
 from ..options import Limits
 from . import wire
 
@@ -56,6 +60,12 @@ class SyncRunner:
         finally:
             flow.close()
             scope.close_stream()
+
+    def check(self, tools: ClientTools | None) -> None:
+        """Raises ``TypeError`` for a tool that is an async function, which this runner cannot call."""
+        for name, tool in (tools or {}).items():
+            if inspect.iscoroutinefunction(tool.run if isinstance(tool, ClientTool) else tool):
+                raise TypeError(f"The tool {name} is an async function: use AsyncEverturn.")
 
     def close(self) -> None:
         """Closes the connections."""
@@ -124,6 +134,16 @@ class SyncRunner:
         for piece in response.iter_bytes():
             body.add(piece)
         return body.answer
+
+
+class SyncSending:
+    """A message that is sent when this object is made."""
+
+    def __init__(self, runner: SyncRunner, reader: OneReader, core: TurnCore) -> None:
+        self._runner = runner
+        self._reader = reader
+        self._core = core
+        runner.run(core.send())
 
 
 class _Scope:
