@@ -1,11 +1,9 @@
 //! The open texts of one conversation, its followers, and the fence (invariant 7, fenced deltas).
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::BTreeMap, num::NonZeroUsize, time::Duration};
 
 use everturn_proto::{SealedStep, limits::MAX_TEXT_BYTES};
+use lru::LruCache;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::StreamOptions;
@@ -15,11 +13,11 @@ use crate::api::{Announcement, Following, Item, OpenText, Piece, Published, Text
 #[derive(Debug)]
 pub(super) struct Conversation {
     open: BTreeMap<TextKey, Held>,
-    /// The newest generation of each agent execution; the most recently changed is at the back. Generations from the
-    /// store rise over an agent execution, so a piece of an older generation is late, whatever its step.
-    fences: VecDeque<(String, u32)>,
-    /// Steps whose text was replaced by a saved event.
-    sealed: VecDeque<SealedStep>,
+    /// The newest generation of each agent execution; the agent executions with the newest pieces are kept. Generations
+    /// from the store rise over an agent execution, so a piece of an older generation is late, whatever its step.
+    fences: LruCache<String, u32>,
+    /// Steps whose text was replaced by a saved event; the most recently sealed steps are kept.
+    sealed: LruCache<SealedStep, ()>,
     followers: Vec<mpsc::Sender<Item>>,
     touched: Instant,
 }
@@ -31,11 +29,13 @@ struct Held {
 }
 
 impl Conversation {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(options: &StreamOptions, now: Instant) -> Self {
+        let max_remembered = NonZeroUsize::new(options.max_remembered).unwrap_or(NonZeroUsize::MIN);
         Self {
             open: BTreeMap::new(),
-            fences: VecDeque::new(),
-            sealed: VecDeque::new(),
+            // Most conversations have few agent executions, so no map takes its whole size from the start.
+            fences: LruCache::sparse(max_remembered),
+            sealed: LruCache::sparse(max_remembered),
             followers: Vec::new(),
             touched: now,
         }
@@ -78,7 +78,7 @@ impl Conversation {
         if self.has_shown_more_than(&piece) {
             return Published::Behind;
         }
-        self.raise_fence(&piece, options.max_remembered);
+        self.raise_fence(&piece);
         self.begin_anew(&piece, now);
         if piece.offset.saturating_add(piece.text.len()) > MAX_TEXT_BYTES {
             return Published::Refused;
@@ -121,15 +121,10 @@ impl Conversation {
         Published::Accepted
     }
 
-    pub(super) fn announce(&mut self, announcement: Announcement, options: &StreamOptions) {
+    pub(super) fn announce(&mut self, announcement: Announcement) {
         for sealed in &announcement.sealed {
             self.open.retain(|key, _| !is_of_step(key, sealed));
-            remember(
-                &mut self.sealed,
-                sealed.clone(),
-                options.max_remembered,
-                |held| held == sealed,
-            );
+            self.sealed.put(sealed.clone(), ());
         }
         self.send(&Item::Announced(announcement));
     }
@@ -147,40 +142,32 @@ impl Conversation {
     }
 
     fn is_sealed(&self, key: &TextKey) -> bool {
-        self.sealed.iter().any(|sealed| is_of_step(key, sealed))
+        self.sealed
+            .iter()
+            .any(|(sealed, ())| is_of_step(key, sealed))
     }
 
     /// Returns the newest known generation of an agent execution: from its fence, or from its open texts if the fence
     /// was forgotten.
     fn newest_generation(&self, agent_execution: &str) -> u32 {
-        let fence = self
-            .fences
-            .iter()
-            .filter(|(held, _)| held == agent_execution)
-            .map(|(_, generation)| *generation);
+        let fence = self.fences.peek(agent_execution).copied();
         let open = self
             .open
             .iter()
             .filter(|(key, _)| key.agent_execution_id == agent_execution);
-        fence
-            .chain(open.map(|(_, held)| held.text.generation))
+        open.map(|(_, held)| held.text.generation)
+            .chain(fence)
             .max()
             .unwrap_or(0)
     }
 
-    fn raise_fence(&mut self, piece: &Piece, limit: usize) {
+    fn raise_fence(&mut self, piece: &Piece) {
         let agent_execution = &piece.key.agent_execution_id;
-        if self.fences.back().is_some_and(|(held, generation)| {
-            held == agent_execution && *generation == piece.generation
-        }) {
-            return;
+        if let Some(generation) = self.fences.get_mut(agent_execution) {
+            *generation = piece.generation;
+        } else {
+            self.fences.put(agent_execution.clone(), piece.generation);
         }
-        remember(
-            &mut self.fences,
-            (agent_execution.clone(), piece.generation),
-            limit,
-            |(held, _)| held == agent_execution,
-        );
     }
 
     /// Returns true when the piece begins a continuation and is shorter than the text of the older generation.
@@ -243,14 +230,4 @@ impl Conversation {
 /// Returns true when the text belongs to the step.
 fn is_of_step(key: &TextKey, step: &SealedStep) -> bool {
     key.agent_execution_id == step.agent_execution_id && key.step == step.step
-}
-
-/// Puts `value` at the back in exchange for its older version, found by `is_same`, and drops values over `limit` from
-/// the front.
-fn remember<T>(list: &mut VecDeque<T>, value: T, limit: usize, is_same: impl Fn(&T) -> bool) {
-    list.retain(|held| !is_same(held));
-    list.push_back(value);
-    while list.len() > limit.max(1) {
-        list.pop_front();
-    }
 }

@@ -155,7 +155,7 @@ impl Conversations {
         let conversation = self
             .by_log
             .entry(log.clone())
-            .or_insert_with(|| Conversation::new(now));
+            .or_insert_with(|| Conversation::new(options, now));
         conversation.touch(options.ttl, now);
         Ok(conversation)
     }
@@ -193,7 +193,7 @@ impl StreamWriter for InProcessStream {
         let now = Instant::now();
         let mut conversations = self.lock(now);
         let conversation = conversations.entry(log, &self.inner.options, now)?;
-        conversation.announce(announcement, &self.inner.options);
+        conversation.announce(announcement);
         Ok(())
     }
 }
