@@ -11,7 +11,7 @@ use everturn_stream::{
     InProcessStream, Piece, Published, StreamOptions, StreamReader, StreamWriter,
 };
 
-use self::support::{key, news, piece};
+use self::support::{key, news, piece, publish, sealing};
 
 struct InProcess;
 
@@ -89,6 +89,35 @@ async fn conversations_are_bounded() {
     });
     let _followed = full.follow(&"followed".into()).await.unwrap();
     assert!(full.publish(&"c".into(), first_piece()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn remembered_steps_and_generations_are_bounded() {
+    let stream = InProcessStream::new(StreamOptions {
+        max_open_texts: 1,
+        max_remembered: 2,
+        ..StreamOptions::default()
+    });
+    for step in [0, 1, 0, 2] {
+        let log = "c".into();
+        stream.announce(&log, sealing("run", step)).await.unwrap();
+    }
+    for (step, published) in [
+        (0, Published::Refused),
+        (1, Published::Accepted),
+        (2, Published::Refused),
+    ] {
+        let published_now = publish(&stream, piece(&key("run", step), 1, 0, "x")).await;
+        assert_eq!(published_now, published, "step {step}");
+    }
+    for agent_execution in ["a", "b", "a", "c"] {
+        publish(&stream, piece(&key(agent_execution, 0), 2, 0, "x")).await;
+        tokio::time::advance(Duration::from_millis(1)).await;
+    }
+    for (agent_execution, published) in [("a", Published::Refused), ("b", Published::Accepted)] {
+        let published_now = publish(&stream, piece(&key(agent_execution, 0), 1, 0, "x")).await;
+        assert_eq!(published_now, published, "{agent_execution}");
+    }
 }
 
 #[tokio::test]
