@@ -11,6 +11,7 @@
 //! - `queue`: the frames that one reader has not taken yet, bounded
 //! - `open_texts`, `seals`, `generations`: which texts are open, which an event has replaced, and which a newer try of
 //!   their step has
+//! - `newest`: the bounded memory of seals and generations
 //! - `watcher`: one query for all tails, which finds events whose announcement was lost
 //! - `cursor`: a reader's place in the event log
 //! - `log`: the event log from a cursor, page by page
@@ -30,6 +31,7 @@ mod generations;
 mod hub;
 pub mod lists;
 mod log;
+mod newest;
 mod open_texts;
 mod queue;
 mod reader;

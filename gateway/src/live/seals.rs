@@ -1,18 +1,14 @@
 //! Remembers which texts were replaced by events that the reader has.
 
-use std::collections::VecDeque;
-
 use everturn_proto::event::Event;
 use everturn_stream::TextKey;
 
+use super::newest::Newest;
 use crate::fields::Fields;
-
-/// The most agent executions that are remembered: more than can write texts at once in a conversation.
-const MAX_AGENT_EXECUTIONS: usize = 256;
 
 /// What is sealed of each agent execution.
 #[derive(Debug, Default)]
-pub(super) struct Seals(VecDeque<(String, Sealed)>);
+pub(super) struct Seals(Newest<Sealed>);
 
 /// The steps of an agent execution whose texts were replaced. The later variant covers more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,32 +41,14 @@ impl Seals {
             fields.get("step").map(Sealed::UpTo)
         };
         if let Some(sealed) = sealed {
-            self.seal(execution, sealed);
+            self.0.raise(&execution, sealed);
         }
     }
 
     /// True when the reader has the event that replaced this text.
     pub(super) fn cover(&self, key: &TextKey) -> bool {
-        let own = self
-            .0
-            .iter()
-            .find(|(execution, _)| *execution == key.agent_execution_id);
-        own.is_some_and(|(_, sealed)| Sealed::UpTo(key.step) <= *sealed)
-    }
-
-    fn seal(&mut self, execution: String, sealed: Sealed) {
-        let known = self
-            .0
-            .iter()
-            .position(|(held, _)| *held == execution)
-            .and_then(|at| self.0.remove(at));
-        self.0.push_back((
-            execution,
-            known.map_or(sealed, |(_, known)| known.max(sealed)),
-        ));
-        if self.0.len() > MAX_AGENT_EXECUTIONS {
-            self.0.pop_front();
-        }
+        let own = self.0.of(&key.agent_execution_id);
+        own.is_some_and(|sealed| Sealed::UpTo(key.step) <= sealed)
     }
 }
 
@@ -133,15 +111,5 @@ mod tests {
             ("thought", "null"),
         ]);
         assert!(!covers(&seals, "run", 0) && !covers(&seals, "", 0));
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let mut seals = Seals::default();
-        for number in 0..2 * MAX_AGENT_EXECUTIONS {
-            seals.seal(format!("run_{number}"), Sealed::UpTo(0));
-        }
-        assert_eq!(seals.0.len(), MAX_AGENT_EXECUTIONS);
-        assert!(!covers(&seals, "run_0", 0));
     }
 }
