@@ -1,16 +1,16 @@
-//! `bench`: measurements on real processes, with one subcommand for each case. It ends with exit code 1 when something that
-//! was measured is not as it must be. The tests check the same on a smaller scale.
+//! `bench`: measurements on real processes, with one subcommand per case. The exit code is 1 when a measured value
+//! violates an expectation. The tests check the same expectations on a smaller scale.
 //!
-//! It runs the binary `everturn` in its own directory. Build both with `cargo build --workspace`, and add `--release`
-//! for numbers that can be compared.
+//! The cases run the binary `everturn` from the directory of `bench`. Build both with `cargo build --workspace`, and
+//! add `--release` for comparable numbers.
 //!
-//! - `cases`: what is run
-//! - `measure`: what is measured, and the report
-//! - `peers`: what the turn costs without Everturn
-//! - `turns`: one turn after the other, and many at the same time
-//! - `world`: the processes and servers that the cases run on
+//! - `cases`: the cases
+//! - `measure`: the measurements and the report
+//! - `peers`: the cost of the turn without Everturn
+//! - `turns`: sequential and concurrent turns
+//! - `world`: the processes and servers under the cases
 
-// A measurement that cannot be made should stop with a message.
+// A failed measurement should stop with a message.
 #![allow(clippy::unwrap_used)]
 
 mod cases;
@@ -39,49 +39,49 @@ use self::{
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Writes the figures into this file, beside those of other cases that are there.
+    /// Writes the figures into the file, and keeps the figures of other cases in the file.
     #[arg(long, global = true, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Prints the ratio of each figure to the one in this file.
+    /// Prints the ratio of every figure to the figure in the file.
     #[arg(long, global = true, value_name = "FILE")]
     compare: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Turn W: what it costs, alone and with 32 at the same time.
+    /// Cost of turn W, alone and with 32 concurrent turns.
     Turn(turn::Options),
-    /// Turn W with its answer spread over two seconds, beside the plain turn.
+    /// Cost of turn W with an answer spread over two seconds, and of the plain turn.
     Stream(stream::Options),
-    /// A peer of `turn`: the worker of the bare SDK. It reads TEMPORAL_ADDRESS, TASK_QUEUE and MODEL_URL.
+    /// A peer of `turn`: the worker on the bare SDK. Reads TEMPORAL_ADDRESS, TASK_QUEUE and MODEL_URL.
     #[command(hide = true)]
     Floor(floor::Options),
-    /// How long the turns of one tenant take while another tenant floods the workers.
+    /// Duration of one tenant's turns while a second tenant floods the workers.
     Fairness(fairness::Options),
-    /// How long the turns of one tenant take, and their tokens, while another one does all that it can to a gateway.
+    /// Duration of one tenant's turns and tokens while a hostile tenant attacks the gateway.
     Hostile(hostile::Options),
     /// The attack of `hostile`, until standard input ends.
     #[command(hide = true)]
     Attack(hostile::AttackOptions),
-    /// Messages that wait in one conversation: how fast one turn follows the other.
+    /// Turns per second when many messages wait in one conversation.
     Queue(queue::Options),
-    /// How long a token takes from the model to a reader, alone and with 32 turns that speak.
+    /// Latency of a token from the model to a reader, alone and with 32 streaming turns.
     FirstDelta(first_delta::Options),
-    /// A cancel while the model streams: the time until the connection to the provider is closed.
+    /// Time from a cancel until the connection to the model's provider is closed.
     Cancel(cancel::Options),
-    /// Many readers on one gateway: the memory of each, how late a text reaches them, and all coming back at once.
+    /// Many readers on one gateway: memory per reader, latency of a text, and a simultaneous reconnect of every reader.
     Fanout(fanout::Options),
-    /// A long conversation: how fast all of it is replayed, and how long its latest page takes.
+    /// A long conversation: speed of a full replay, and latency of the latest page.
     Replay(replay::Options),
-    /// 64 writers that save events through the store, to one conversation and to many.
+    /// 64 writers that save events through the store, into one conversation and into many.
     Append(append::Options),
-    /// A turn of many tool calls, one after the other: how long each step takes, and what it adds to the history.
+    /// A turn with many sequential tool calls: duration of a step, and the step's share of the history.
     Long(long::Options),
-    /// Workers that are killed in the middle of a turn, and one that stands still: how soon another one takes over.
+    /// Killed and paused workers during a turn: time until a second worker has finished the turn.
     Recovery(recovery::Options),
-    /// Messages that come while the engine is away: how fast they are answered, and how often the engine is asked.
+    /// Messages sent during an outage of Temporal: time until every answer, and calls to Temporal per second.
     Outage(outage::Options),
-    /// Many short turns on one worker and one gateway: what they leave in memory, in the store and in Redis.
+    /// Many short turns on one worker and one gateway: memory, stored rows and Redis keys left behind.
     Soak(soak::Options),
 }
 
@@ -127,7 +127,7 @@ async fn measured(command: &Command) -> anyhow::Result<Report> {
     })
 }
 
-/// Prints the report, and saves it when asked. Returns whether everything is as it must be.
+/// Prints the report, and saves the report on request. Returns true without violated expectations.
 fn tell(cli: &Cli, report: &Report) -> anyhow::Result<bool> {
     let earlier = cli.compare.as_ref().map(|file| {
         let text =

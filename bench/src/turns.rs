@@ -1,7 +1,7 @@
-//! Turns, one after the other and many at the same time: how long they take, and what each costs by process, in the engine
+//! Runs sequential and concurrent turns, and measures their duration, and the cost of a turn by process, in the engine
 //! and in the database.
 //!
-//! Must not be here: which turns (`world`), and what they are compared with (`cases`).
+//! Must not be here: the content of the turns (`world`), and comparisons of turns (`cases`).
 
 use std::{
     collections::BTreeMap,
@@ -17,53 +17,53 @@ use crate::{
     world::World,
 };
 
-/// The write of the engine that each workflow task and each activity needs.
+/// Temporal's database write for every workflow task and every activity.
 const ENGINE_WRITE: &str = "UpdateWorkflowExecution";
 
-/// Requests to the engine, as figures.
+/// Requests to Temporal, by the name of the figure.
 const REQUESTS: [(&str, &str); 3] = [
     ("workflow_tasks", "RespondWorkflowTaskCompleted"),
     ("activities", "RespondActivityTaskCompleted"),
     ("heartbeats", "RecordActivityTaskHeartbeat"),
 ];
 
-/// The engine brings its counters up to date about once a second.
+/// Maximum delay of Temporal's counters.
 const ENGINE_TOLD_WITHIN: Duration = Duration::from_millis(1500);
 
-/// A connection of PostgreSQL may keep what it did in its last second to itself until it was idle for ten seconds
-/// (`PGSTAT_IDLE_INTERVAL`).
+/// Maximum delay of PostgreSQL's counters: a connection may hold back the counts of its last second until the
+/// connection was idle for ten seconds (`PGSTAT_IDLE_INTERVAL`).
 const DATABASE_TOLD_WITHIN: Duration = Duration::from_secs(11);
 
-/// Turns before anything is measured: connections are made, statements prepared, code paged in.
+/// Number of turns before a measurement: the turns open connections, prepare statements and page code in.
 pub(crate) const WARM_UP: usize = 64;
 
-/// Number of turns that are measured one after the other.
+/// Number of sequential turns of a measurement.
 const ALONE: usize = 20;
 
-/// How long nothing happens while the cost of that is measured.
+/// Duration of the measurement without turns.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How many turns are measured.
+/// Number of turns to measure.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Load {
-    /// Number of turns of each sample.
+    /// Number of turns in a sample.
     #[arg(long, default_value_t = 320, value_parser = clap::value_parser!(u32).range(8..=1_000_000))]
     pub(crate) turns: u32,
-    /// Number of turns at the same time.
+    /// Number of concurrent turns.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) at_once: u32,
 }
 
-/// Whose turns are measured.
+/// System under measurement: Everturn or a peer.
 pub(crate) struct Who {
-    /// What the names of its figures begin with.
+    /// Prefix of the figures' names.
     pub(crate) prefix: String,
-    /// A peer has no gateway and no store.
+    /// True for a peer, which has no gateway and no store.
     is_peer: bool,
 }
 
 impl Who {
-    /// Our own turns, with what the names of their figures begin with.
+    /// Everturn's turns, with the prefix of the figures.
     pub(crate) fn ours(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
@@ -71,7 +71,7 @@ impl Who {
         }
     }
 
-    /// The turns of a peer.
+    /// A peer's turns.
     pub(crate) fn peer(peer: Peer) -> Self {
         Self {
             prefix: format!("{}_", peer.prefix()),
@@ -80,7 +80,7 @@ impl Who {
     }
 }
 
-/// One turn after the other. `spoken` is the time over which the model spreads its answer: it does not count.
+/// Measures sequential turns. The time `spoken`, over which the model spreads the answer, is subtracted.
 pub(crate) async fn alone<T>(
     turn: impl AsyncFn() -> T,
     prefix: &str,
@@ -96,7 +96,7 @@ pub(crate) async fn alone<T>(
     latencies.tell(prefix, samples);
 }
 
-/// Many turns at the same time. Returns the processor time of each turn, in milliseconds.
+/// Measures concurrent turns. Returns the processor time per turn, in milliseconds.
 pub(crate) async fn loaded<T>(
     world: &World,
     turn: impl AsyncFn() -> T,
@@ -115,7 +115,7 @@ pub(crate) async fn loaded<T>(
     let mut add = |figure: &str, value: f64| samples.add(format!("{prefix}{figure}"), value);
     add("turns_per_s", turns / took);
     let mut total = 0.0;
-    // A peer has a worker and the engine. What Everturn's own processes do meanwhile is not the peer's.
+    // A peer consists of a worker and Temporal. Everturn's own processes do not count for a peer.
     let roles = if is_peer {
         &Role::PEER[..]
     } else {
@@ -132,7 +132,7 @@ pub(crate) async fn loaded<T>(
     total
 }
 
-/// Measures what the processes use while nothing happens, in milliseconds of processor time a second.
+/// Measures the processor time without turns, in milliseconds per second.
 pub(crate) async fn idle(samples: &mut Samples) {
     let (cpu, begun) = (CpuTimes::now(), Instant::now());
     tokio::time::sleep(IDLE).await;
@@ -141,7 +141,7 @@ pub(crate) async fn idle(samples: &mut Samples) {
     samples.add("idle_cpu_ms_a_s", used.iter().sum::<f64>() / seconds);
 }
 
-/// What the engine and the database have been asked so far.
+/// Values of the counters of Temporal and of the database.
 struct Counts {
     persistence: BTreeMap<String, u64>,
     requests: BTreeMap<String, u64>,
@@ -149,7 +149,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Reads them; of a peer, only those of the engine.
+    /// Reads the counters; for a peer, only Temporal's.
     async fn of(world: &World, is_peer: bool) -> Self {
         let temporal = world.stack.temporal;
         let database = if is_peer || world.stack.backends().postgres().is_none() {
@@ -166,7 +166,7 @@ impl Counts {
         }
     }
 
-    /// Tells what was added for each turn since an earlier time.
+    /// Adds the growth per turn since an earlier reading.
     fn tell(&self, before: &Self, turns: f64, mut add: impl FnMut(&str, f64)) {
         let added = |name: &str, now: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>| {
             let of = |counts: &BTreeMap<String, u64>| counts.get(name).copied().unwrap_or_default();
@@ -197,7 +197,7 @@ fn cpu_figure(role: Role) -> &'static str {
     }
 }
 
-/// Runs so many turns, some of them at the same time.
+/// Runs the given number of turns, up to `at_once` concurrently.
 pub(crate) async fn crowd<T>(turn: &impl AsyncFn() -> T, turns: usize, at_once: u32) {
     stream::iter(0..turns)
         .map(|_| turn())

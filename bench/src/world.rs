@@ -1,4 +1,4 @@
-//! What the cases run on: the processes of Everturn with servers of their own, and the model.
+//! The systems under the cases: Everturn's processes, the servers and the scripted model.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -16,28 +16,28 @@ use everturn_tests::{
 use futures::StreamExt;
 use serde_json::json;
 
-/// A turn that takes longer has stalled.
+/// Maximum duration of a turn; a longer turn has stalled.
 pub(crate) const TURN_LIMIT: Duration = Duration::from_mins(15);
 
-/// Tokens of the answer.
+/// Number of tokens in an answer.
 const TOKENS: usize = 1000;
 
 /// Keys of `[agents.default]`.
 const AGENT: &str = "tools = [\"calculate\", \"test_read\"]\n";
 
-/// How the turn goes.
+/// Variant of turn W.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnKind {
-    /// Each tool is an activity, and the model answers as fast as it can.
+    /// The tools are activities, and the model answers at full speed.
     Ordinary,
     /// The tools run as local activities.
     Inline,
-    /// The ordinary turn, whose model spreads its answer over [`SPREAD_OVER`].
+    /// The ordinary turn, with an answer spread over [`SPREAD_OVER`].
     Spread,
 }
 
 impl TurnKind {
-    /// What the user says, so that the model does this.
+    /// Returns the user's message, by which the model recognizes the kind.
     fn message(self) -> &'static str {
         match self {
             Self::Ordinary => "With ordinary tools.",
@@ -47,22 +47,22 @@ impl TurnKind {
     }
 }
 
-/// The time that the model takes for an answer that it spreads.
+/// Duration of a spread answer.
 pub(crate) const SPREAD_OVER: Duration = Duration::from_secs(2);
 
-/// The limits of tenants are off, because all conversations belong to one tenant here.
+/// Turns the limits of tenants off, because the benchmark's conversations belong to one tenant.
 const UNLIMITED: &str =
     "[limits]\nconcurrent_turns = 1000000\nopen_streams = 0\nrequests_per_second = 0\n";
 
-/// Where the data is.
+/// Choice of the backends.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Place {
-    /// SQLite and memory instead of PostgreSQL and Redis.
+    /// Uses SQLite and memory instead of PostgreSQL and Redis.
     #[arg(long)]
     pub(crate) embedded: bool,
 }
 
-/// One worker and one gateway, with a Temporal server, a PostgreSQL and a Redis that nobody else uses.
+/// A worker and a gateway, with their own Temporal server, PostgreSQL and Redis.
 pub(crate) struct World {
     pub(crate) stack: Stack,
     pub(crate) client: GatewayClient,
@@ -70,7 +70,7 @@ pub(crate) struct World {
     _gateway: Process,
 }
 
-/// Turn W: a call of the model that asks for two tools, both tools, and a call that streams the answer.
+/// The model of turn W: an LLM call that asks for two tools, then an LLM call that streams the answer.
 pub(crate) fn turn_w(request: &Request) -> Reply {
     let says = |kind: TurnKind| request.last("user") == kind.message();
     if request.results_since_user() > 0 {
@@ -81,7 +81,7 @@ pub(crate) fn turn_w(request: &Request) -> Reply {
             Reply::pieces(tokens.collect(), Duration::ZERO)
         };
     }
-    // The peers have one tool.
+    // The peers have only the tool `calculate`.
     let (tool, input) = if says(TurnKind::Ordinary) || says(TurnKind::Spread) {
         ("test_read", json!({}))
     } else {
@@ -92,14 +92,14 @@ pub(crate) fn turn_w(request: &Request) -> Reply {
         .call(tool, &input)
 }
 
-/// Makes a stack with one gateway, a Temporal server of its own and no limits of tenants. `keys` are those of
+/// Makes a stack with one gateway, a dedicated Temporal server and no limits of tenants. `keys` are added to
 /// `[agents.default]`.
 pub(crate) async fn measured_stack(backends: Backends, model: Model, keys: &str) -> Stack {
     let temporal = Temporal::measured().await.lasting();
     stack_on(temporal, backends, model, keys)
 }
 
-/// Makes a stack as [`measured_stack`] does, on this Temporal server.
+/// Makes a stack like [`measured_stack`], on the given Temporal server.
 pub(crate) fn stack_on(
     temporal: &'static Temporal,
     backends: Backends,
@@ -113,17 +113,17 @@ pub(crate) fn stack_on(
 }
 
 impl World {
-    /// Starts everything.
+    /// Starts the servers and processes.
     pub(crate) async fn start(place: Place, model: Model) -> Self {
         Self::with_agent(place, model, "").await
     }
 
-    /// Starts everything, with these keys in `[agents.default]`.
+    /// Starts the servers and processes, with the given keys in `[agents.default]`.
     pub(crate) async fn with_agent(place: Place, model: Model, keys: &str) -> Self {
         Self::on(Backends::measured(place.embedded).await, model, keys).await
     }
 
-    /// Starts everything, with a proxy that counts the round trips to PostgreSQL. It costs time.
+    /// Starts the servers and processes, with a proxy that counts round trips to PostgreSQL. The proxy costs time.
     pub(crate) async fn counting(place: Place, model: Model) -> (Self, Arc<RoundTrips>) {
         let round_trips = Arc::<RoundTrips>::default();
         let mut backends = Backends::measured(place.embedded).await;
@@ -146,19 +146,18 @@ impl World {
         }
     }
 
-    /// Kills the worker with -9, and starts another one.
+    /// Kills the worker with -9, and starts a new worker.
     pub(crate) async fn replace_worker(&mut self) {
         let next = worker_of(&self.stack);
         std::mem::replace(&mut self.worker, next).kill().await;
     }
 
-    /// Has a turn in a new conversation, and returns the conversation.
+    /// Runs a turn in a new conversation, and returns the conversation.
     pub(crate) async fn turn(&self, kind: TurnKind) -> String {
         self.ask(kind.message()).await
     }
 
-    /// Sends a message to a new conversation, and follows the stream until its turn has ended. Returns the
-    /// conversation.
+    /// Sends a message to a new conversation, and follows the stream until the turn ends. Returns the conversation.
     pub(crate) async fn ask(&self, content: &str) -> String {
         let conversation = self.client.create_conversation(None).await.unwrap();
         let message = self
@@ -176,14 +175,14 @@ fn worker_of(stack: &Stack) -> Process {
     stack.spawn(&["worker"], "worker", &[])
 }
 
-/// Creates a key of a tenant.
+/// Creates an API key of a tenant.
 pub(crate) async fn key(stack: &Stack, tenant: &str) -> String {
     let command = ["keys", "create", "--tenant", tenant];
     let output = stack.command(&command, &[]).output().await.unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Follows the stream until the turn of this message has ended, and well.
+/// Follows the stream until the message's turn ends, and checks that the turn succeeded.
 pub(crate) async fn followed(client: &GatewayClient, conversation: &str, message: &str) {
     let ended = async {
         let mut turn = FollowedTurn::of(message);

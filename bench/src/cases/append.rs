@@ -1,4 +1,5 @@
-//! Writers that save batches of events through the store: to one conversation, and to one each.
+//! Case `append`: concurrent writers save batches of events through the store, first into a single conversation, then
+//! into a conversation per writer.
 
 use std::time::Instant;
 
@@ -8,17 +9,17 @@ use futures::future::join_all;
 
 use crate::measure::{Latencies, Report, Samples};
 
-/// The message of each batch.
+/// Content of the message in a batch.
 const CONTENT: &str = "A message of about a hundred bytes, as a user writes one who wants something to be looked up for \
                        them.";
 
-/// What to measure.
+/// Options of the case `append`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Number of writers.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     writers: u32,
-    /// Number of batches that each writer saves in a sample.
+    /// Number of batches per writer in a sample.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batches: u32,
     /// Number of samples.
@@ -26,7 +27,7 @@ pub(crate) struct Options {
     samples: u32,
 }
 
-/// Runs the case. The store is PostgreSQL, and syncs what it commits.
+/// Runs the case on PostgreSQL, with synchronous commits.
 pub(crate) async fn run(options: &Options) -> Report {
     let backends = Backends::measured(false).await;
     let store = backends.store().await.expect("PostgreSQL");
@@ -48,8 +49,8 @@ pub(crate) async fn run(options: &Options) -> Report {
     Report::of("append", samples).expect(are_stored, "an event is lost or is there twice")
 }
 
-/// Has all writers save their batches at the same time, each to the next of the conversations. Returns
-/// whether the conversations are as long as they must be then.
+/// Runs the writers concurrently, spread over the given conversations. Returns true when every conversation has the
+/// expected length at the end.
 async fn write(options: &Options, to: &[Appender], name: &str, samples: &mut Samples) -> bool {
     let begun = Instant::now();
     let writers = (0..options.writers as usize).map(|writer| {
@@ -73,7 +74,7 @@ async fn write(options: &Options, to: &[Appender], name: &str, samples: &mut Sam
         latencies.add(*took);
     }
     latencies.tell(&format!("{name}_"), samples);
-    // Each turn begins with an event of its own.
+    // A turn begins with one event before the batches.
     let each = 1 + saves.len() / to.len();
     let longest = saves.iter().map(|(_, last_sequence)| *last_sequence).max();
     longest.is_some_and(|longest| longest as usize == each)

@@ -1,4 +1,5 @@
-//! A cancel while the model streams: the time from the request until the connection to the provider is closed.
+//! Case `cancel`: the time from a cancel, while the model streams, until the connection to the model's provider is
+//! closed.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +11,20 @@ use crate::{
     world::{Place, World},
 };
 
-/// The model speaks so often. It notices at its next word that nobody listens.
+/// Time between two words of the model. The model notices a closed connection at the next word.
 const PACE: Duration = Duration::from_millis(1);
 
-/// Number of words: so many are said in [`LIMIT`]. The model drops those that are left before it counts the closed
-/// connection, and a million of them would take longer than the cancel.
+/// Number of words, enough for [`LIMIT`]. More words would falsify the result, because the model drops the remaining
+/// words before counting the closed connection.
 const WORDS: usize = 60_000;
 
-/// Number of words that are said before the cancel comes.
+/// Number of words before the cancel.
 const WORDS_BEFORE: u32 = 50;
 
-/// A cancel that takes longer has been lost.
+/// A cancel that takes longer counts as lost.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// What to measure.
+/// Options of the case `cancel`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Number of cancels.
@@ -47,8 +48,8 @@ pub(crate) async fn run(options: &Options) -> Report {
     Report::of("cancel", samples)
 }
 
-/// Cancels a turn whose model has begun to speak. Without a Redis, a gateway does not hear what it says, so the model is
-/// asked.
+/// Cancels a turn after the model has begun to stream. The start is observed at the model, because a gateway without
+/// Redis gets no live text.
 async fn cancel(world: &World) -> Duration {
     let (client, model) = (&world.client, &world.stack.model);
     let before = model.abandoned();

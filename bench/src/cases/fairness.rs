@@ -1,4 +1,5 @@
-//! Tenants share workers: how long the turns of one tenant take while another one floods the workers with turns.
+//! Case `fairness`: tenants share workers. The case measures the quiet tenant's turns while a loud tenant floods the
+//! workers with turns.
 
 use std::time::{Duration, Instant};
 
@@ -17,25 +18,25 @@ use crate::{
     world::{self, Place},
 };
 
-/// What to measure.
+/// Options of the case `fairness`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Turns that the loud tenant asks for at once.
+    /// Number of turns in the loud tenant's flood.
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     flood: u32,
-    /// Turns of the quiet tenant, one after the other.
+    /// Number of sequential turns of the quiet tenant.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
     turns: u32,
-    /// A Temporal server that does not share workers out among tenants.
+    /// Uses a Temporal server without fairness between tenants.
     #[arg(long)]
     unfair: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// The time that the model takes for an answer.
+/// Duration of the model's answer.
 const ANSWER: Duration = Duration::from_secs(1);
-/// Requests of the flood that are sent at once.
+/// Number of concurrent requests of the flood.
 const SENDERS: usize = 16;
 const AUTH: &str = "[auth]\nrequired = true\n";
 
@@ -77,7 +78,7 @@ async fn client(stack: &Stack, tenant: &str) -> GatewayClient {
     GatewayClient::with_token(&stack.url(), Some(&key)).unwrap()
 }
 
-/// Sends a message to a new conversation. Returns both ids.
+/// Sends a message to a new conversation. Returns the ids of the conversation and the message.
 async fn send(client: &GatewayClient) -> (String, String) {
     let conversation = client.create_conversation(None).await.unwrap();
     let message = client.submit(&conversation, "Hello.", None).await.unwrap();

@@ -1,5 +1,6 @@
-//! Many readers on one gateway, of one conversation and of many: the memory of each, how late a text reaches them, and a
-//! storm in which all of them come back at once.
+//! Case `fanout`: many readers on one gateway, first of one conversation, then of many. The case measures memory per
+//! reader, the latency of a text, and a storm: the time until every reader has caught up after a simultaneous
+//! reconnect.
 
 use std::time::{Duration, Instant};
 
@@ -15,42 +16,43 @@ use futures::{StreamExt, stream};
 
 use crate::measure::{Report, Samples, float};
 
-/// The text of each measurement, which is published word by word.
+/// Text of a measurement, published word by word.
 const WORDS: Speech = Speech {
     pieces: 40,
     every: Duration::from_millis(50),
     bytes: 100,
 };
 
-/// Text that gets a reader cut when it has stopped reading: more bytes than the kernel and the gateway buffer for it.
+/// Text that makes the gateway cut a reader that stopped reading: more bytes than the buffers of the kernel and the
+/// gateway.
 const FLOOD: Speech = Speech {
     pieces: 40,
     every: Duration::from_millis(50),
     bytes: 32 * 1024,
 };
 
-/// Number of readers of the conversation that gets `FLOOD`.
+/// Number of readers of the conversation with the text `FLOOD`.
 const FLOODED: usize = 100;
 
-/// Number of times that `FLOOD` is measured.
+/// Number of measurements with the text `FLOOD`.
 const FLOODS: usize = 3;
 
-/// Number of messages that come to each conversation while its readers are away.
+/// Number of messages per conversation during the readers' absence.
 const MISSED: usize = 3;
 
-/// Number of conversations that are prepared at the same time.
+/// Number of conversations to prepare concurrently.
 const PREPARING: usize = 16;
 
-/// An event that a reader does not have by then is lost.
+/// An event not received after this time counts as lost.
 const LOST_AFTER: Duration = Duration::from_mins(1);
 
-/// What to measure.
+/// Options of the case `fanout`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Number of readers.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..=50_000))]
     readers: u32,
-    /// The conversations that the readers are spread over, after all of them have read one.
+    /// Number of conversations in the second part. In the first part, every reader reads a single conversation.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(2..=50_000))]
     conversations: u32,
 }
@@ -58,7 +60,7 @@ pub(crate) struct Options {
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
     let readers = options.readers as usize;
-    // Streams that are left may still be open when those of the storm are opened.
+    // Closed streams may still be open in the gateway when the storm's streams open.
     allow_streams(2 * readers + FLOODED);
     let mut samples = Samples::default();
     samples.add("readers", float(readers as u64));
@@ -77,7 +79,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     Report::of("fanout", samples).expect(lost == 0, format!("{lost} frames are lost"))
 }
 
-/// Measures readers of one conversation. Returns the number of frames that are lost.
+/// Measures the readers of one conversation. Returns the number of lost frames.
 async fn one(readers: usize, samples: &mut Samples) -> u64 {
     let arena = arena(readers).await;
     let lost = crowd(&arena, 1, readers, "", samples).await;
@@ -85,7 +87,7 @@ async fn one(readers: usize, samples: &mut Samples) -> u64 {
     lost
 }
 
-/// Starts a gateway. It gives no memory back to the system, so each crowd has another.
+/// Starts a gateway. A gateway returns no memory to the system, therefore every crowd needs a fresh gateway.
 async fn arena(readers: usize) -> Arena {
     let model = Model::start(|_| Reply::text("unused")).await;
     let keys = format!(
@@ -95,7 +97,7 @@ async fn arena(readers: usize) -> Arena {
     Arena::measured(model, &keys).await
 }
 
-/// Measures readers that are spread over so many conversations. Returns the number of frames that are lost.
+/// Measures readers spread over the given number of conversations. Returns the number of lost frames.
 async fn crowd(
     arena: &Arena,
     conversations: usize,
@@ -109,8 +111,8 @@ async fn crowd(
         .buffer_unordered(PREPARING)
         .collect()
         .await;
-    // The first stream allocates what all streams share. It is opened before memory is measured, so that this part is
-    // not counted.
+    // The first stream allocates the shared memory of all streams. A stream opened before the measurement keeps the
+    // shared memory out of the result.
     drop(Crowd::open(arena.address, 1, |_| Arena::path(&conversations[0])).await);
     let before = arena.gateway_bytes();
     let begun = Instant::now();
@@ -125,7 +127,7 @@ async fn crowd(
     let Latency { median, p99, lost } = arena.speak(&conversations, &crowd, readers, WORDS).await;
     add("p50_ms", milliseconds(median));
     add("p99_ms", milliseconds(p99));
-    // A reader that has got texts may hold larger buffers.
+    // Readers may hold larger buffers after a text.
     add("kb_per_reader", kb_each());
     let Storm {
         took,
@@ -135,16 +137,16 @@ async fn crowd(
     lost as u64 + lost_in_storm
 }
 
-/// What became of readers that came back at once.
+/// Outcome of a simultaneous reconnect of the readers.
 struct Storm {
-    /// The time until all of them had everything.
+    /// Time until every reader has caught up.
     took: Duration,
-    /// Number of frames that they did not get, or that came twice.
+    /// Number of frames missing or received twice.
     lost: u64,
 }
 
-/// All readers go, events are saved, and all readers come back at once. Each must get the events that it has missed, and
-/// the text that is still open.
+/// Closes every reader, saves events, and reopens every reader at once. A reader must get the missed events and the
+/// text in progress.
 async fn storm(
     arena: &Arena,
     conversations: &[String],
@@ -180,7 +182,7 @@ async fn storm(
     }
 }
 
-/// Measures the latency of readers with and without one more reader that stops reading.
+/// Measures the latency of readers, first alone and then beside a reader that stopped reading.
 async fn flood(arena: &Arena, samples: &mut Samples) {
     let conversations = [conversation(arena).await];
     let path = Arena::path(&conversations[0]);

@@ -1,5 +1,5 @@
-//! How long a token takes from the model to a reader: through the worker, the stream and a gateway. Each token is the time
-//! at which the model sent it.
+//! Case `first-delta`: the latency of a token from the model to a reader, through the worker, the stream and the
+//! gateway. The text of a token is the time when the model sent the token.
 
 use std::{pin::pin, time::Duration};
 
@@ -16,19 +16,20 @@ use crate::{
     world::{Place, World},
 };
 
-/// The time between two tokens: longer than the worker joins them for (`TextWriter`), so that each travels alone.
+/// Time between two tokens: longer than the worker's joining time (`TextWriter`), because every token should travel
+/// alone.
 const PACE: Duration = Duration::from_millis(25);
 
-/// Number of tokens of an answer.
+/// Number of tokens in an answer.
 const TOKENS: usize = 80;
 
-/// The case needs a Redis: without one no live text passes from a worker to a gateway in another process.
+/// Redis is necessary: without Redis, no live text reaches a gateway in a separate process.
 const PLACE: Place = Place { embedded: false };
 
-/// What to measure.
+/// Options of the case `first-delta`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of turns that speak at the same time in the second half.
+    /// Number of concurrent turns in the second half.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     at_once: u32,
     /// Number of samples.
@@ -57,7 +58,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     Report::of("first-delta", samples)
 }
 
-/// Has a turn, and returns how long each of its tokens took.
+/// Runs a turn, and returns the latency of every token.
 async fn listen(world: &World) -> Vec<Duration> {
     let client = &world.client;
     let conversation = client.create_conversation(None).await.unwrap();

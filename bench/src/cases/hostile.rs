@@ -1,5 +1,5 @@
-//! A hostile tenant beside another one: how long the turns of the other one take, and how long its tokens, while the
-//! hostile one does all that it can. What a gateway holds meanwhile has a limit, and nothing restarts.
+//! Case `hostile`: a tenant attacks the gateway while a quiet tenant works. The case measures the quiet tenant's turns
+//! and tokens with and without the attack. Expected: the gateway's memory stays under a limit, and no process ends.
 
 use std::{
     net::SocketAddr,
@@ -28,45 +28,46 @@ use crate::{
     world,
 };
 
-/// What to measure.
+/// Options of the case `hostile`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Turns of the other tenant, alone and beside the attack.
+    /// Number of turns of the quiet tenant in a measurement, with and without the attack.
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(4..=10_000))]
     turns: u32,
-    /// Turns of the other tenant at the same time.
+    /// Number of concurrent turns of the quiet tenant.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     at_once: u32,
-    /// Requests of each kind in a second that the hostile tenant sends.
+    /// Requests per second and kind from the hostile tenant.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
-    /// Connections of each kind that it holds.
+    /// Open connections per kind from the hostile tenant.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=4_000))]
     connections: u32,
-    /// Turns of the hostile tenant that may run or wait.
+    /// Maximum running and waiting turns of the hostile tenant.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     concurrent_turns: u32,
-    /// Requests in a second that a tenant may send.
+    /// Maximum requests per second of a tenant.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     allowed_rate: u32,
 }
 
 const MIB: usize = 1024 * 1024;
-/// What the gateway may hold for all tenants, and for one.
+/// Memory limits of the gateway in MiB: for every tenant together, and per tenant.
 const ALL: usize = 96;
 const OF_TENANT: usize = 48;
-/// What a gateway needs beside that, by docs/configuration.md: itself, and each open stream.
+/// Memory beyond the limits, according to docs/configuration.md: the process itself in MiB, and an open stream in
+/// bytes.
 const BESIDE: usize = 100;
 const OF_STREAM: usize = 40 * 1024;
-/// Events that the hostile tenant reads again and again: a page of the largest size.
+/// Events of the conversation that the hostile tenant keeps reading: a page of the maximum size.
 const EVENTS: usize = 16;
 const EVENT: usize = 256 * 1024;
-/// The answers of the other tenant's model: tokens, and the time between two.
+/// Answers for the quiet tenant: number of tokens, and the time between tokens.
 const TOKENS: usize = 40;
 const PACE: Duration = Duration::from_millis(25);
-/// The variable with the key of the process that attacks.
+/// Environment variable with the API key of the attacking process.
 const KEY: &str = "HOSTILE_KEY";
-/// The time that the attack has before anything is measured.
+/// Duration of the attack before the measurement.
 const HEAD_START: Duration = Duration::from_secs(5);
 
 /// Runs the case.
@@ -106,7 +107,7 @@ pub(crate) async fn run(options: &Options) -> Report {
         .expect(gateway.runs() && worker.runs(), "a process has ended")
 }
 
-/// The report of the turns without the attack, and of those beside it.
+/// Makes the report of the turns without and with the attack.
 fn compared(alone: &Took, beside: &Took, mut samples: Samples) -> Report {
     alone.tell("alone_", &mut samples);
     beside.tell("beside_", &mut samples);
@@ -126,7 +127,7 @@ fn compared(alone: &Took, beside: &Took, mut samples: Samples) -> Report {
     })
 }
 
-/// Starts the attack, in a process of its own: what measures must not wait for it.
+/// Starts the attack in a separate process, because the attack must not delay the measuring process.
 fn attacking(target: &Target, force: Force) -> Child {
     let of_connections = force.connections.to_string();
     let rate = force.requests_per_second.to_string();
@@ -142,7 +143,7 @@ fn attacking(target: &Target, force: Force) -> Child {
         .unwrap()
 }
 
-/// Ends the attack, and tells what it was answered.
+/// Ends the attack, and adds the counts of the responses to the samples.
 async fn tell_attack(mut attack: Child, samples: &mut Samples) {
     drop(attack.stdin.take());
     let output = attack.wait_with_output().await.unwrap();
@@ -158,7 +159,7 @@ async fn tell_attack(mut attack: Child, samples: &mut Samples) {
     }
 }
 
-/// The process that attacks, until its standard input ends.
+/// Options of the attacking process, which ends with standard input.
 #[derive(Debug, Args)]
 pub(crate) struct AttackOptions {
     address: SocketAddr,
@@ -167,7 +168,7 @@ pub(crate) struct AttackOptions {
     connections: usize,
 }
 
-/// Attacks, and prints how often each kind of request was answered with each status.
+/// Attacks the gateway, and prints the number of responses by kind of request and status.
 pub(crate) async fn attack(options: &AttackOptions) -> anyhow::Result<()> {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     allow_streams(4 * options.connections + 1000);
@@ -199,7 +200,7 @@ fn limits(options: &Options) -> String {
     )
 }
 
-/// What the hostile tenant attacks with: a key, and a conversation that is as large as a page may be.
+/// Prepares the attack's target: an API key, and a conversation with a page of the maximum size.
 async fn target(stack: &Stack) -> Target {
     let store = stack.store().await;
     let conversation = "loud".to_owned();
@@ -215,7 +216,7 @@ async fn target(stack: &Stack) -> Target {
     }
 }
 
-/// How long turns took, and their tokens.
+/// Durations of turns, and latencies of tokens.
 #[derive(Default)]
 struct Took {
     turns: Vec<Duration>,
@@ -256,7 +257,7 @@ async fn turns(client: &GatewayClient, count: u32, at_once: u32) -> Took {
     .await
 }
 
-/// Has a turn of which nothing is lost, and returns how long it took, and each of its tokens.
+/// Runs a turn and checks that no event is missing. Returns the turn's duration and the tokens' latencies.
 async fn turn(client: &GatewayClient) -> (Duration, Vec<Duration>) {
     let begun = Instant::now();
     let conversation = client.create_conversation(None).await.unwrap();

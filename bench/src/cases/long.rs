@@ -1,7 +1,7 @@
-//! Long turns: many tool calls one after the other, on a context that fills the model's window; many calls in each step;
-//! and a worker that is killed again and again. How long a step takes at the beginning and later, what it adds to the
-//! history of the engine, and how often a request begins with the whole of the one before, which a provider reads from
-//! its cache.
+//! Case `long`: long turns. The first turn makes many sequential tool calls on a context that fills the model's window,
+//! the second turn makes many parallel calls per step, and a third turn has a worker killed again and again. The case
+//! measures the duration of a step at the beginning and later, the step's share of Temporal's history, and the requests
+//! that extend the previous request, because a provider reads an unchanged beginning from its cache.
 
 use std::{
     sync::{Arc, Mutex},
@@ -22,67 +22,68 @@ use crate::{
     world::{Place, World, followed},
 };
 
-/// The message of a turn before the measured ones.
+/// Message of the turn before the measurement.
 const WARM_UP: &str = "Warm up.";
-/// The messages of the turns: calls one after the other, many calls in each step, and calls of workers that are killed.
+/// Messages of the measured turns: sequential calls, parallel calls, and sequential calls under kills.
 const SEQUENTIAL: &str = "Take many steps.";
 const WIDE: &str = "Take wide steps.";
 const KILLED: &str = "Take many steps, whatever happens.";
-/// What a step takes of the context beside the output of its tool, in bytes.
+/// Bytes of a step in the context, beside the tool's output.
 const STEP_BYTES: usize = 400;
-/// A provider counts about so many bytes as a token.
+/// Approximate bytes of a provider's token.
 const BYTES_PER_TOKEN: usize = 4;
-/// The number of requests in a row of which `MOST_MISSES` may have another beginning than the request before. A provider
-/// has the beginning of the others in its cache.
+/// Of `IN_A_ROW` consecutive requests, at most `MOST_MISSES` may not extend the previous request. A provider has the
+/// beginning of the remaining requests in its cache.
 const IN_A_ROW: usize = 200;
 const MOST_MISSES: usize = 10;
-/// What a step may add to the history, and how many times as long the slowest steps may take as the first ones.
+/// Limits for a step: history events, history bytes, and the slowest steps' duration relative to the first steps.
 const MOST_EVENTS: f64 = 16.0;
 const MOST_BYTES: f64 = 2500.0;
 const MOST_SLOWDOWN: f64 = 1.5;
-/// What a call of a step with many may add to the history.
+/// Limits for a call in a wide step: history events and history bytes.
 const MOST_WIDE_EVENTS: f64 = 8.0;
 const MOST_WIDE_BYTES: f64 = 1250.0;
-/// The part of its tokens, in percent, that the context must come to: it is compacted at the step that would exceed them.
+/// Minimum size of the largest context, in percent of the option `tokens`. A step beyond the window starts a
+/// compaction.
 const LEAST_OF_TOKENS: usize = 95;
-/// The longest time that passes between a request and the kill of the worker.
+/// Maximum time between a request and the kill of the worker.
 const KILL_WITHIN_MS: usize = 40;
 
-/// What to measure.
+/// Options of the case `long`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of tool calls of a turn, one in each step.
+    /// Number of tool calls of a turn, one per step.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=100_000))]
     steps: u32,
-    /// Tokens of the context that these calls make. It is compacted when it is a little larger.
+    /// Tokens of the context after the calls. A slightly larger context is compacted.
     #[arg(long, default_value_t = 200_000)]
     tokens: u32,
-    /// Number of calls in each step of the wide turn.
+    /// Number of calls per step of the wide turn.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     wide: u32,
-    /// How often the worker is killed.
+    /// Number of kills of the worker.
     #[arg(long, default_value_t = 10)]
     kills: u32,
     #[command(flatten)]
     place: Place,
 }
 
-/// What the model has seen of a turn.
+/// The model's record of a turn.
 #[derive(Debug, Default)]
 struct Seen {
-    /// When a request had arrived, and when it was answered.
+    /// Arrival and response time of every request.
     calls: Vec<(Instant, Instant)>,
-    /// Whether each request begins with the whole of the one before.
+    /// True for a request that extends the previous request.
     goes_on: Vec<bool>,
     last: Vec<Value>,
-    /// The steps that the last context says were made.
+    /// Number of the last step in the latest context.
     steps: usize,
     largest_tokens: usize,
     summaries: usize,
     without_task: usize,
 }
 
-/// The model: how many calls it asks for, and what it has seen.
+/// The scripted model: the number of calls to ask for, and the record of the turn.
 #[derive(Debug, Clone)]
 struct Script {
     steps: usize,
@@ -106,7 +107,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     let answering = script.clone();
     let model = Model::start(move |request| answering.answer(request)).await;
     model.keep_no_bodies();
-    // A context is compacted at four fifths of its window. Answers and summaries are steps, too.
+    // A context is compacted at four fifths of the window. Answers and summaries are steps, too.
     let window = options.tokens / 4 * 5;
     let keys = format!(
         "max_steps = {}\ncontext_window = {window}\nmax_parallel_tools = 64\n",
@@ -124,10 +125,10 @@ pub(crate) async fn run(options: &Options) -> Report {
     )
 }
 
-/// What must be so, and the fault when it is not.
+/// Expectations, with the fault to report for a violation.
 type Expected = Vec<(bool, String)>;
 
-/// One call in each step, on a context that grows.
+/// Runs the turn with one call per step, on a growing context.
 async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Expected {
     script.begin();
     let conversation = world.ask(SEQUENTIAL).await;
@@ -153,7 +154,7 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
     let slowdown = slowest / first;
     samples.add("slowdown", slowdown);
     let events = world.client.last_sequence(&conversation).await.unwrap() as usize;
-    // A message, three events of each step, the answer and its end.
+    // A message, three events per step, the answer and the end.
     let expected = 3 * steps + 3 + seen.summaries;
     vec![
         (
@@ -187,7 +188,7 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
     ]
 }
 
-/// Many calls in each step.
+/// Runs the turn with many calls per step.
 async fn wide(
     world: &World,
     script: &Script,
@@ -239,7 +240,7 @@ async fn wide(
     expected
 }
 
-/// Runs a turn like the first one, while the worker is killed with -9 at random moments.
+/// Runs a turn like the first turn, and kills the worker with -9 at random moments.
 async fn killed(
     world: &mut World,
     script: &Script,
@@ -281,7 +282,7 @@ async fn killed(
         acts == steps && observes == steps && events::count(&events, "complete") == 1,
         format!("of {steps} calls {acts} began and {observes} ended in the killed turn"),
     ));
-    // Each kill may cut one call of the model, which is then made again.
+    // A kill may interrupt one LLM call, which is then repeated.
     let (asked, least) = (seen.calls.len(), steps + 1 + seen.summaries);
     expected.push((
         asked >= least && asked <= least + kills as usize,
@@ -295,7 +296,7 @@ async fn killed(
 }
 
 impl Script {
-    /// Forgets what was seen.
+    /// Clears the record.
     fn begin(&self) {
         *self.seen.lock().unwrap() = Seen::default();
     }
@@ -304,8 +305,8 @@ impl Script {
         (self.steps / self.wide).max(1)
     }
 
-    /// Asks for one tool after the other, and then answers. It tells by the number of the last step in the context how far the
-    /// turn is, also when a call is made again.
+    /// Asks for one tool per step, and then answers. The last step's number in the context shows the progress of the
+    /// turn, even for a repeated LLM call.
     fn answer(&self, request: &Request) -> Reply {
         let user = request.last("user");
         if user == WARM_UP {
@@ -341,7 +342,7 @@ impl Script {
 }
 
 impl Seen {
-    /// Notes a request, and returns its tokens.
+    /// Records a request, and returns the request's tokens.
     fn note(&mut self, request: &Request) -> usize {
         let messages = request.body["messages"]
             .as_array()
@@ -366,7 +367,7 @@ impl Seen {
         tokens
     }
 
-    /// The fewest requests of 200 in a row that begin with the one before.
+    /// Returns the minimum number of extending requests among `IN_A_ROW` consecutive requests.
     fn fewest_hits(&self) -> usize {
         let windows = self
             .goes_on
@@ -375,7 +376,7 @@ impl Seen {
         hits.min().unwrap_or_default()
     }
 
-    /// How long each step took without the model, in milliseconds.
+    /// Returns the duration of every step without the model, in milliseconds.
     fn milliseconds(&self) -> Vec<f64> {
         let pairs = self.calls.windows(2);
         let took = pairs.map(|pair| pair[1].0.saturating_duration_since(pair[0].1));
@@ -387,7 +388,7 @@ fn mean(took: &[f64]) -> f64 {
     took.iter().sum::<f64>() / float(took.len() as u64)
 }
 
-/// The mean of the slowest `count` steps in a row.
+/// Returns the mean of the slowest `count` consecutive steps.
 fn slowest(took: &[f64], count: usize) -> f64 {
     took.windows(count.min(took.len()))
         .map(mean)

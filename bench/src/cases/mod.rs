@@ -1,4 +1,4 @@
-//! The cases, one in each file. A case starts what it needs, and ends with a report.
+//! The benchmark cases, one per file. A case starts its own processes and servers, and returns a report.
 
 pub(crate) mod append;
 pub(crate) mod cancel;

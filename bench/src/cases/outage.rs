@@ -1,4 +1,5 @@
-//! Measures how messages are answered that came while the engine was away.
+//! Case `outage`: messages arrive while Temporal is away. The case measures the time until every answer, and the calls
+//! to Temporal.
 
 use clap::Args;
 use everturn_tests::{events::contents, outage::Outage};
@@ -8,22 +9,22 @@ use crate::measure::{Report, Samples, float};
 /// Error of a measured rate, in calls a second.
 const RATE_ERROR: f64 = 1.0;
 
-/// What to measure.
+/// Options of the case `outage`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The messages that come while the engine is away.
+    /// Number of messages sent during the outage.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(4..=100_000))]
     messages: u32,
-    /// The messages of each conversation.
+    /// Number of messages per conversation.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     each: u32,
-    /// The most calls to the engine a second, `calls_per_second` of `[reconciler]`.
+    /// Maximum calls to Temporal per second: `calls_per_second` of `[reconciler]`.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     calls_per_second: u32,
 }
 
-/// Sends the messages, and tells how they were answered. Each must be answered in order, and the engine must not be asked
-/// more often than it may be.
+/// Sends the messages, and measures the answers. Messages must be answered in order, and the calls to Temporal must
+/// stay under the limit.
 pub(crate) async fn run(options: &Options) -> Report {
     let tables = format!(
         "[limits]\nconcurrent_turns = 1000000\nrequests_per_second = 0\n[reconciler]\ncalls_per_second = {}\n",

@@ -1,4 +1,4 @@
-//! Messages that wait in one conversation: how fast one turn follows the other.
+//! Case `queue`: many messages wait in one conversation. The case counts the turns per second.
 
 use std::{pin::pin, time::Instant};
 
@@ -12,10 +12,10 @@ use crate::{
     world::{Place, TurnKind, World},
 };
 
-/// What to measure.
+/// Options of the case `queue`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of messages that wait.
+    /// Number of waiting messages.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=100))]
     messages: u32,
     /// Number of samples.
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     Report::of("queue", samples)
 }
 
-/// Sends all messages at once, and follows the stream until the turn of the last one has ended.
+/// Sends the messages without a pause, and follows the stream until the last turn ends.
 async fn converse(client: &GatewayClient, messages: u32) {
     let conversation = client.create_conversation(None).await.unwrap();
     for number in 0..messages {

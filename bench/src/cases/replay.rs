@@ -1,4 +1,5 @@
-//! A long conversation: how fast all of it is replayed, and how long its latest page takes.
+//! Case `replay`: a long conversation. The case measures the speed of a full replay, and the latency of the latest
+//! page.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -15,22 +16,22 @@ use crate::{
     world::{Place, TurnKind, World},
 };
 
-/// A gateway reads events of PostgreSQL.
+/// PostgreSQL is necessary, because the gateway should read the events from PostgreSQL.
 const PLACE: Place = Place { embedded: false };
 
-/// Number of events of the latest page.
+/// Number of events on the latest page.
 const PAGE: u32 = 100;
 
-/// Number of pages of a sample.
+/// Number of reads of the page in a sample.
 const PAGES: usize = 200;
 
-/// Number of tokens of each answer in the conversation.
+/// Number of tokens per answer in the conversation.
 const TOKENS: usize = 50;
 
-/// What to measure.
+/// Options of the case `replay`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of events of the conversation, at least.
+    /// Minimum number of events of the conversation.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
     events: u32,
     /// Number of samples.
@@ -47,7 +48,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
     let path = Arena::path(&conversation);
     let mut samples = Samples::default();
     samples.add("events", f64::from(events));
-    // A client that keeps its connection.
+    // The client keeps its connection between requests.
     let http = reqwest::Client::new();
     for _ in 0..options.samples {
         let begun = Instant::now();
@@ -65,7 +66,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
     Ok(Report::of("replay", samples))
 }
 
-/// A turn with two tools and a short answer.
+/// Returns the model's reply: a turn with two tools and a short answer.
 fn short_turn(request: &Request) -> Reply {
     match request.results_since_user() {
         0 => Reply::text("I need two tools.")
@@ -75,7 +76,8 @@ fn short_turn(request: &Request) -> Reply {
     }
 }
 
-/// Repeats the events of the conversation behind them, until there are so many. Returns their number.
+/// Appends copies of the conversation's events, until the conversation has at least the given number. Returns the
+/// number.
 async fn fill(world: &World, conversation: &str, events: u32) -> u32 {
     let one_turn = u32::try_from(world.stack.events(conversation).await.len()).unwrap_or(u32::MAX);
     let copies = events.div_ceil(one_turn).saturating_sub(1);
@@ -93,7 +95,7 @@ async fn fill(world: &World, conversation: &str, events: u32) -> u32 {
     events
 }
 
-/// Reads the latest page again and again.
+/// Measures repeated reads of the latest page.
 async fn latest_pages(
     world: &World,
     http: &reqwest::Client,

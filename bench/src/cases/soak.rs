@@ -1,4 +1,5 @@
-//! Measures many short turns on one worker and one gateway: what they leave in memory, in the store and in Redis.
+//! Case `soak`: many short turns on one worker and one gateway. The case measures the growth of memory, stored rows and
+//! Redis keys.
 
 use std::time::Instant;
 
@@ -7,21 +8,21 @@ use everturn_tests::soak::{MAX_GROWTH, Mark, Soak, TURNS_EACH};
 
 use crate::measure::{Report, Samples, float};
 
-/// Number of rows of the table. The first one is what the others are compared with.
+/// Number of rows of the printed table. Later rows are compared with the first row.
 const ROWS: usize = 4;
 
-/// What to measure.
+/// Options of the case `soak`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The turns of the whole measurement. Memory is read after each quarter of them.
+    /// Number of turns of the whole measurement. The case reads the memory after every quarter.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(20..=10_000_000))]
     turns: u32,
-    /// Number of activities after which the worker replaces Temporal's SDK inside itself. The default is the worker's own.
+    /// Number of activities after which the worker renews Temporal's SDK. Default: the worker's default.
     #[arg(long)]
     renew_after_activities: Option<u32>,
 }
 
-/// Starts the stack and prints a table. Memory and rows must stay as they are.
+/// Runs the case and prints a table. Memory and rows per turn must not grow.
 pub(crate) async fn run(options: &Options) -> Report {
     let keys = options
         .renew_after_activities
@@ -49,7 +50,8 @@ pub(crate) async fn run(options: &Options) -> Report {
     report(&marks)
 }
 
-/// Compares the last mark with the one after the first quarter, which comes after the one of the first turns.
+/// Compares the last mark with the mark after the first quarter. The mark after the first turns is only the start of
+/// the rows per turn.
 fn report(marks: &[Mark]) -> Report {
     let (first, last) = (marks[1], marks[ROWS]);
     let worker = growth(first.worker_bytes, last.worker_bytes);
@@ -80,7 +82,7 @@ fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / (1024.0 * 1024.0)
 }
 
-/// Growth in per cent.
+/// Returns the growth in percent.
 fn growth(before: usize, after: usize) -> f64 {
     (megabytes(after) / megabytes(before) - 1.0) * 100.0
 }

@@ -1,4 +1,5 @@
-//! Turn W with its answer spread over two seconds, beside the plain turn in the same run. Each turn has a reader.
+//! Case `stream`: turn W with an answer spread over two seconds, and the plain turn in comparison. A reader follows
+//! every turn.
 
 use std::time::Duration;
 
@@ -11,17 +12,17 @@ use crate::{
     world::{Place, SPREAD_OVER, TurnKind, World, turn_w},
 };
 
-/// Number of turns whose history is read.
+/// Number of turns to read the history of.
 const COUNTED: usize = 5;
 
-/// The spread turn and the plain one: what the names of the figures begin with, and the time that the model speaks for.
-/// That time is no part of `p50_ms`.
+/// The spread and the plain turn, the prefix of the figures, and the duration of the model's answer. The duration is
+/// subtracted from `p50_ms`.
 const TURNS: [(TurnKind, &str, Duration); 2] = [
     (TurnKind::Spread, "", SPREAD_OVER),
     (TurnKind::Ordinary, "turn_", Duration::ZERO),
 ];
 
-/// What to measure.
+/// Options of the case `stream`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Turn W: one message, a call of the model that asks for two tools at once, both tools, and a call that streams 1,000
-//! tokens. What it costs, alone and with many others.
+//! Case `turn`: the cost of turn W, alone and under load. Turn W is a message, an LLM call that asks for two parallel
+//! tools, both tools, and an LLM call that streams 1,000 tokens.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use crate::{
     world::{Place, TurnKind, World, turn_w},
 };
 
-/// Turns with a proxy that counts, one after the other.
+/// Number of sequential turns behind the counting proxy.
 const COUNTED: usize = 20;
 
-/// Our own turns, with what the names of their figures begin with.
+/// Everturn's kinds of turns, with the prefixes of their figures.
 const OURS: [(TurnKind, &str); 2] = [(TurnKind::Ordinary, ""), (TurnKind::Inline, "inline_")];
 
-/// What to measure.
+/// Options of the case `turn`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     samples: u32,
     #[command(flatten)]
     place: Place,
-    /// Leaves the peers out.
+    /// Skips the peers.
     #[arg(long)]
     alone: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
     Ok(Report::of("turn", samples))
 }
 
-/// Counts what does not depend on the load: round trips and history events.
+/// Counts round trips and history events, which do not depend on the load.
 async fn counted(options: &Options, samples: &mut Samples) {
     let model = Model::start(turn_w).await;
     let (world, round_trips) = World::counting(options.place, model).await;
@@ -51,7 +51,7 @@ async fn counted(options: &Options, samples: &mut Samples) {
             world.turn(kind).await;
         }
     }
-    // What the processes ask without a turn, as a gateway that looks for stalled turns does.
+    // Round trips without a turn, for example the gateway's search for stalled turns.
     let idle = Instant::now();
     round_trips.take();
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -72,7 +72,7 @@ async fn counted(options: &Options, samples: &mut Samples) {
     }
 }
 
-/// Measures time, processor time and writes, of the turn and of the peers on the same engine.
+/// Measures time, processor time and writes, for turn W and for the peers, on one Temporal server.
 async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
     let world = World::start(options.place, Model::start(turn_w).await).await;
     let (address, model_url) = (world.stack.temporal.address(), world.stack.model.base_url());
@@ -97,7 +97,7 @@ async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
         .await;
     }
     let load = options.load;
-    // Round by round, so that what the machine does beside it meets all of them.
+    // The kinds alternate in rounds, because background load of the machine should affect every kind alike.
     for _ in 0..options.samples {
         for (kind, prefix) in OURS {
             let turn = async || world.turn(kind).await;

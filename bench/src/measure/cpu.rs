@@ -1,4 +1,4 @@
-//! Processor time of the processes that this one has started, by their role. Linux tells it in `/proc`.
+//! Processor time of the benchmark's child processes, by role. The times come from Linux's `/proc`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -6,16 +6,16 @@ use std::{
     time::Duration,
 };
 
-/// What a process is for.
+/// Role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// `everturn worker`, or a peer that does the same.
+    /// `everturn worker`, or a peer's worker.
     Worker,
     /// `everturn gateway`.
     Gateway,
     /// The Temporal server.
     Engine,
-    /// PostgreSQL, with the processes of its connections.
+    /// PostgreSQL, including the processes of PostgreSQL's connections.
     Database,
     Redis,
     /// The benchmark itself: the model, the clients and a proxy.
@@ -23,7 +23,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// What the measured product consists of: everything but the load.
+    /// Roles of the measured product: every role except the load.
     pub(crate) const PRODUCT: [Self; 5] = [
         Self::Worker,
         Self::Gateway,
@@ -32,12 +32,12 @@ impl Role {
         Self::Redis,
     ];
 
-    /// What a peer consists of.
+    /// Roles of a peer.
     pub(crate) const PEER: [Self; 2] = [Self::Worker, Self::Engine];
 
-    /// Tells a process by its command line.
+    /// Finds the role of a process by the command line.
     fn of(command: &[String]) -> Option<Self> {
-        // Redis and PostgreSQL write other words behind their name, into the same argument.
+        // Redis and PostgreSQL write further words after the program's name, into the first argument.
         let path = command.first()?.split(' ').next()?;
         let program = path.rsplit('/').next()?;
         let has = |word: &str| command.iter().any(|argument| argument == word);
@@ -47,7 +47,7 @@ impl Role {
             "temporal" | "temporal-server" => Self::Engine,
             "redis-server" => Self::Redis,
             _ if program.starts_with("postgres") => Self::Database,
-            // A peer: the floor of the SDK, or an agent in another language.
+            // A peer: the floor on the bare SDK, or an agent in another language.
             "bench" if has("floor") => Self::Worker,
             _ if program.starts_with("python") || program.starts_with("node") => Self::Worker,
             _ => return None,
@@ -55,19 +55,19 @@ impl Role {
     }
 }
 
-/// The processor time that each role has used so far.
+/// Processor time by role, since the start of the processes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuTimes(BTreeMap<Role, Duration>);
 
-/// One line of `/proc/<id>/stat`.
+/// Fields of `/proc/<id>/stat`.
 struct Stat {
     parent: u32,
-    /// The time of the process itself, and of its children that have ended, in ticks.
+    /// Time of the process and of its ended children, in ticks.
     ticks: u64,
 }
 
 impl CpuTimes {
-    /// Reads the times of this process and of everything below it.
+    /// Reads the times of the benchmark's process and every descendant.
     pub(crate) fn now() -> Self {
         let stats = all();
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -77,7 +77,7 @@ impl CpuTimes {
         let mut times = Self::default();
         let mut open = vec![(std::process::id(), Role::Load)];
         while let Some((id, above)) = open.pop() {
-            // A process that says nothing of itself belongs to the one that started it.
+            // A process without a role of its own has the role of its parent.
             let role = if above == Role::Load {
                 Role::of(&command(id)).unwrap_or(above)
             } else {
@@ -91,7 +91,7 @@ impl CpuTimes {
         times
     }
 
-    /// The milliseconds that a role has used since an earlier time.
+    /// Returns a role's processor time since an earlier reading, in milliseconds.
     pub(crate) fn since(&self, earlier: &Self, role: Role) -> f64 {
         let of = |times: &Self| times.0.get(&role).copied().unwrap_or_default();
         of(self).saturating_sub(of(earlier)).as_secs_f64() * 1000.0
@@ -106,7 +106,8 @@ fn all() -> HashMap<u32, Stat> {
 
 fn stat(id: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name may contain anything, but ends with the last parenthesis. The state follows, field 3 of proc(5).
+    // The process name may contain any character and ends at the last parenthesis. The next field is the state, field 3
+    // of proc(5).
     let fields: Vec<_> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     // utime, stime, cutime, cstime
@@ -127,7 +128,8 @@ fn command(id: u32) -> Vec<String> {
         .collect()
 }
 
-/// Linux tells times in hundredths of a second, whatever its own clock is (`USER_HZ`, proc(5)).
+/// Converts ticks. Linux reports times in hundredths of a second, regardless of the kernel's own clock (`USER_HZ`,
+/// proc(5)).
 fn duration(ticks: u64) -> Duration {
     Duration::from_millis(ticks * 10)
 }

@@ -1,28 +1,28 @@
-//! What PostgreSQL has done for the stack, as it counts by itself.
+//! PostgreSQL's own counters of the stack's database.
 
 use everturn_tests::{backends::Backends, postgres::Postgres};
 use sqlx::{Connection, PgConnection, Row};
 
-/// The counters of a database so far.
+/// Values of a database's counters.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DatabaseCounts {
-    /// Transactions that were committed. Reads count, too.
+    /// Committed transactions, including reads.
     pub(crate) commits: u64,
-    /// Rows that were inserted, updated and deleted.
+    /// Inserted, updated and deleted rows.
     pub(crate) rows: u64,
     /// Bytes of the write-ahead log.
     pub(crate) wal_bytes: u64,
 }
 
 impl DatabaseCounts {
-    /// Reads the counters; `None` for the embedded store. A connection may tell what it did up to ten
-    /// seconds later.
+    /// Reads the counters; `None` for the embedded store. PostgreSQL may add a connection's work to the counters up to
+    /// ten seconds late.
     pub(crate) async fn of(backends: &Backends) -> Option<Self> {
         let (postgres, database) = (backends.postgres()?, backends.database()?);
         Some(read(postgres, database.rsplit('/').next()?).await)
     }
 
-    /// What was added since an earlier time.
+    /// Returns the growth since an earlier reading.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             commits: self.commits - earlier.commits,
@@ -33,7 +33,7 @@ impl DatabaseCounts {
 }
 
 async fn read(postgres: &Postgres, database: &str) -> DatabaseCounts {
-    // Another database, so that the question does not count.
+    // The query runs in a different database, because the measured database must not count the query.
     let mut connection = PgConnection::connect(&postgres.url("postgres"))
         .await
         .unwrap();

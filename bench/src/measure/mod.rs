@@ -1,7 +1,7 @@
-//! What is measured and how it is told: processor time by process, what the engine and the database were asked, and the
+//! Measurements and reports: processor time by role, counters of the engine and the database, latencies, and the
 //! report.
 //!
-//! Must not be here: what is run (`cases`, `world`).
+//! Must not be here: the measured cases (`cases`, `world`).
 
 mod cpu;
 mod database;

@@ -1,12 +1,12 @@
-//! The figures of a case: several samples of each, their median and spread, a table for people and one line for
-//! programs. A saved report can be compared with.
+//! Figures of a case: the median and spread of several samples, a table for people and one line for programs. A report
+//! can be saved and compared with a later report.
 
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
-/// The samples of each figure, by its name.
+/// Samples of every figure, by the figure's name.
 #[derive(Debug, Default)]
 pub(crate) struct Samples(BTreeMap<String, Vec<f64>>);
 
@@ -17,15 +17,15 @@ impl Samples {
     }
 }
 
-/// The figures of a case that has run.
+/// Figures of a finished case.
 pub(crate) struct Report {
     case: &'static str,
     figures: Vec<(String, Figure)>,
-    /// What is not as it must be.
+    /// Violated expectations.
     faults: Vec<String>,
 }
 
-/// Median, smallest and largest of the samples.
+/// Median, minimum and maximum of the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Figure {
     median: f64,
@@ -34,7 +34,7 @@ struct Figure {
 }
 
 impl Figure {
-    /// `None` without a sample.
+    /// Computes the figure; `None` without a sample.
     fn of(mut samples: Vec<f64>) -> Option<Self> {
         samples.sort_by(f64::total_cmp);
         let (least, most) = (*samples.first()?, *samples.last()?);
@@ -53,7 +53,7 @@ impl Figure {
 }
 
 impl Report {
-    /// Makes the report of a case from its samples.
+    /// Makes a case's report from the samples.
     pub(crate) fn of(case: &'static str, samples: Samples) -> Self {
         let figures = samples.0.into_iter();
         let figures = figures.filter_map(|(name, samples)| Some((name, Figure::of(samples)?)));
@@ -64,7 +64,7 @@ impl Report {
         }
     }
 
-    /// Notes a fault of what was measured, unless it is as it must be.
+    /// Adds a fault to the report if the expectation is violated.
     #[must_use]
     pub(crate) fn expect(mut self, is_as_it_must_be: bool, fault: impl Into<String>) -> Self {
         if !is_as_it_must_be {
@@ -73,12 +73,13 @@ impl Report {
         self
     }
 
-    /// What is not as it must be.
+    /// Returns the violated expectations.
     pub(crate) fn faults(&self) -> &[String] {
         &self.faults
     }
 
-    /// Prints the table, with the ratio to an earlier report when there is one, and then the line `RESULT {json}`.
+    /// Prints the table and the line `RESULT {json}`. With an earlier report, the table shows the ratio to the earlier
+    /// figures.
     pub(crate) fn print(&self, earlier: Option<&Value>) {
         println!(
             "{:<28} {:>12} {:>12} {:>12}",
@@ -103,7 +104,7 @@ impl Report {
         println!("RESULT {}", Value::Object(line));
     }
 
-    /// Writes the figures into a file, beside those of other cases that are there.
+    /// Writes the figures into a file, and keeps the figures of other cases in the file.
     pub(crate) fn save(&self, file: &Path) -> anyhow::Result<()> {
         let mut all = match std::fs::read(file) {
             Ok(text) => serde_json::from_slice(&text)
@@ -121,13 +122,13 @@ impl Report {
     }
 }
 
-/// A count as a figure.
+/// Converts a count to a figure.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// More digits than these say nothing.
+/// Rounds to three decimals, because further digits are noise.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

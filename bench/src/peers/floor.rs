@@ -1,10 +1,10 @@
-//! The floor: the same turn on Temporal's Rust SDK with nothing else. No events, no claims, no store, no reader. What it
-//! costs, no product on this engine can go below while it has these activities.
+//! The floor: the turn on Temporal's bare Rust SDK, without events, claims, store or reader. A product on Temporal with
+//! these activities cannot cost less than the floor.
 //!
 //! The messages of the conversation pass through the workflow, as in the peers of other languages.
 
-// The macros of the SDK want public types, and generate undocumented markers beside each method. An activity is
-// asynchronous, whether it waits or not.
+// The SDK's macros need public types, and generate undocumented markers beside every method. Activities are
+// asynchronous functions, even without an `await`.
 #![allow(missing_docs, unreachable_pub, clippy::unused_async)]
 
 use std::{sync::Arc, time::Duration};
@@ -20,10 +20,10 @@ use temporalio_sdk::{
 };
 use temporalio_workflow::{ActivityOptions, WorkflowContext, WorkflowContextView, WorkflowResult};
 
-/// The time-out of an activity, which is that of the peers.
+/// Timeout of an activity, equal to the peers' timeout.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// One turn of an agent.
+/// Workflow of an agent's turn.
 #[workflow]
 pub struct Turn {
     message: String,
@@ -62,7 +62,7 @@ impl Turn {
     }
 }
 
-/// What the worker runs.
+/// The worker's activities.
 pub struct Activities {
     http: HttpClient,
     url: String,
@@ -70,7 +70,7 @@ pub struct Activities {
 
 #[activities]
 impl Activities {
-    /// Calls the model, and collects what it streams.
+    /// Calls the model, and collects the streamed reply.
     #[activity]
     pub async fn llm(
         self: Arc<Self>,
@@ -84,7 +84,7 @@ impl Activities {
         Ok(reply(&stream.map_err(anyhow::Error::from)?))
     }
 
-    /// The tool.
+    /// The tool `calculate`, with a constant result.
     #[activity]
     pub async fn calculate(
         _: ActivityContext,
@@ -113,7 +113,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The environment that every peer gets.
+/// Connection settings; every peer reads the environment variables.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[arg(long, env = "TEMPORAL_ADDRESS")]
@@ -124,7 +124,7 @@ pub(crate) struct Options {
     model_url: String,
 }
 
-/// Runs the worker until it is killed. It says `ready`, as the other peers do.
+/// Runs the worker until a kill. Prints `ready` after the start, like the other peers.
 pub(crate) async fn run(options: &Options) -> anyhow::Result<()> {
     // The HTTP client panics without a TLS backend, even for http.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();

@@ -1,7 +1,7 @@
-//! What the turn costs without Everturn, in the same run: the floor on the bare SDK, the same agent on Temporal's SDKs for
-//! Python and TypeScript as their documentation shows it, and a script that keeps nothing.
+//! Peers: the turn without Everturn. The peers are the floor on the bare SDK, the agent on Temporal's SDKs for Python
+//! and TypeScript as in their documentation, and a script without durability.
 //!
-//! Must not be here: what is measured (`cases/turn.rs`). The peers in other languages are in `bench/peers`.
+//! Must not be here: the measurements (`cases/turn.rs`). The peers in other languages are in `bench/peers`.
 
 pub(crate) mod floor;
 
@@ -21,24 +21,24 @@ use uuid::Uuid;
 
 use self::floor::Turn;
 
-/// Who else runs the turn.
+/// A peer: a system that runs the turn without Everturn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Temporal's Rust SDK and nothing else.
+    /// Temporal's bare Rust SDK.
     Floor,
-    /// Temporal's Python SDK, as documented.
+    /// Temporal's Python SDK, used as documented.
     Python,
-    /// Temporal's TypeScript SDK, as documented.
+    /// Temporal's TypeScript SDK, used as documented.
     TypeScript,
-    /// A script in Python without any durability.
+    /// A Python script without durability.
     Script,
 }
 
 impl Peer {
-    /// All of them, in the order of the report.
+    /// The peers in the order of the report.
     pub(crate) const ALL: [Self; 4] = [Self::Floor, Self::Python, Self::TypeScript, Self::Script];
 
-    /// What the names of its figures begin with.
+    /// Returns the prefix of the figures' names.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Floor => "floor",
@@ -77,7 +77,7 @@ impl Peer {
         );
         let mut command = Command::new(program);
         if self != Self::TypeScript {
-            // Writes no compiled files into the sources.
+            // `-B` stops Python from writing compiled files into the sources.
             command.arg("-B");
         }
         command.arg(file);
@@ -85,17 +85,17 @@ impl Peer {
     }
 }
 
-/// A peer that runs. It is killed when this is dropped.
+/// A running peer. The drop kills the peer's process.
 pub(crate) struct Running {
     turns: Turns,
     _child: Child,
 }
 
-/// How a turn is started, and how its end is noticed.
+/// Channel to start a turn and to notice the end.
 enum Turns {
-    /// A workflow.
+    /// A workflow per turn.
     Workflows { client: Client, task_queue: String },
-    /// Lines of a script: one for each turn.
+    /// A line of a script's input and output per turn.
     Lines {
         input: Mutex<ChildStdin>,
         output: Mutex<Lines<BufReader<ChildStdout>>>,
@@ -103,7 +103,7 @@ enum Turns {
 }
 
 impl Running {
-    /// Starts a peer on this Temporal server, with this model, and waits until it is ready.
+    /// Starts a peer with the given Temporal server and model, and waits until the peer is ready.
     pub(crate) async fn start(peer: Peer, address: &str, model_url: &str) -> anyhow::Result<Self> {
         let task_queue = format!("bench-{peer:?}");
         let mut child = peer
@@ -144,7 +144,7 @@ impl Running {
         })
     }
 
-    /// Runs a turn to its end.
+    /// Runs a turn to the end.
     pub(crate) async fn turn(&self) -> anyhow::Result<()> {
         match &self.turns {
             Turns::Workflows { client, task_queue } => {
@@ -157,7 +157,7 @@ impl Running {
             }
             Turns::Lines { input, output } => {
                 input.lock().await.write_all(b"What is it?\n").await?;
-                // Another turn may have ended first. There is one line for each.
+                // The line may belong to a concurrent turn. The script prints one line per turn, so the counts agree.
                 let line = output.lock().await.next_line().await?;
                 ensure!(line.as_deref() == Some("done"), "the script has ended");
             }

@@ -1,7 +1,8 @@
-//! kill -9 of the worker that runs a turn, while another one stands by: the time until the turn has ended all the same.
-//! Then a worker that stands still for a while and wakes, and how often a long call sends heartbeats.
+//! Case `recovery`: kills with -9 the worker of a running turn, while a second worker is ready. The case measures the
+//! time until the turn ends. Afterwards, a worker is paused and resumed, and the heartbeats of a long LLM call are
+//! counted.
 //!
-//! - `turn`: the turn, the moments at which the worker is killed, and what must be there at the end
+//! - `turn`: the turn, the moments of a kill, and the expected events
 //! - `workers`: the two workers
 
 mod turn;
@@ -22,27 +23,27 @@ use self::{
 };
 use crate::measure::{Latencies, Report, Samples, float};
 
-/// How long a worker stands still.
+/// Duration of a worker's pause.
 const STOPPED: Duration = Duration::from_secs(20);
 
-/// How long a worker that woke has for whatever it does wrong.
+/// Time for a resumed worker to do damage before the check.
 const WOKEN: Duration = Duration::from_secs(5);
 
-/// Heartbeats are counted for so long at a time.
+/// Length of the window in which heartbeats are counted.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// How often the engine's counter is read.
+/// Interval between readings of Temporal's counter.
 const SAMPLE: Duration = Duration::from_millis(250);
 
-/// What to measure.
+/// Options of the case `recovery`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of workers that are killed, one after the other.
+    /// Number of workers to kill, sequentially.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     kills: u32,
 }
 
-/// Runs the case, with everything at its default.
+/// Runs the case with the default configuration.
 pub(crate) async fn run(options: &Options) -> Report {
     let mut workers = Workers::start(Model::start(script).await).await;
     let (mut samples, mut damage) = (Samples::default(), Damage::default());
@@ -72,8 +73,8 @@ pub(crate) async fn run(options: &Options) -> Report {
         )
 }
 
-/// Kills the worker that runs a turn. Returns the time from the kill to the end of the turn, without what the model and
-/// the tools took of it.
+/// Kills the worker of a running turn. Returns the time from the kill to the end of the turn, without the time of the
+/// model and the tools.
 async fn kill(workers: &mut Workers, moment: Moment, damage: &mut Damage) -> Duration {
     let client = workers.client.clone();
     let conversation = client.create_conversation(None).await.unwrap();
@@ -103,8 +104,8 @@ async fn kill(workers: &mut Workers, moment: Moment, damage: &mut Damage) -> Dur
     took.saturating_sub(others)
 }
 
-/// Stops the worker that runs a turn for a while. Returns the time from that to the end of the turn, without what the
-/// model took of it.
+/// Pauses the worker of a running turn. Returns the time from the pause to the end of the turn, without the time of the
+/// model.
 async fn stop(mut workers: Workers, damage: &mut Damage) -> Duration {
     let client = workers.client.clone();
     let moment = Moment::Answer;
@@ -136,19 +137,20 @@ async fn stop(mut workers: Workers, damage: &mut Damage) -> Duration {
         worker.resume();
     };
     let (took, ()) = tokio::join!(ended, wakes);
-    // Both workers go on: with the next turn of the conversation, and with whatever the one that woke has left.
+    // Both workers continue: with the conversation's next turn, and with the unfinished work of the resumed worker.
     client.submit(&conversation, ANSWER, None).await.unwrap();
     workers.stack.ended(&conversation, 2).await;
     tokio::time::sleep(WOKEN).await;
     worker.terminate().await;
-    // The next turn is a message, its answer and its end. A call that was cut off may have been made several times.
+    // The next turn has three events: message, answer and end. An interrupted LLM call may have been repeated several
+    // times.
     let mut events = workers.stack.events(&conversation).await;
     damage.look_at_answer(&events.split_off(events.len().min(Damage::EVENTS)));
     damage.look(&events);
     took
 }
 
-/// Returns the most heartbeats that a long call of the model sends within [`WINDOW`].
+/// Returns the maximum number of heartbeats of a long LLM call within [`WINDOW`].
 async fn heartbeats(workers: &Workers) -> u64 {
     let client = &workers.client;
     let conversation = client.create_conversation(None).await.unwrap();
@@ -165,7 +167,7 @@ async fn heartbeats(workers: &Workers) -> u64 {
     most_within(&counts, WINDOW)
 }
 
-/// Returns the largest number by which a counter grew within a time.
+/// Returns the largest growth of a counter within the window.
 fn most_within(counts: &[(Instant, u64)], window: Duration) -> u64 {
     let grew = counts.iter().enumerate().map(|(number, (from, before))| {
         let within = counts[number..].iter();

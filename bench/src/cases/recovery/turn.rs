@@ -1,5 +1,5 @@
-//! The turn whose worker is killed: a call of the model that asks for two tools, both tools, and the answer. And what must
-//! be there at its end.
+//! The turn of a killed worker: an LLM call that asks for two tools, both tools, and the answer. Counts the missing and
+//! doubled events.
 
 use std::time::Duration;
 
@@ -10,43 +10,43 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// The message that is answered at once.
+/// Message with an immediate answer.
 pub(super) const ANSWER: &str = "Answer at once.";
 
-/// The message that is answered with a long call.
+/// Message with a long LLM call.
 pub(super) const LONG: &str = "Speak for long.";
 
-/// The time that the long call takes.
+/// Duration of the long LLM call.
 pub(super) const LONG_CALL: Duration = Duration::from_secs(25);
 
-/// The time that the first call of a turn takes.
+/// Duration of a turn's first LLM call.
 const FIRST_CALL: Duration = Duration::from_millis(500);
 
-/// The time that the tools take together, of a turn whose worker is killed meanwhile.
+/// Duration of the two parallel tools, in a turn whose worker is killed during the tools.
 pub(super) const TOOLS_TAKE: Duration = Duration::from_millis(500);
 
-/// The time that the answer takes.
+/// Duration of the answer.
 const LAST_CALL: Duration = Duration::from_millis(1500);
 
-/// Number of pieces of each text.
+/// Number of pieces of a text.
 const PIECES: usize = 50;
 
-/// When the worker is killed.
+/// Moment of the kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// The model speaks, before it asks for tools.
+    /// The model streams text before the tool calls.
     FirstCall,
     /// The tools begin.
     Tools,
-    /// The model answers.
+    /// The model streams the answer.
     Answer,
 }
 
 impl Moment {
-    /// All of them, in the order of a turn.
+    /// The moments in the order of a turn.
     pub(super) const ALL: [Self; 3] = [Self::FirstCall, Self::Tools, Self::Answer];
 
-    /// The name of its figure.
+    /// Returns the name of the moment's figure.
     pub(super) fn figure(self) -> &'static str {
         match self {
             Self::FirstCall => "first_call_s",
@@ -55,7 +55,7 @@ impl Moment {
         }
     }
 
-    /// The message of the turn.
+    /// Returns the message of the turn.
     pub(super) fn message(self) -> &'static str {
         match self {
             Self::FirstCall | Self::Answer => "Use tools.",
@@ -63,7 +63,7 @@ impl Moment {
         }
     }
 
-    /// The time that tools take after the kill.
+    /// Returns the time spent in tools after the kill.
     pub(super) fn tools_take(self) -> Duration {
         match self {
             Self::FirstCall | Self::Answer => Duration::ZERO,
@@ -71,7 +71,7 @@ impl Moment {
         }
     }
 
-    /// Number of calls of the model: one that is cut off is made again.
+    /// Returns the expected number of LLM calls: an interrupted call is repeated.
     fn calls(self) -> usize {
         match self {
             Self::FirstCall | Self::Answer => 3,
@@ -80,7 +80,7 @@ impl Moment {
     }
 }
 
-/// The model's part.
+/// Returns the model's reply to a request.
 pub(super) fn script(request: &Request) -> Reply {
     let pieces = || (0..PIECES).map(|number| format!("word{number} ")).collect();
     match request.last("user").as_str() {
@@ -98,7 +98,7 @@ pub(super) fn script(request: &Request) -> Reply {
     }
 }
 
-/// How far a turn is, by the frames that a reader gets.
+/// Progress of a turn, according to the frames of a reader.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     acts: usize,
@@ -106,7 +106,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Takes a frame, and returns true when it shows that the moment has come.
+    /// Takes a frame, and returns true when the moment has come.
     pub(super) fn is_at(&mut self, moment: Moment, frame: &Frame) -> bool {
         let is_text = frame.event.starts_with("text_") && frame.event != "text_end";
         match frame.event.as_str() {
@@ -122,12 +122,12 @@ impl Progress {
     }
 }
 
-/// Turns in which something is lost or doubled.
+/// Numbers of damaged turns.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damage {
-    /// Number of turns in which something is missing, or that failed.
+    /// Number of turns with a missing event or with a failure.
     pub(super) lost: u64,
-    /// Number of turns in which something is there twice, or was paid twice.
+    /// Number of turns with a doubled event or a doubled LLM call.
     pub(super) doubled: u64,
 }
 
@@ -135,7 +135,7 @@ impl Damage {
     /// Number of events of a turn.
     pub(super) const EVENTS: usize = 8;
 
-    /// What a turn leaves.
+    /// Expected events of a turn, by type.
     const TURN: [(&str, usize); 6] = [
         ("user_message", 1),
         ("thought", 1),
@@ -145,7 +145,7 @@ impl Damage {
         ("complete", 1),
     ];
 
-    /// Looks at the events of a turn.
+    /// Checks the events of a turn.
     pub(super) fn look(&mut self, events: &[Value]) {
         let whole = Self::TURN.map(|(event_type, number)| (count(events, event_type), number));
         let is_failed = |event: &Value| event["event_data"]["is_error"] == true;
@@ -155,12 +155,12 @@ impl Damage {
         self.doubled += u64::from(is_doubled || events.len() > Self::EVENTS);
     }
 
-    /// Looks at the number of a turn's calls of the model, whose worker was killed once.
+    /// Checks the number of LLM calls of a turn whose worker was killed once.
     pub(super) fn look_at_calls(&mut self, calls: usize, moment: Moment) {
         self.doubled += u64::from(calls > moment.calls());
     }
 
-    /// Looks at the events of a turn without tools.
+    /// Checks the events of a turn without tools.
     pub(super) fn look_at_answer(&mut self, events: &[Value]) {
         let answers = count(events, "assistant_message");
         self.lost += u64::from(answers == 0 || count(events, "complete") == 0);

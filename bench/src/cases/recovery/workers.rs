@@ -1,4 +1,4 @@
-//! Two workers at a time, told apart by the API keys that they send to the model.
+//! Two workers. Each worker sends its own API key to the model, which tells the workers apart.
 
 use everturn_client::GatewayClient;
 use everturn_tests::{
@@ -9,13 +9,13 @@ use everturn_tests::{
 
 use crate::world::measured_stack;
 
-/// The workers, and what they run on.
+/// The running workers, with their gateway and servers.
 pub(super) struct Workers {
     pub(super) stack: Stack,
     pub(super) client: GatewayClient,
-    /// The workers, each with its API key.
+    /// The running workers with their API keys.
     running: Vec<(String, Process)>,
-    /// Number of workers so far.
+    /// Number of workers started until now.
     started: usize,
     _gateway: Process,
 }
@@ -37,7 +37,7 @@ impl Workers {
         workers
     }
 
-    /// Starts one more, and waits until it takes tasks.
+    /// Starts another worker, and waits until the worker takes tasks.
     pub(super) async fn add(&mut self) {
         self.started += 1;
         let name = format!("worker-{}", self.started);
@@ -47,7 +47,7 @@ impl Workers {
         self.running.push((name, worker));
     }
 
-    /// Takes away the worker that asked the model last.
+    /// Removes and returns the worker that sent the latest request to the model.
     pub(super) fn take_speaker(&mut self) -> Process {
         let requests = self.stack.model.requests();
         let key = requests.last().map(|request| request.key.clone());

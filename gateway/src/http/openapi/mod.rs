@@ -1,7 +1,7 @@
-//! The OpenAPI document: what its endpoints have in common. What one endpoint takes and answers is written beside its
-//! handler, and [`routes`](super::routes) collects it, so no endpoint is served that the document does not have.
+//! The OpenAPI document: the parts shared by its endpoints. Every handler carries an annotation with its parameters and
+//! responses. [`routes`](super::routes) collects the annotations, so the document has every endpoint of the gateway.
 //!
-//! The document is 3.2, the first version with a word for the frames of a stream (`itemSchema`).
+//! The document uses OpenAPI 3.2, the first version that can describe the frames of a stream (`itemSchema`).
 
 mod shapes;
 
@@ -41,7 +41,8 @@ use crate::{
     schema::{CursorText, Id, Sequence, one_of},
 };
 
-/// Problems of every endpoint of the agent: with the credential, with the limits of a tenant, and with the store.
+/// Problem codes of every endpoint whose `problems!` list is not marked `only`: refused credentials, origins and hosts,
+/// timeouts, conflicts, exceeded limits, internal errors, and an unavailable identity provider or store.
 const COMMON: [Code; 11] = [
     Code::Unauthenticated,
     Code::InsufficientScope,
@@ -92,8 +93,8 @@ const SESSION: &str = "session";
 )]
 struct Common;
 
-/// Declares a type for the `responses` of an annotation: the problems that the endpoint answers with, by their codes.
-/// The problems of every endpoint of the agent are added, unless the codes are the `only` ones.
+/// Declares a type for the `responses` of an annotation from the endpoint's problem codes.
+/// The macro adds the codes of [`COMMON`] unless the list begins with `only`.
 macro_rules! problems {
     ($name:ident: $($code:ident),+) => {
         $crate::http::openapi::problems!(@ $name, $crate::http::openapi::with_common(&[$($crate::http::problem::Code::$code),+]));
@@ -116,24 +117,24 @@ macro_rules! problems {
 }
 pub(crate) use problems;
 
-/// The text of the document that the endpoints make up together, as it is served and committed.
+/// Returns the OpenAPI document as JSON text: the gateway serves the text, and the repository has a copy.
 pub(crate) fn text(document: utoipa::openapi::OpenApi) -> String {
     let mut text = finished(document).to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// What the endpoints are added to.
+/// Returns the document's shared parts, without any endpoint.
 pub(crate) fn common() -> utoipa::openapi::OpenApi {
     Common::openapi()
 }
 
-/// The responses for these codes and the common ones.
+/// Returns the responses for the given codes and the codes of [`COMMON`].
 pub(crate) fn with_common(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
     responses(&[codes, &COMMON].concat())
 }
 
-/// One response for each status of the codes.
+/// Returns one response for every HTTP status of the given codes.
 pub(crate) fn responses(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
     let mut by_status = BTreeMap::<_, Vec<_>>::new();
     for code in codes {
@@ -162,7 +163,7 @@ fn problem(codes: &[Code]) -> Response {
         .build()
 }
 
-/// Adds what every operation has.
+/// Adds the security schemes and the shared response headers to the document.
 fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     document.openapi = OpenApiVersion::Version32;
     let components = document.components.get_or_insert_with(Components::new);

@@ -1,4 +1,5 @@
-//! Shapes that more than one endpoint takes or answers, for the document alone: no handler reads these types.
+//! OpenAPI parameters and schemas for several endpoints. Handlers do not read the types defined here. The parameters of
+//! the extractors [`ConversationId`] and [`ExecutionPath`], read by handlers, are described here, too.
 
 use everturn_proto::limits::MAX_MESSAGE_BYTES;
 use utoipa::{
@@ -15,7 +16,7 @@ use crate::{
     schema::{Id, Sequence},
 };
 
-/// What a user says.
+/// The text of a user's message.
 pub(crate) struct MessageText;
 
 impl PartialSchema for MessageText {
@@ -61,7 +62,7 @@ impl IntoParams for ExecutionPath {
     }
 }
 
-/// The header that names a message as its client does.
+/// The header `Idempotency-Key`, with the client's own id of a message or an uploaded file.
 pub(crate) struct IdempotencyKey;
 
 impl IntoParams for IdempotencyKey {
@@ -75,7 +76,7 @@ impl IntoParams for IdempotencyKey {
     }
 }
 
-/// The header with which a browser comes back.
+/// The header `Last-Event-ID`: a browser sends the header when reconnecting to a stream.
 pub(crate) struct LastEventId;
 
 impl IntoParams for LastEventId {
@@ -99,7 +100,7 @@ fn header(name: &str, schema: &str, description: &str) -> Parameter {
         .build()
 }
 
-/// An event. Skip types that you do not know; there will be more.
+/// An event. Skip unknown event types, because later versions add types.
 #[derive(ToSchema)]
 #[schema(as = Event)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
@@ -107,10 +108,10 @@ pub(crate) struct LoggedEvent {
     id: String,
     #[schema(value_type = Id)]
     conversation_id: String,
-    /// The user message whose turn this event belongs to.
+    /// User message of the event's turn.
     message_id: String,
     event_type: String,
-    /// The data of the event, which depends on its type: see the API's documentation.
+    /// Data of the event. The format depends on `event_type`: see the API's documentation.
     #[schema(required = true)]
     event_data: serde_json::Value,
     #[schema(value_type = Sequence)]
@@ -119,7 +120,7 @@ pub(crate) struct LoggedEvent {
     created_at: String,
 }
 
-/// `data` of an event's frame: beside these fields, those of `event_data`.
+/// `data` of an event's frame: the fields here, and the fields of `event_data`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
 pub(crate) struct EventFrame {
@@ -135,16 +136,16 @@ pub(crate) struct EventFrame {
     created_at: String,
 }
 
-/// A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
-/// Only events have an `id`, which is a cursor: what a browser sends back as `Last-Event-ID`.
+/// A frame of a stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html). Only
+/// events have an `id`, which is a cursor: a reconnecting browser sends the `id` as `Last-Event-ID`.
 #[derive(ToSchema)]
 #[schema(as = Frame)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
 pub(crate) struct AnyFrame {
     #[schema(pattern = "^[1-9][0-9]{0,9}-[0-9a-f]{1,16}$", nullable = false)]
     id: Option<String>,
-    /// The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame
-    /// `conversation` of a chat has no `type`.
+    /// The `type` of the data. The event `error` is named `turn_error` here, because `EventSource` has its own event
+    /// `error`. The frame `conversation` of a chat has no `type`.
     event: String,
     /// JSON.
     #[schema(schema_with = frame_data)]
@@ -163,13 +164,13 @@ fn frame_data() -> RefOr<Schema> {
     ])
 }
 
-/// A frame of the stream of a list, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)
-/// have it. No frame has an `id`.
+/// A frame of a list's stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html).
+/// No frame has an `id`.
 #[derive(ToSchema)]
 #[schema(as = FrameOfList)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
 pub(crate) struct AnyListFrame {
-    /// The `type` of its data.
+    /// The `type` of the data.
     event: String,
     /// JSON.
     #[schema(schema_with = list_frame_data)]
@@ -186,7 +187,7 @@ fn list_frame_data() -> RefOr<Schema> {
     ])
 }
 
-/// The schema of a text with JSON of one of these shapes.
+/// Returns the schema of a text with JSON of any of the given shapes.
 fn any_of(shapes: &[&str]) -> RefOr<Schema> {
     let shapes = shapes.iter().fold(AnyOfBuilder::new(), |shapes, name| {
         shapes.item(Ref::from_schema_name(*name))

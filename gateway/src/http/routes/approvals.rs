@@ -1,5 +1,5 @@
-//! Approvals: the calls that wait for a person, and the answers. The workflow that asked decides whether an answer is
-//! taken; the stored call says why one is not.
+//! Approvals: tool calls that wait for a person, and the persons' answers. The workflow of the call accepts or refuses
+//! an answer. The stored call gives the reason for a refusal.
 
 use axum::{Json, extract::State};
 use chrono::Utc;
@@ -25,27 +25,27 @@ use crate::{
     turns::ApprovalOutcome,
 };
 
-/// The calls that wait for a person.
+/// Tool calls that wait for a person's approval.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PendingApprovals)]
 pub(super) struct PendingApprovalsBody {
-    /// Oldest first.
+    /// Pending tool calls, the oldest first.
     approvals: Vec<PendingApprovalBody>,
 }
 
-/// A call that waits for an approval.
+/// A tool call that waits for a person's approval.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PendingApproval)]
 pub(super) struct PendingApprovalBody {
     #[serde(flatten)]
     call: WaitingCallBody,
-    /// The hash to send back with the answer. It binds the answer to this tool, this input and the tool's definition.
+    /// Hash to send with the answer. The hash binds the answer to the tool, input and definition.
     input_hash: String,
 }
 
 problems!(ListRefusals: InvalidId, ConversationNotFound);
 
-/// Lists the tool calls that wait for a person, oldest first.
+/// Lists the tool calls that wait for a person's approval, the oldest first.
 #[utoipa::path(
     get, path = "/conversations/{id}/approvals", tag = "tools", operation_id = "list_approvals",
     params(ConversationId), responses((status = 200, body = PendingApprovalsBody, description = "What waits"), ListRefusals)
@@ -65,22 +65,22 @@ pub(super) async fn list(
     }))
 }
 
-/// A person's answer.
+/// A person's answer to a pending tool call.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApprovalAnswer)]
 pub(super) struct ApprovalAnswerBody {
     #[schema(schema_with = decisions)]
     decision: String,
-    /// The `input_hash` of the pending call. The answer is for what that call shows.
+    /// `input_hash` of the pending call. The answer counts only for the tool and the input of the hash.
     #[schema(example = "0123456789abcdef")]
     input_hash: String,
-    /// approve: the tool runs with this instead. At most 64 KiB.
+    /// With `approve`: input that replaces the model's input. At most 64 KiB.
     #[schema(value_type = Option<Object>)]
     tool_input: Option<RawJson>,
-    /// The model reads it when the call is denied. At most 4 KiB.
+    /// Reason for the model to read when the call is denied. At most 4 KiB.
     #[serde(default)]
     reason: String,
-    /// approve: do not ask again for this tool in this conversation.
+    /// With `approve`: the tool needs no further approval in the conversation.
     #[serde(default)]
     remember: bool,
 }
@@ -89,7 +89,7 @@ fn decisions() -> Object {
     one_of(&[Decision::Approve.as_str(), Decision::Deny.as_str()])
 }
 
-/// The call that was answered.
+/// The answered tool call.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AnsweredApproval)]
 pub(super) struct AnsweredApprovalBody {
@@ -98,7 +98,7 @@ pub(super) struct AnsweredApprovalBody {
     tool_name: String,
     #[schema(schema_with = outcomes)]
     decision: ApprovalState,
-    /// What runs, when it was approved.
+    /// Input that the tool runs with, when the call was approved.
     #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
     remember: bool,
@@ -114,7 +114,7 @@ fn outcomes() -> Object {
 problems!(Refusals: InvalidBody, InvalidId, ApprovalNeedsOther, ConversationNotFound, ExecutionNotFound, ApprovalAnswered,
     ApprovalExpired, ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
 
-/// Approves or denies a tool call. What is answered with 200 is stored, and is not asked again. Needs the scope `approve`.
+/// Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`.
 #[utoipa::path(
     post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
     params(ExecutionPath), request_body = ApprovalAnswerBody,
@@ -167,7 +167,7 @@ pub(super) async fn resolve(
     };
     state.audit.append(&ended).await?;
     if !is_taken {
-        // Another answer may have been first, or the time or the turn may have ended before.
+        // An earlier answer may have won, or the call may have expired, or the turn may have ended.
         let (_, call) = state.outside_tool(&caller, &path).await?;
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
     }
@@ -181,8 +181,8 @@ pub(super) async fn resolve(
     }))
 }
 
-/// The entry of the audit trail: it is stored before the engine is asked, so that no answer has an effect without one.
-/// Another entry says what became of it.
+/// Returns the audit entry of an answer. The entry is stored before Temporal gets the answer, so that no answer has an
+/// effect without an entry. A second entry records the outcome.
 fn entry(
     state: &GatewayState,
     caller: &Caller,
@@ -206,7 +206,8 @@ fn entry(
     }
 }
 
-/// Notes in the store who answers. What travels through the engine proves nothing, so the store takes the name from there.
+/// Stores the name of the person who answers. The store takes the name from the row written here, because a name
+/// received through Temporal proves no identity.
 async fn note(
     state: &GatewayState,
     caller: &Caller,
@@ -249,7 +250,7 @@ fn needs_other() -> Problem {
     )
 }
 
-/// Tells why the call takes no answer, if the stored call shows a reason.
+/// Returns the reason why the call accepts no answer, if the stored call shows a reason.
 fn settled(call: &OutsideTool) -> Option<Problem> {
     let detail = match call.record.approval {
         ApprovalState::Pending if call.is_expired(Utc::now()) => return Some(expired()),
@@ -277,7 +278,7 @@ fn mismatch() -> Problem {
     )
 }
 
-/// Tells why the turn did not take the answer, when the stored call shows no reason.
+/// Returns the reason why the turn refused the answer, when the stored call shows no reason.
 fn refused(outcome: &ApprovalOutcome) -> Problem {
     match outcome {
         ApprovalOutcome::NotRunning => Problem::new(
@@ -292,7 +293,7 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
         ApprovalOutcome::Refused(ApprovalRefusal::Invalid) => {
             Problem::new(Code::InvalidBody, "The turn cannot read the answer.")
         }
-        // The call does not wait yet: its turn is coming back from a restart or a reset. Or an answer is not stored yet.
+        // The call does not wait yet because its turn restarts or was reset. Or an answer is not stored yet.
         ApprovalOutcome::Taken | ApprovalOutcome::Refused(_) | ApprovalOutcome::Unanswered => {
             Problem::new(
                 Code::TurnUnavailable,

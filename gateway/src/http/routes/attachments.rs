@@ -1,4 +1,4 @@
-//! What a message says: its text, and the files that it names.
+//! The content of a message: text and attached files.
 
 use std::collections::BTreeSet;
 
@@ -14,23 +14,23 @@ use crate::{
     schema::Id,
 };
 
-/// A file that a message names.
+/// An uploaded file attached to a message.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct NewAttachment {
-    /// The id of the file, as the upload answered it.
+    /// Id of the file, from the response of the upload.
     #[schema(value_type = Id)]
     blob_id: String,
 }
 
-/// The content of a message, which can be stored and sent to a model.
+/// The checked content of a message, ready for the store and for a model.
 pub(super) struct Content {
     pub(super) text: String,
-    /// The ids of the files, each once.
+    /// Ids of the files, without duplicates.
     pub(super) attachments: Vec<String>,
 }
 
 impl Content {
-    /// Checks what a message says by itself. The store knows which files there are.
+    /// Checks a message's text and its number of attachments. The store later checks that the files exist.
     pub(super) fn checked(
         state: &GatewayState,
         text: Option<String>,

@@ -1,4 +1,4 @@
-//! Images and files: uploaded here, named by messages, read here again.
+//! Images and files: uploads for messages, and downloads.
 
 use std::{fmt::Write, time::Duration};
 
@@ -32,15 +32,16 @@ use crate::{
     schema::Id,
 };
 
-/// How long a body may take to arrive: ten megabytes over a slow line.
+/// Maximum time for the body to arrive: ten megabytes over a slow line.
 const BODY_LIMIT: Duration = Duration::from_secs(120);
-/// A file runs nothing, loads nothing and is part of no page, whatever a browser takes it for.
+/// The policy forbids a file to run scripts, to load resources and to appear in a frame, whatever type a browser
+/// detects.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UploadQuery {
-    /// The name of the file, for people and models. It is kept without its path, and up to 255 bytes of it.
+    /// Name of the file, for people and models. The gateway drops the path and keeps at most 255 bytes.
     #[serde(default)]
     #[param(example = "plan.png")]
     file_name: String,
@@ -65,7 +66,7 @@ impl ToSchema for FileBytes {}
 #[derive(Serialize, ToSchema)]
 #[schema(as = Blob)]
 pub(super) struct BlobBody {
-    /// What messages name it by.
+    /// Id of the file, for the attachments of messages.
     #[schema(value_type = Id)]
     blob_id: String,
     /// The media type, without parameters.
@@ -98,8 +99,8 @@ problems!(
 
 /// Uploads a file for a message.
 ///
-/// The body is the file, and `Content-Type` says what it is. A file that no message names is removed after a day. The same
-/// `Idempotency-Key` again is the same file.
+/// The body has the file's bytes, and `Content-Type` the media type. A file without a message is removed after a day. A
+/// repeated `Idempotency-Key` returns the stored file.
 #[utoipa::path(
     post, path = "/blobs", tag = "files", operation_id = "upload_blob", params(UploadQuery, IdempotencyKey),
     request_body(content((FileBytes = "image/png"), (FileBytes = "application/pdf"), (FileBytes = "text/plain"))),
@@ -145,7 +146,7 @@ fn too_large(limit: usize) -> Problem {
     )
 }
 
-/// The bytes of a body, which are not read further than the limit.
+/// Reads the bytes of a body, and stops at the limit.
 async fn limited(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     let (mut body, mut bytes) = (body.into_data_stream(), Vec::new());
     while let Some(chunk) = body.next().await {
@@ -160,10 +161,10 @@ async fn limited(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
 
 problems!(ReadRefusals: InvalidId, BlobNotFound, RangeNotSatisfiable, BlobsUnavailable);
 
-/// Reads a file, or a part of it.
+/// Reads a file, or one range of its bytes.
 ///
-/// It is there as long as its conversation. `ETag` is the hash of its bytes, which never change. With the header `Range`, the
-/// answer has one range of its bytes.
+/// A file lives as long as its conversation. `ETag` is the hash of the file's bytes, which never change. With the header
+/// `Range`, the response has one range of the bytes.
 #[utoipa::path(
     get, path = "/blobs/{id}", tag = "files", operation_id = "read_blob",
     params(("id" = Id, Path, description = "The file.")),
@@ -227,7 +228,7 @@ pub(super) async fn read(
         (header::ACCEPT_RANGES, "bytes"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-        // It is asked for again each time, so that nobody is shown what was deleted.
+        // The browser asks again before every use, because a deleted file must not be shown from a cache.
         (header::CACHE_CONTROL, "private, no-cache"),
     ];
     for (name, value) in fixed {
@@ -243,7 +244,7 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// The answer to a request for bytes that the file does not have.
+/// Returns the response to a request for a range beyond the file's end.
 fn beyond(length: usize) -> Response {
     let detail = format!("The file has {length} bytes.");
     let problem = Problem::new(Code::RangeNotSatisfiable, detail);
@@ -251,7 +252,8 @@ fn beyond(length: usize) -> Response {
     (place, problem).into_response()
 }
 
-/// Images may be shown in a page; everything else is saved as a file.
+/// Returns the header `Content-Disposition`: a browser may show an image in a page, and saves every other type as a
+/// file.
 fn disposition(blob: &Blob) -> String {
     let is_image = matches!(
         blob.media_type.as_str(),
@@ -265,7 +267,7 @@ fn disposition(blob: &Blob) -> String {
     format!("{kind}; filename*=UTF-8''{name}")
 }
 
-/// A name as RFC 8187 writes it in a header.
+/// Encodes a name for a header, as in RFC 8187.
 fn percent_encoded(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
     for byte in name.bytes() {

@@ -17,20 +17,20 @@ use crate::{
     turns::CancelOutcome,
 };
 
-/// What to cancel.
+/// The message to cancel.
 #[derive(Deserialize, Default, ToSchema)]
 #[schema(as = Cancel)]
 pub(super) struct CancelBody {
-    /// The gateway's id of a message: cancels this message, and no other. Left out: the current one.
+    /// The gateway's id of the message to cancel. Default: the conversation's current message.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
 
-/// What became of a cancel.
+/// Outcome of a cancel request.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Cancelled)]
 pub(super) struct CancelledBody {
-    /// `cancelling`: the turn was told. `not_running`: no turn runs.
+    /// `cancelling`: the turn received the request. `not_running`: no turn runs.
     #[schema(schema_with = statuses)]
     status: &'static str,
 }
@@ -41,9 +41,10 @@ fn statuses() -> Object {
 
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, TemporalUnavailable);
 
-/// Ends the running turn, or a message that waits.
+/// Cancels the running turn, or a waiting message.
 ///
-/// The turn ends with the event `cancelled`, and keeps the text so far. Other messages go on. Repeating this is safe.
+/// The turn ends with the event `cancelled` and keeps the text written so far. The conversation's waiting messages
+/// continue. Repeating the request is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
     params(ConversationId), request_body = Option<CancelBody>,
@@ -62,7 +63,7 @@ pub(super) async fn cancel(
     let conversation = state.conversation(&caller, &name).await?;
     let message_id = match asked {
         Some(message_id) => Some(message_id),
-        // Named here and now: a cancel that arrives late must not end the message after the one it was meant for.
+        // The current message's id is read now: a cancel that arrives late must not end the turn of the next message.
         None => state
             .ports
             .events

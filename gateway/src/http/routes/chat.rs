@@ -1,4 +1,4 @@
-//! One message and its answer in one request.
+//! The chat endpoint: one request sends a message and streams the answer.
 
 use axum::{
     extract::State,
@@ -26,28 +26,28 @@ use crate::{
     turns::OnBusy,
 };
 
-/// Response header with the conversation the message went to.
+/// Response header with the conversation of the message.
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 
-/// A message, and where it goes.
+/// A message and its conversation.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = Chat)]
 pub(super) struct ChatBody {
-    /// The text of the message. When there are `attachments`, it may be left out, or empty.
+    /// Text of the message. A message with `attachments` may omit the text or leave the text empty.
     #[serde(default)]
     #[schema(value_type = MessageText, required = true)]
     message: Option<String>,
-    /// Files that were uploaded before, in the order in which the model is given them.
+    /// Uploaded files, in the order for the model.
     #[serde(default, deserialize_with = "objects")]
     #[schema(max_items = 10)]
     attachments: Vec<NewAttachment>,
-    /// The conversation is created when there is none; left out, with a new id.
+    /// Id of the conversation, which is created if missing. Without the field, a new id is made.
     #[schema(value_type = Option<Id>)]
     conversation_id: Option<String>,
     /// The agent of a new conversation.
     #[schema(example = "default")]
     agent: Option<String>,
-    /// The client's own id: the same one twice is one message.
+    /// The client's own id of the message. A repeated request with an unchanged id stores no second message.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
@@ -60,8 +60,8 @@ problems!(
 
 /// Sends a message and streams its turn.
 ///
-/// Makes the conversation when there is none. The first frames are `replay` and `conversation`; then come the frames of
-/// this message's turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the
+/// Creates the conversation if missing. The first frames are `replay` and `conversation`. The next frames belong to the
+/// message's turn only, until the turn ends. The turn continues after a broken connection: read the rest from the
 /// stream of events.
 #[utoipa::path(
     post, path = "/chat", tag = "messages", operation_id = "chat",
@@ -94,14 +94,14 @@ pub(super) async fn chat(
         OnBusy::Queue,
     )
     .await?;
-    // The conversation was read before the message was stored, so nothing of its turn can be before that. The
-    // turn of a message sent before may be anywhere in the log.
+    // The conversation's last sequence number was read before the message was stored. Therefore every event of a new
+    // message's turn has a larger number. The turn of an earlier message may be anywhere in the log.
     let cursor = if queued.is_new {
         Cursor::at(conversation.last_sequence)
     } else {
         Cursor::default()
     };
-    // A message that joined another one's turn has no end of its own.
+    // A message that joined a running turn ends with the running turn's message.
     let turn = queued
         .turn
         .map_or(queued.message_id, |turn| turn.message_id);

@@ -1,5 +1,5 @@
-//! Claims of client tools: of several clients that see a call, one runs it. A claim is a lease, so that a client that died
-//! holds nothing up.
+//! Claims of client tools: of several clients that see a tool call, only the claimant runs the call. A claim ends at a
+//! set time, because a client that died must not block the call.
 
 use axum::{Json, extract::State};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -18,19 +18,19 @@ use crate::{
     schema::Id,
 };
 
-/// How long a claim holds when the client does not say, and the least and the most that it may say.
+/// Duration of a claim: the default, the minimum and the maximum.
 const LEASE_MS: u32 = 30_000;
 const MIN_LEASE_MS: u32 = 1000;
 const MAX_LEASE_MS: u32 = 600_000;
 
-/// Who is to run a call.
+/// A client's claim of a tool call.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ClaimOfClientTool)]
 pub(super) struct ClaimBody {
-    /// The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim.
+    /// Id chosen by the client for itself, or for its attempt at the call. A repeated claim with the id renews the claim.
     #[schema(value_type = Id)]
     claimant: String,
-    /// How long no other client gets the claim, in milliseconds.
+    /// Duration of the claim in milliseconds. Until the end, every further claimant is refused.
     #[serde(default = "lease_ms", deserialize_with = "whole_number")]
     #[schema(default = 30_000, minimum = 1000, maximum = 600_000)]
     lease_ms: u32,
@@ -40,7 +40,7 @@ fn lease_ms() -> u32 {
     LEASE_MS
 }
 
-/// The client is to run the call.
+/// A granted claim: the client must run the call.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClaimedClientTool)]
 pub(super) struct ClaimedBody {
@@ -48,10 +48,9 @@ pub(super) struct ClaimedBody {
     execution_id: String,
     #[schema(value_type = Id)]
     claimant: String,
-    /// When the claim ends. Until then no other client gets it.
+    /// End of the claim. Until the end, every further claimant is refused.
     expires_at: String,
-    /// True when another client had claimed the call, and its claim ended without a result: the tool may have had its
-    /// effect.
+    /// True when an earlier client's claim ended without a result. The tool may already have had its effect.
     is_repeated: bool,
 }
 
@@ -60,7 +59,8 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 
 /// Claims a call that waits for a client.
 ///
-/// Of several clients that claim it, one is to run it. Repeating this with the same `claimant` is safe, and keeps the claim.
+/// Only one of several clients gets the claim and runs the call. Repeating the request with an unchanged `claimant` is
+/// safe and renews the claim.
 #[utoipa::path(
     post, path = "/conversations/{id}/client-tools/{execution_id}/claim", tag = "tools", operation_id = "claim_client_tool",
     params(ExecutionPath), request_body = ClaimBody,

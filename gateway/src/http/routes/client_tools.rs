@@ -1,5 +1,5 @@
-//! Client tools: the calls that wait for the client to run them, and their results. A result is stored, and then the
-//! turn is told.
+//! Client tools: tool calls for the client to run, and the results from clients. The gateway stores a result and then
+//! signals the turn.
 
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -19,17 +19,17 @@ use crate::http::{
     state::GatewayState,
 };
 
-/// The calls that the client is to run.
+/// Tool calls for the client to run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = WaitingClientTools)]
 pub(super) struct WaitingClientToolsBody {
-    /// Oldest first.
+    /// Waiting tool calls, the oldest first.
     client_tools: Vec<WaitingCallBody>,
 }
 
 problems!(ListRefusals: InvalidId, ConversationNotFound);
 
-/// Lists the tool calls that the client is to run, oldest first.
+/// Lists the tool calls for the client to run, the oldest first.
 #[utoipa::path(
     get, path = "/conversations/{id}/client-tools", tag = "tools", operation_id = "list_client_tools",
     params(ConversationId), responses((status = 200, body = WaitingClientToolsBody, description = "What waits"), ListRefusals)
@@ -45,14 +45,14 @@ pub(super) async fn list(
     }))
 }
 
-/// What came of a client tool.
+/// The result of a client tool.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ClientToolResult)]
 pub(super) struct ClientToolResultBody {
-    /// Any JSON, at most 1 MiB.
+    /// Any JSON value, at most 1 MiB.
     #[schema(value_type = serde_json::Value)]
     result: RawJson,
-    /// True when it says what went wrong.
+    /// True when the result describes an error.
     #[serde(default)]
     is_error: bool,
 }
@@ -60,7 +60,7 @@ pub(super) struct ClientToolResultBody {
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ClientToolAnswered,
     ClientToolExpired, ResultTooLarge, BodyTooLarge, TemporalUnavailable);
 
-/// Takes the result of a client tool: it is stored, then the turn is told. Repeating this is safe.
+/// Stores the result of a client tool and then signals the turn. Repeating the request is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/client-tools/{execution_id}", tag = "tools", operation_id = "answer_client_tool",
     params(ExecutionPath), request_body = ClientToolResultBody,
@@ -75,7 +75,7 @@ pub(super) async fn accept(
     checked_size(&body.result)?;
     let (conversation, call) = checked_call(&state, &caller, &path).await?;
     let call = store_result(&state, &caller, &conversation.id, call, body).await?;
-    // The turn is told also when the result was stored before: the request that stored it may have died in between.
+    // The turn is signalled even for a result stored before, because the earlier request may have died before its signal.
     let sub_agent = state.sub_agent_of(&caller, &conversation, &call).await?;
     state
         .ports
@@ -88,7 +88,7 @@ pub(super) async fn accept(
     ))
 }
 
-/// Returns a call of a client tool that needs no approval any more. It may have ended.
+/// Returns a client tool's call that needs no further approval. The call may have ended.
 pub(super) async fn checked_call(
     state: &GatewayState,
     caller: &Caller,
@@ -107,7 +107,7 @@ pub(super) async fn checked_call(
     Ok((conversation, call))
 }
 
-/// Stores the result unless the call has ended; returns the call, which this result has ended now or before.
+/// Stores the result unless the call has ended. Returns the call if the posted result ended the call, now or before.
 async fn store_result(
     state: &GatewayState,
     caller: &Caller,
@@ -154,7 +154,7 @@ async fn store_result(
     })
 }
 
-/// Returns the time from when the client was asked until now.
+/// Returns the milliseconds since the client was asked.
 fn duration_ms(call: &OutsideTool, now: DateTime<Utc>) -> u32 {
     let timeout = TimeDelta::milliseconds(i64::from(call.record.call.timeout_ms));
     let asked_at = call.expires_at.map_or(call.requested_at, |at| at - timeout);

@@ -1,8 +1,8 @@
-//! The codec server: the Temporal UI and CLI have payloads encrypted and decrypted here, because only Everturn has the keys.
+//! The codec server encrypts and decrypts payloads for the Temporal UI and CLI, because only Everturn has the keys.
 //!
-//! The form of the bodies is that of Temporal's remote codecs. A caller gets the payloads of their own tenant, and an
-//! operator gets all. What somebody may not read, and what nobody can, comes back as it was: a history is shown with
-//! what can be read of it.
+//! The bodies have the format of Temporal's remote codecs. A caller reads the payloads of their own tenant, and an
+//! operator reads every tenant's payloads. Unreadable and forbidden payloads come back unchanged, because Temporal can
+//! then still show the readable rest of a history.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ use crate::{
     },
 };
 
-/// Bytes of a request: two payloads of the largest size that the engine takes, in Base64, with some room.
+/// Maximum bytes of a request: two payloads of Temporal's maximum size, in Base64, with some room.
 pub(super) const MAX_BODY_BYTES: usize = 6 * 1024 * 1024;
-/// Payloads of a request. The UI and the CLI send those of one field, which are few.
+/// Maximum payloads of a request. The UI and the CLI send only the few payloads of one field.
 const MAX_PAYLOADS: usize = 1000;
 
-/// Base64 as JSON of Protocol Buffers has it: the padding may be left out.
+/// Base64 of the JSON format of Protocol Buffers: the padding is optional.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &ALPHABET,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -47,11 +47,11 @@ pub(super) struct PayloadsBody {
     payloads: Vec<PayloadBody>,
 }
 
-/// One payload of Temporal, as JSON of Protocol Buffers has it.
+/// One payload of Temporal, in the JSON format of Protocol Buffers.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = CodecPayload)]
 struct PayloadBody {
-    /// How `data` is written, and more; each value in Base64.
+    /// Metadata of the payload, such as the encoding of `data`; values are in Base64.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
     /// The data of the payload, in Base64.
@@ -85,7 +85,7 @@ impl From<Payload> for PayloadBody {
     }
 }
 
-/// Reads Base64 with either alphabet.
+/// Decodes Base64 with either alphabet.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     BASE64.decode(text.replace('-', "+").replace('_', "/")).ok()
 }
@@ -94,8 +94,8 @@ problems!(CodecRefusals: InvalidBody, BodyTooLarge, NotFound);
 
 /// Decrypts payloads.
 ///
-/// For the Temporal UI and CLI. Payloads of another tenant, payloads whose key this gateway has not, and payloads that are
-/// not encrypted come back as they are. Answers 404 where nothing is encrypted.
+/// For the Temporal UI and CLI. Payloads of another tenant, payloads with a key unknown to the gateway, and unencrypted
+/// payloads come back unchanged. Answers 404 on a gateway without encryption keys.
 #[utoipa::path(
     post, path = "/decode", tag = "codec", operation_id = "decode_payloads", request_body = PayloadsBody,
     responses((status = 200, body = PayloadsBody, description = "The same payloads in clear"), CodecRefusals)
@@ -120,8 +120,8 @@ pub(super) async fn decode(
 
 /// Encrypts payloads.
 ///
-/// For the Temporal CLI, which starts and signals workflows. A payload is encrypted for the caller's tenant; that of an
-/// operator for the tenant that it names.
+/// For the Temporal CLI, which starts and signals workflows. A payload is encrypted for the caller's tenant. An operator's
+/// payload is encrypted for the tenant named in the payload.
 #[utoipa::path(
     post, path = "/encode", tag = "codec", operation_id = "encode_payloads", request_body = PayloadsBody,
     responses((status = 200, body = PayloadsBody, description = "The same payloads, encrypted"), CodecRefusals)
@@ -149,7 +149,7 @@ pub(super) async fn encode(
     Ok(written(sealed))
 }
 
-/// Who asks, and what they may read.
+/// The caller's rights to read payloads.
 struct Reader<'a> {
     server: &'a CodecServer,
     label: String,
@@ -166,9 +166,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The label is bound to the payload's key, so nobody gets another tenant's payload by changing it.
+    /// Decrypts a payload that the caller may read. The label is bound to the payload's key, so a changed label does not
+    /// open another tenant's payload.
     fn opened(&self, payload: Payload) -> Payload {
-        // What has no label is the installation's, and no tenant's.
+        // A payload without a label belongs to the installation, not to a tenant.
         let is_own = label_of(&payload).is_some_and(|it| !it.is_empty() && it == self.label);
         let may_read = self.is_operator || is_own;
         if !is_encrypted(&payload) || !may_read {

@@ -17,20 +17,20 @@ use crate::{
     listed::{ListedConversationBody, place_token},
 };
 
-/// Conversations of a page when the request does not say, and at the most.
+/// Conversations of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParams {
-    /// Conversations of the page.
+    /// Maximum number of conversations of the page.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
-    /// `next_before` of the page before. Do not take it apart: its form may change.
+    /// `next_before` of the page before. Treat the value as opaque, because its format may change.
     #[param(example = "2026-11-21T12:21:46.160000000Z~talk-1")]
     before: Option<String>,
-    /// A text that titles have in them, in upper or lower case. At most 512 bytes.
+    /// Only conversations whose title contains the text, in upper or lower case. At most 512 bytes.
     #[param(max_length = 512, example = "sums")]
     search: Option<String>,
     /// Only conversations of this agent.
@@ -43,17 +43,17 @@ pub(super) struct ListParams {
 #[schema(as = ConversationPage)]
 pub(super) struct ConversationPageBody {
     conversations: Vec<ListedConversationBody>,
-    /// `before` of the next page; null on the last one.
+    /// `before` of the next page; null on the last page.
     #[schema(required = true)]
     next_before: Option<String>,
 }
 
 problems!(ListRefusals: InvalidParameter);
 
-/// Lists the caller's conversations, or those of them that are searched for, the last updated first.
+/// Lists or searches the caller's conversations, the last updated first.
 ///
-/// Each says what goes on in it, as the store has it at this moment.
-/// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
+/// Every row has the conversation's current activity, read from the store.
+/// With `search` or `agent`, a page may have fewer rows than `limit`, even zero, and still have a next page.
 #[utoipa::path(
     get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
     responses((status = 200, body = ConversationPageBody, description = "A page"), ListRefusals)
@@ -100,7 +100,7 @@ pub(super) async fn list(
     }))
 }
 
-/// Reads a [`place_token`].
+/// Parses a cursor made by [`place_token`]. The conversation's id is computed from the name in the cursor.
 fn place(caller: &Caller, token: &str) -> Result<ListPlace, Problem> {
     let detail = "`before` is the `next_before` of the page before.";
     let (updated_at, name) = parse_page_token(token, detail)?;
@@ -110,10 +110,10 @@ fn place(caller: &Caller, token: &str) -> Result<ListPlace, Problem> {
 
 problems!(StreamRefusals: TooManyStreamsOfOwner, TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);
 
-/// Streams the list of the caller's conversations, and each change of it.
+/// Streams the list of the caller's conversations and every change of the list.
 ///
-/// The first frame has the newest 100 conversations, so whoever connects again needs no cursor. Then each conversation
-/// comes that is new or shown otherwise than before, and the ids of those that are gone. The stream has no end of its own.
+/// The first frame has the newest 100 conversations, so a reconnecting client needs no cursor. The next frames have new
+/// and changed conversations, and the ids of removed conversations. The stream does not end by itself.
 #[utoipa::path(
     get, path = "/conversation-list/stream", tag = "conversations", operation_id = "stream_conversation_list",
     responses(

@@ -27,20 +27,20 @@ use crate::{
 /// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e_3b06);
 
-/// The reason why a workflow was ended, as the engine shows it.
+/// Reason for terminating a workflow, shown in Temporal.
 const DELETED: &str = "the conversation was deleted";
 
-/// A conversation to be.
+/// A new conversation.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewConversation)]
 pub(super) struct NewConversationBody {
-    /// The id of the conversation. When it is left out, it is a UUID.
+    /// Id of the conversation; a UUID by default.
     #[schema(value_type = Option<Id>)]
     id: Option<String>,
-    /// The title, at most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    /// The title, at most 512 bytes. The beginning of the first message replaces an empty title.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
     title: Option<String>,
-    /// A name of the gateway's configuration.
+    /// Name of an agent in the gateway's configuration.
     #[schema(example = "default")]
     agent: Option<String>,
 }
@@ -49,7 +49,7 @@ problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTa
 
 /// Creates a conversation.
 ///
-/// Creating the same `id` again is safe: the answer is the stored conversation. So is repeating the `Idempotency-Key`.
+/// Repeating the request with an `id` or an `Idempotency-Key` is safe: the response is the stored conversation.
 #[utoipa::path(
     post, path = "/conversations", tag = "conversations", operation_id = "create_conversation",
     params(IdempotencyKey), request_body = NewConversationBody,
@@ -77,8 +77,8 @@ pub(super) async fn create(
     Ok((status, Json(conversation.into())))
 }
 
-/// Returns the id that the client chose, or one that is made from its idempotency key. The latter is the same at every
-/// gateway whenever the same owner sends the same key, and nobody else can get it.
+/// Returns the client's chosen id, or else an id computed from the client's idempotency key. Every gateway computes the
+/// same id for an owner's key, and different owners with equal keys get different ids.
 pub(super) fn id_or_key(
     caller: &Caller,
     id: Option<String>,
@@ -90,7 +90,7 @@ pub(super) fn id_or_key(
     }
     let Some(key) = key else { return Ok(None) };
     let owner_id = caller.access.owner_id.as_deref().unwrap_or_default();
-    // Parts are ended by a NUL, so that they cannot run together.
+    // A NUL ends every part, because two parts must not merge.
     let name = format!("{}\0{owner_id}\0{key}\0", caller.access.tenant_id);
     Ok(Some(
         Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string(),
@@ -108,7 +108,7 @@ pub(super) fn check_title(state: &GatewayState, title: &str) -> Result<(), Probl
     ))
 }
 
-/// Returns the caller's conversation with this id, and creates it when there is none; true when it was created now.
+/// Returns the caller's conversation with the given id, created if missing; true when the call created the conversation.
 async fn find_or_create(
     state: &GatewayState,
     caller: &Caller,
@@ -119,7 +119,7 @@ async fn find_or_create(
     let is_named = id.is_some();
     let name = match id {
         Some(id) => Name::checked(id)?.into_text(),
-        // They are in the order of time, so that rows made together are stored together.
+        // UUIDs of version 7 are ordered by time, therefore the store keeps new rows close together.
         None => Uuid::now_v7().to_string(),
     };
     if is_named
@@ -158,8 +158,8 @@ async fn find_or_create(
     Ok((conversation, true))
 }
 
-/// Returns the conversation that a message goes to, and creates it when there is none. One that the caller may not see does
-/// not exist for them, here as everywhere.
+/// Returns a message's conversation, and creates the conversation if missing. An id of a conversation hidden from the
+/// caller gives `conversation_not_found`, as at every endpoint.
 pub(super) async fn for_message(
     state: &GatewayState,
     caller: &Caller,
@@ -192,11 +192,11 @@ pub(super) async fn show(
     Ok(Json(state.conversation(&caller, &name).await?.into()))
 }
 
-/// What to change.
+/// Changes of a conversation.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = Rename)]
 pub(super) struct RenameBody {
-    /// The new title, at most 512 bytes. An empty one is replaced by the beginning of the next message.
+    /// The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
     title: String,
 }
@@ -205,7 +205,7 @@ problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooL
 
 /// Renames a conversation.
 ///
-/// It keeps its place in the list.
+/// The conversation keeps its position in the list.
 #[utoipa::path(
     patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
     params(ConversationId), request_body = RenameBody,
@@ -235,9 +235,9 @@ problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
 
 /// Deletes a conversation.
 ///
-/// Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it,
-/// also the histories that the workflow engine keeps of it.
-/// Nothing can bring it back.
+/// Terminates the running turn at once, without a last event. Removes the conversation, its data, and its workflow
+/// histories in Temporal.
+/// A deleted conversation cannot be restored.
 #[utoipa::path(
     delete, path = "/conversations/{id}", tag = "conversations", operation_id = "delete_conversation",
     params(ConversationId), responses((status = 204, description = "Nothing of it is left"), DeleteRefusals)
@@ -249,8 +249,9 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let conversation = state.conversation(&caller, &name).await?;
     let id = &conversation.id;
-    // The turn is ended first, so that no model is paid to write for nobody. A turn that begins in between finds no
-    // message or no conversation, and fails. Its histories go before its rows: who repeats the request still finds it.
+    // The turn ends first, because further LLM calls would cost money for a deleted conversation. A turn that begins in
+    // the meantime fails, because its message or conversation is missing. The histories are deleted before the rows: a
+    // repeated request then still finds the conversation.
     let turns = &state.ports.turns;
     let away = |detail: &'static str| move |error| Problem::from(error).with_detail(detail);
     let terminated = turns.terminate(id, DELETED).await;
@@ -275,7 +276,7 @@ pub(super) async fn delete(
     }
     state.lists.changed(&caller.access);
     state.end_streams(&conversation).await;
-    // `everturn retention` removes what this leaves.
+    // `everturn retention` removes the remaining objects.
     if let Err(error) = state.ports.blobs.remove_objects().await {
         tracing::warn!(%error, "objects of a deleted conversation are not removed yet");
     }

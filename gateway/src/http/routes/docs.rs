@@ -1,5 +1,5 @@
-//! What the gateway says about itself: the OpenAPI document, a page to browse it, and the pages of the error codes.
-//! All of it is in the binary; nothing is fetched from elsewhere.
+//! The gateway's own documentation: the OpenAPI document, a page to browse the document, and the pages of the error
+//! codes. The binary contains every file; the pages fetch no files from elsewhere.
 
 use axum::{
     Extension, Router,
@@ -17,10 +17,11 @@ use crate::http::{
     state::GatewayState,
 };
 
-/// Where the document is.
+/// Path of the OpenAPI document.
 const DOCUMENT: &str = "/api/v1/openapi.json";
 
-/// The browser page runs its own scripts and asks this gateway, and nothing else. Swagger UI writes style attributes.
+/// The policy of the browser page allows its own scripts and requests to the gateway. Style attributes are allowed,
+/// because Swagger UI writes them.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -47,7 +48,7 @@ pages! {
     "worker_lost"
 }
 
-/// The text of the OpenAPI document.
+/// The OpenAPI document as JSON text.
 #[derive(Clone)]
 pub(super) struct Document(Bytes);
 
@@ -57,7 +58,7 @@ impl Document {
     }
 }
 
-/// This document.
+/// The OpenAPI document.
 #[utoipa::path(
     get, path = "/api/v1/openapi.json", tag = "docs", operation_id = "openapi", security(()),
     responses((status = 200, content_type = "application/json", body = Object, description = "OpenAPI 3.2"))
@@ -66,16 +67,16 @@ pub(super) async fn document(Extension(Document(text)): Extension<Document>) -> 
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// The error codes that have a page.
+/// Returns the error codes with a page.
 pub(super) fn error_codes() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|(code, _)| *code)
 }
 
 problems!(only NoPage: NotFound);
 
-/// Explains an error code: what happened, and what to do.
+/// Explains an error code: cause and remedy.
 ///
-/// The `type` of a problem is this path.
+/// The `type` of a problem is the path of the code's page.
 #[utoipa::path(
     get, path = "/docs/errors/{code}", tag = "docs", operation_id = "error_page", security(()),
     params(("code" = String, Path, example = "queue_full")),
@@ -87,7 +88,7 @@ pub(super) async fn error_page(Path(code): Path<String>) -> Result<&'static str,
         .ok_or_else(|| Problem::new(Code::NotFound, "No error has this code."))
 }
 
-/// Swagger UI at `/docs`, over the document.
+/// Returns the routes of Swagger UI at `/docs`, where people browse the OpenAPI document.
 pub(super) fn browser() -> Router<GatewayState> {
     let page = SwaggerUi::new("/docs").config(Config::from(DOCUMENT).validator_url("none"));
     Router::from(page).layer(middleware::map_response(async |mut response: Response| {

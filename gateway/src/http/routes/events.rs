@@ -1,4 +1,4 @@
-//! The event log: a page of it, and the stream of it.
+//! The event log of a conversation, in pages and as a stream.
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
 use everturn_proto::event::Event;
@@ -24,15 +24,15 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// The first sequence number wanted, itself included.
+    /// First sequence number of the page, inclusive.
     #[serde(default)]
     #[param(value_type = Sequence)]
     from_sequence: u32,
-    /// Reads backwards: the page has the last events with smaller sequence numbers, down to `from_sequence`. With a number
-    /// that is larger than all (4294967295 always is) it has the last events of the log.
+    /// Reads backwards: the page has the last events with smaller sequence numbers, down to `from_sequence`. A number
+    /// beyond the last event, such as 4294967295, gives the last events of the log.
     #[param(value_type = Option<Sequence>)]
     before: Option<u32>,
-    /// Events of the page. It has fewer when they are large, but at least one.
+    /// Maximum number of events of the page. Large events make the page shorter, down to one event.
     #[param(minimum = 1, maximum = 1000, default = 1000)]
     limit: Option<u32>,
 }
@@ -43,8 +43,8 @@ pub(super) struct PageQuery {
 pub(super) struct EventPageBody {
     #[schema(value_type = Vec<LoggedEvent>)]
     events: Vec<Event>,
-    /// There are more events. Ask again, from the last sequence number + 1; when the page was read backwards, before its
-    /// first one.
+    /// True when more events exist. Continue from the last sequence number + 1, or, reading backwards, before the first
+    /// sequence number.
     has_more: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn page(
             let mut page = events.events_before(access, &log, before, limit).await?;
             let read = page.events.len();
             page.events.retain(|event| event.sequence_number >= from);
-            // Nothing is wanted before the first event that is.
+            // With the event `from` in the page, no earlier event belongs to the range.
             let first = page.events.first().map(|event| event.sequence_number);
             page.has_more &= page.events.len() == read && first != Some(from);
             page
@@ -94,7 +94,7 @@ pub(super) async fn page(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StreamQuery {
-    /// The `id` of the last event you have, or its number; 0 is from the beginning.
+    /// The `id` of the client's last event, or the event's number. 0: the stream begins with the first event.
     #[param(value_type = Option<CursorText>)]
     cursor: Option<Cursor>,
 }
@@ -104,11 +104,11 @@ problems!(
     ShuttingDown
 );
 
-/// Streams every event after the cursor, then what follows.
+/// Streams every event after the cursor, and new events as they occur.
 ///
-/// Without a frame `end` it has no end of its own. When it breaks, connect again, to any gateway, with the `id` of the
-/// last event: a cursor never expires. Each text that the model is writing comes with one `text_start` that holds the
-/// text so far.
+/// The gateway ends the stream only with a frame `end`. After a broken connection, reconnect to any gateway with the
+/// `id` of the last event: a cursor never expires. For a text in progress, the stream begins with a `text_start` that
+/// has the text so far.
 #[utoipa::path(
     get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
     params(ConversationId, StreamQuery, LastEventId),
@@ -132,7 +132,8 @@ pub(super) async fn stream(
     Ok(event_stream::response(feed.into_chunks()))
 }
 
-/// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.
+/// Returns the cursor that a reconnecting browser sends. The browser's URL still has the first connection's cursor,
+/// therefore the header wins.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<Cursor>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);

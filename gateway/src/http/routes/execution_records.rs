@@ -1,4 +1,4 @@
-//! What is recorded of an agent execution: its LLM calls, checkpoints and tool calls.
+//! Records of an agent execution: LLM calls, checkpoints and tool calls.
 
 use everturn_proto::{
     ids::AFTER_TURN_STEP,
@@ -12,21 +12,22 @@ use utoipa::{ToSchema, openapi::schema::Object};
 use super::{usage::UsageBody, wire::time};
 use crate::schema::{Id, one_of};
 
-/// What the LLM call of one step took.
+/// Usage and cost of one step's LLM call.
 #[derive(Serialize, ToSchema)]
 #[schema(as = StepUsage)]
 pub(super) struct StepUsageBody {
     /// The number of the step, from 0.
     step: u32,
-    /// Which try of the agent execution's LLM calls answered, from 1. Numbers that are left out failed or were cut.
+    /// Number of the attempt that answered, counted from 1 over the agent execution's LLM calls. Missing numbers are failed
+    /// or interrupted attempts.
     generation: u32,
     /// The model that answered.
     model: String,
     usage: UsageBody,
-    /// What the call cost, in USD; null when the model has no price.
+    /// Cost of the call, in USD; null when the model has no price.
     #[schema(required = true, example = "0.0012")]
     cost_usd: Option<String>,
-    /// When the answer was stored.
+    /// Time when the answer was stored.
     stored_at: String,
 }
 
@@ -43,7 +44,7 @@ impl From<StepUsage> for StepUsageBody {
     }
 }
 
-/// A stored point from which the turn can go on.
+/// A stored point where the turn can continue.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Checkpoint)]
 pub(super) struct CheckpointBody {
@@ -52,11 +53,11 @@ pub(super) struct CheckpointBody {
     checkpoint_type: String,
     /// The number of the step, from 0.
     step: u32,
-    /// The tool that began; null for a reply of a model.
+    /// Tool execution that began; null for a model's reply.
     #[schema(required = true, value_type = Option<Id>)]
     execution_id: Option<String>,
-    /// Which try stored it: of the agent execution's LLM calls, or of the tool. 0: the hooks before the turn, for which
-    /// no model is called.
+    /// Number of the attempt that stored the checkpoint: an LLM call's attempt or a tool's attempt. 0: hooks before the
+    /// turn, which call no model.
     generation: u32,
     stored_at: String,
 }
@@ -82,34 +83,34 @@ fn checkpoint_types() -> Object {
     one_of(&types.each_ref().map(CheckpointType::as_str))
 }
 
-/// A tool call being carried out. Its input and its result are in the events.
+/// A tool execution. The input and the result are in the events.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ToolExecution)]
 pub(super) struct ToolExecutionBody {
     #[schema(value_type = Id)]
     execution_id: String,
-    /// The model's.
+    /// Id of the tool call, given by the model.
     call_id: String,
     tool_name: String,
-    /// The step that asked for it, from 0; null for a hook after the turn.
+    /// Step of the tool call, from 0; null for a hook after the turn.
     #[schema(required = true)]
     step: Option<u32>,
     #[schema(schema_with = tool_statuses)]
     status: String,
-    /// What may be done again when it was cut off.
+    /// Effect of the tool, which decides if an interrupted attempt may be repeated.
     #[schema(schema_with = effects)]
     effect: String,
-    /// How its approval stands; null when it needs none.
+    /// State of the approval; null when the tool needs no approval.
     #[schema(required = true, example = "approved")]
     approval: Option<String>,
-    /// How often a worker has begun it; 0 of a tool that a client runs.
+    /// Number of attempts by workers; 0 for a tool that a client runs.
     attempts: u32,
     is_error: bool,
     timeout_ms: u32,
-    /// How long it ran.
+    /// Duration of the tool execution.
     duration_ms: u32,
     asked_at: String,
-    /// When it was begun for the first time.
+    /// Start of the first attempt.
     #[schema(required = true)]
     started_at: Option<String>,
     #[schema(required = true)]

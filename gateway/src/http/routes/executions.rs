@@ -1,4 +1,4 @@
-//! The tree of agent executions: turns and their sub-agents, each with the tool call that started it.
+//! The tree of agent executions: turns and their sub-agents. A sub-agent has the tool call that started the sub-agent.
 
 use axum::{Json, extract::State};
 use everturn_proto::{ids, money};
@@ -20,19 +20,19 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// Agent executions of a page when the request does not say, and at the most.
+/// Agent executions of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 200;
-/// The most LLM calls, checkpoints and tool calls that are shown of one agent execution, of each kind.
+/// Maximum number of LLM calls, of checkpoints and of tool calls in the details of one agent execution.
 const MAX_RECORDS: u32 = 1000;
 
-/// An agent at work: on a turn, or on a task that another agent gave it.
+/// An agent execution: an agent's work on a turn, or on a task from a parent agent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentExecution)]
 pub(super) struct AgentExecutionBody {
     #[schema(value_type = Id)]
     id: String,
-    /// The message whose turn it belongs to.
+    /// Message of the agent execution's turn.
     #[schema(value_type = Id)]
     message_id: String,
     agent: String,
@@ -44,44 +44,44 @@ pub(super) struct AgentExecutionBody {
     parent_execution_id: Option<String>,
     #[schema(value_type = Id)]
     root_execution_id: String,
-    /// LLM calls so far.
+    /// Number of LLM calls so far.
     steps: u32,
     #[schema(required = true)]
     error_code: Option<String>,
-    /// The same as in `usage`, for clients of the first version.
+    /// Equal to `input_tokens` in `usage`, for clients of the first version.
     input_tokens: u32,
-    /// The same as in `usage`, for clients of the first version.
+    /// Equal to `output_tokens` in `usage`, for clients of the first version.
     output_tokens: u32,
-    /// What its LLM calls took, without those of its sub-agents.
+    /// Usage of the agent execution's own LLM calls, without the calls of its sub-agents.
     usage: UsageBody,
-    /// What they cost, in USD; null when their model has no price.
+    /// Cost of the LLM calls, in USD; null when the model has no price.
     #[schema(required = true, example = "0.0421")]
     cost_usd: Option<String>,
     started_at: String,
     #[schema(required = true)]
     finished_at: Option<String>,
-    /// What started it; null for a turn.
+    /// Tool call that started the sub-agent; null for a turn.
     #[serde(rename = "parentActToolCall")]
     #[schema(required = true)]
     parent_call: Option<ParentCallBody>,
-    /// The workflow that runs it. All turns of a conversation are runs of one workflow.
+    /// Workflow of the agent execution. A conversation's turns share one workflow id.
     workflow_id: String,
-    /// Its page in the Temporal UI; null where none is configured.
+    /// URL of the workflow's page in the Temporal UI; null when the configuration has no Temporal UI.
     #[schema(required = true)]
     workflow_url: Option<String>,
 }
 
-/// An agent execution with what each of its LLM calls took.
+/// An agent execution with its LLM calls, checkpoints and tool calls.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentExecutionDetail)]
 pub(super) struct AgentExecutionDetailBody {
     #[serde(flatten)]
     execution: AgentExecutionBody,
-    /// The newest 1000 LLM calls whose answers were stored, in the order of their steps.
+    /// Newest 1000 LLM calls with a stored answer, in the order of their steps.
     step_usage: Vec<StepUsageBody>,
     /// The newest 1000 checkpoints, in the order of their steps.
     checkpoints: Vec<CheckpointBody>,
-    /// The newest 1000 tool calls, in the order in which they were asked for.
+    /// Newest 1000 tool calls, in the order of the model's requests.
     tool_executions: Vec<ToolExecutionBody>,
 }
 
@@ -92,14 +92,14 @@ struct ParentCallBody {
     #[schema(value_type = Id)]
     execution_id: String,
     call_id: String,
-    /// The tool.
+    /// Name of the tool.
     name: String,
-    /// What the model called it with.
+    /// Input of the tool call, as the model wrote it.
     #[schema(value_type = serde_json::Value)]
     parameters: everturn_proto::Json,
-    /// The same as `name`, for clients of the first version.
+    /// Equal to `name`, for clients of the first version.
     tool_name: String,
-    /// The same as `parameters`, for clients of the first version.
+    /// Equal to `parameters`, for clients of the first version.
     #[schema(value_type = serde_json::Value)]
     tool_input: everturn_proto::Json,
 }
@@ -148,13 +148,13 @@ impl AgentExecutionBody {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
-    /// The most agent executions of the page.
+    /// Maximum number of agent executions of the page.
     #[param(minimum = 1, maximum = 200, default = 100)]
     limit: Option<u32>,
-    /// `next_after` of the page before. Do not take it apart: its form may change.
+    /// `next_after` of the page before. Treat the value as opaque, because its format may change.
     #[param(example = "2026-11-21T12:21:46.160000000Z~run_6884324520321083")]
     after: Option<String>,
-    /// Only those of the turn of this message, as the events of the turn name it.
+    /// Only agent executions of the turn of the given message. Events of the turn carry the message's id.
     #[param(value_type = Option<Id>, example = "msg_01a1fe08c7b6750e8e4df871584c7f43")]
     message_id: Option<String>,
 }
@@ -163,7 +163,7 @@ pub(super) struct ListQuery {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentExecutions)]
 pub(super) struct AgentExecutionPageBody {
-    /// The agent executions, in the order in which they began.
+    /// Agent executions, ordered by their start.
     executions: Vec<AgentExecutionBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
@@ -172,7 +172,7 @@ pub(super) struct AgentExecutionPageBody {
 
 problems!(ListRefusals: InvalidId, InvalidParameter, ConversationNotFound);
 
-/// Lists the conversation's agent executions, turns and sub-agents, in the order of their beginnings.
+/// Lists the conversation's agent executions, turns and sub-agents, ordered by their start.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions", tag = "executions", operation_id = "list_executions",
     params(ConversationId, ListQuery), responses((status = 200, body = AgentExecutionPageBody, description = "A page"), ListRefusals)
@@ -191,7 +191,7 @@ pub(super) async fn list(
     let _room = state
         .room(&caller, bytes_of(PageLimit::rows(limit)))
         .await?;
-    // One more than asked for tells whether there is another page.
+    // An extra row beyond `limit` shows that a next page exists.
     let mut page = state
         .ports
         .executions
@@ -217,7 +217,7 @@ fn parse_after(token: &str) -> Result<AgentExecutionPlace, Problem> {
 
 problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
 
-/// Shows one agent execution: what each of its LLM calls took, its checkpoints and its tool calls.
+/// Shows an agent execution with the usage of LLM calls, checkpoints and tool calls.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions/{execution_id}", tag = "executions", operation_id = "show_execution",
     params(ExecutionPath),

@@ -1,4 +1,4 @@
-//! Health, for the programs that restart gateways and send traffic to them.
+//! Health checks, for programs that restart gateways and send traffic to gateways.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
 /// The longest time that a check of the store may take. A gateway whose store is slower should get no traffic.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// All is well.
+/// The gateway is healthy.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Health)]
 pub(super) struct HealthBody {
@@ -31,7 +31,7 @@ fn statuses() -> utoipa::openapi::schema::Object {
     one_of(&["ok"])
 }
 
-/// Answers when the process does.
+/// Answers 200 while the process runs.
 #[utoipa::path(
     get, path = "/livez", tag = "health", security(()), responses((status = 200, body = HealthBody, description = "Alive"))
 )]
@@ -41,9 +41,9 @@ pub(super) async fn livez() -> Json<HealthBody> {
 
 problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
 
-/// Answers when requests can be served.
+/// Answers 200 when the gateway can serve requests.
 ///
-/// Without the engine conversations can still be read, so it is not asked.
+/// Temporal is not checked, because the gateway can still read conversations without Temporal.
 #[utoipa::path(
     get, path = "/readyz", tag = "health", security(()),
     responses((status = 200, body = HealthBody, description = "Ready"), NotReady)
@@ -53,7 +53,7 @@ pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Hea
     Ok(Json(HealthBody { status: "ok" }))
 }
 
-/// Says whether requests can be served.
+/// Checks that the gateway accepts work and the store responds.
 pub async fn ready(state: &GatewayState) -> Result<(), Problem> {
     if state.shutdown.is_cancelled() {
         return Err(Problem::new(

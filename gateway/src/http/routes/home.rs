@@ -1,5 +1,5 @@
-//! The page at `/about`: what this is, where its documentation is, and commands to try. It has no script and fetches
-//! nothing.
+//! The page at `/about`: a description of Everturn, links to its documentation, and commands to try. The page has no
+//! script and fetches no files.
 
 use axum::{
     extract::State,
@@ -12,16 +12,16 @@ use crate::http::state::GatewayState;
 
 const PAGE: &str = include_str!("home.html");
 
-/// The page has a style of its own and nothing else.
+/// The policy allows the page's inline style only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'";
 
 /// The host in the commands for a caller who sends no usable `Host`.
 const DEFAULT_HOST: &str = "127.0.0.1:8080";
 
-/// Says what this is, for people.
+/// Describes Everturn for people.
 ///
-/// The commands on the page work as they are printed.
+/// Readers can copy and run the commands on the page unchanged.
 #[utoipa::path(
     get, path = "/about", tag = "docs", operation_id = "home", security(()),
     responses((status = 200, content_type = "text/html", body = String, description = "A page"))
@@ -65,8 +65,8 @@ fn page(base_url: &str, needs_credential: bool) -> String {
         .replace("{{errors}}", &links.join("\n"))
 }
 
-/// Returns the URL by which the caller reached this gateway. A proxy in front of it that speaks HTTPS says so in
-/// `x-forwarded-proto`.
+/// Returns the gateway's URL as the caller sees the gateway. A proxy that speaks HTTPS with the caller sends
+/// `x-forwarded-proto: https`.
 fn base_url(headers: &HeaderMap) -> String {
     let text = |name| {
         headers
@@ -82,7 +82,8 @@ fn base_url(headers: &HeaderMap) -> String {
     )
 }
 
-/// True for a host and port without characters that a shell interprets: the commands are copied into one.
+/// Returns true for a host and port without characters that a shell interprets, because people copy the commands into a
+/// shell.
 fn is_plain(host: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:".contains(&byte);
     host.parse::<Authority>().is_ok() && host.bytes().all(is_plain)

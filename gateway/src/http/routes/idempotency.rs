@@ -1,4 +1,4 @@
-//! The header `Idempotency-Key`, with which clients repeat a request.
+//! The header `Idempotency-Key`, which makes a repeated request safe.
 
 use axum::http::HeaderMap;
 
@@ -6,7 +6,7 @@ use crate::http::{extract::checked_id, problem::Problem};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// The key with which the client repeats a request.
+/// Returns the checked value of the request's `Idempotency-Key`.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
         return Ok(None);

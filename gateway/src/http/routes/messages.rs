@@ -28,37 +28,37 @@ use crate::{
     turns::{OnBusy, StartMessages, StartOutcome},
 };
 
-/// A message to be.
+/// A new message.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewMessage)]
 pub(super) struct NewMessageBody {
-    /// The text of the message. When there are `attachments`, it may be left out, or empty.
+    /// Text of the message. A message with `attachments` may omit the text or leave the text empty.
     #[serde(default)]
     #[schema(value_type = MessageText, required = true)]
     content: Option<String>,
-    /// Files that were uploaded before, in the order in which the model is given them.
+    /// Uploaded files, in the order for the model.
     #[serde(default, deserialize_with = "objects")]
     #[schema(max_items = 10)]
     attachments: Vec<NewAttachment>,
-    /// The client's own id: the same one twice is one message.
+    /// The client's own id of the message. A repeated request with an unchanged id stores no second message.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
     #[serde(default)]
     #[schema(default = "queue")]
     on_busy: OnBusy,
-    /// Creates the conversation when there is none. Left out: a conversation that is missing is an error.
+    /// Creates the conversation if missing. Without the field, a missing conversation is an error.
     #[serde(default, deserialize_with = "optional_object")]
     create: Option<FirstMessageBody>,
 }
 
-/// What a message makes a conversation of that does not exist. Without effect on one that does.
+/// Properties of a conversation that the message creates. An existing conversation stays unchanged.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = FirstMessage)]
 pub(super) struct FirstMessageBody {
-    /// The title, at most 512 bytes. While it is empty, the beginning of the message takes its place.
+    /// The title, at most 512 bytes. The beginning of the message replaces an empty title.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
     title: Option<String>,
-    /// A name of the gateway's configuration.
+    /// Name of an agent in the gateway's configuration.
     #[schema(example = "default")]
     agent: Option<String>,
 }
@@ -69,10 +69,10 @@ pub(super) struct FirstMessageBody {
 pub(super) struct AcceptedMessageBody {
     #[schema(value_type = Id)]
     conversation_id: String,
-    /// Ours, as events name it.
+    /// The gateway's id of the message, used in events.
     #[schema(value_type = Id)]
     message_id: String,
-    /// `queued`, or `accepted_before` when a turn has already taken it.
+    /// `queued`, or `accepted_before` when a turn has already taken the message.
     #[schema(schema_with = statuses)]
     status: &'static str,
 }
@@ -88,8 +88,8 @@ problems!(
 
 /// Sends a message.
 ///
-/// Answered once the message is stored and its turn told. Without an answer, or with 503, repeat the request with the
-/// same `message_id`: the message is stored once.
+/// The gateway responds after the message is stored and the turn is signalled. After 503 or without a response, repeat
+/// the request with an unchanged `message_id`: the message is stored once.
 #[utoipa::path(
     post, path = "/conversations/{id}/messages", tag = "messages", operation_id = "send_message",
     params(ConversationId, IdempotencyKey), request_body = NewMessageBody,
@@ -136,8 +136,8 @@ pub(super) async fn accept(
     ))
 }
 
-/// Stores the message, then hands it to the conversation's turn. Repeating it with the same client id stores
-/// nothing and hands it over again, unless it was answered.
+/// Stores the message and hands the message to the conversation's turn. A repeated call with an unchanged client id
+/// stores no second message, and signals the turn again unless the message has an answer.
 pub(super) async fn submit(
     state: &GatewayState,
     caller: &Caller,
@@ -148,7 +148,8 @@ pub(super) async fn submit(
 ) -> Result<QueuedMessage, Problem> {
     let new = NewMessage {
         conversation_id: conversation.id.clone(),
-        // The row's id is never the client's: ids of assistant messages are in the same table, and can be foreseen.
+        // The row's id is never the client's id: the table also has the ids of assistant messages, which a client could
+        // guess.
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
         content: content.text,
@@ -183,7 +184,7 @@ pub(super) async fn submit(
                 .submit(conversation, &queued.message_id, on_busy)
                 .await?;
         }
-        // If its workflow is gone, this brings the turn back. If not, the workflow knows the message.
+        // Restarts the turn if its workflow is gone. A live workflow knows the message already.
         Some(turn) if turn.is_running => {
             state
                 .ports
@@ -196,8 +197,9 @@ pub(super) async fn submit(
     Ok(queued)
 }
 
-/// Hands a message over to the workflow that runs. When none does, although a turn has not ended or another message
-/// waits, these come first: the turn of this message would end a turn that is only lost, or overtake a message.
+/// Hands a message to the conversation's running workflow. Without a running workflow, the unfinished turn and the
+/// earlier waiting messages start first. Otherwise, the message's turn would end the unfinished turn or overtake a
+/// waiting message.
 async fn join_others(
     state: &GatewayState,
     caller: &Caller,
@@ -221,8 +223,8 @@ async fn join_others(
     Ok(turns.submit(conversation, message_id, on_busy).await?)
 }
 
-/// Starts the turn of a stored message, or takes the message back when another turn runs. One that an earlier request
-/// stored is left alone: that request, or another one, may be about to start its turn.
+/// Starts the turn of a stored message, or withdraws the message when the conversation is busy. A message stored by an
+/// earlier request stays stored, because the earlier request may be about to start the turn.
 async fn start_or_reject(
     state: &GatewayState,
     caller: &Caller,
@@ -240,7 +242,7 @@ async fn start_or_reject(
     withdraw(state, caller, conversation, queued).await
 }
 
-/// Takes a message back that is not to wait, and says that a turn runs.
+/// Withdraws a message that must not wait, and returns the problem `turn_running`.
 async fn withdraw(
     state: &GatewayState,
     caller: &Caller,
@@ -253,7 +255,7 @@ async fn withdraw(
             .withdraw_message(&caller.access, &conversation.id, &queued.message_id)
             .await?
     {
-        // A workflow that began in between has taken it.
+        // A workflow that began in the meantime has taken the message.
         return Ok(());
     }
     Err(Problem::new(
@@ -267,7 +269,7 @@ pub(super) fn client_message_id(
     headers: &HeaderMap,
     of_body: Option<String>,
 ) -> Result<Option<String>, Problem> {
-    // Both are checked, although only one of them counts.
+    // The body's id and the header are checked, although only the first counts.
     let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
     let key = idempotency_key(headers)?;
     Ok(of_body.or(key))

@@ -61,14 +61,14 @@ use crate::http::{
     state::GatewayState,
 };
 
-/// The document of every endpoint, as they describe themselves.
+/// Returns the OpenAPI document of every endpoint, built from the handlers' annotations.
 pub fn openapi_document() -> String {
     openapi::text(endpoints(api()).into_openapi())
 }
 
-/// The endpoints that know who is asking.
+/// Returns the endpoints behind authentication.
 fn api() -> OpenApiRouter<GatewayState> {
-    // To allow a tool is a scope of its own, which neither includes `write` nor is included in it.
+    // Approving a tool call needs the scope `approve`. The scope `write` does not include `approve`, nor the reverse.
     let approving = OpenApiRouter::default()
         .routes(routes!(approvals::resolve))
         .route_layer(middleware::from_fn(auth::check_approve));
@@ -122,7 +122,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(session::show, session::open, session::end))
 }
 
-/// `api`, and the endpoints that are open to all.
+/// Returns `api` together with the public endpoints.
 fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
     OpenApiRouter::with_openapi(openapi::common())
         .nest("/api/v1", api)
@@ -135,7 +135,7 @@ fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
         .routes(routes!(docs::error_page))
 }
 
-/// Every endpoint, with callers, request ids, tracing and problems.
+/// Returns the router of every endpoint, with authentication, request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
     let api = api()
@@ -163,8 +163,9 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant, with what it and its answer hold, and runs it for that tenant. It runs
-/// after `authenticate`, which tells who asks. Requests for health have no tenant.
+/// Middleware: checks the limits of the caller's tenant, reserves memory for a large request body, counts the memory of
+/// the response, and encrypts Temporal payloads for the tenant. Runs after `authenticate`, which finds the caller.
+/// Health checks have no tenant and skip the middleware.
 async fn within_limits(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -177,14 +178,14 @@ async fn within_limits(
         Some(bytes) => Some(state.room(&caller, bytes).await?),
         None => None,
     };
-    // What the request sends to the engine is encrypted for its tenant.
+    // Payloads sent to Temporal are encrypted for the caller's tenant.
     let tenant_id = &caller.access.tenant_id;
     let response = everturn_codec::tenant::within(tenant_id, next.run(request)).await;
     Ok(state.counted(&caller, response))
 }
 
-/// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint
-/// counts as none, and a method that no endpoint has as another one, because anybody can make up any number of them.
+/// Middleware: counts a request by its endpoint and opens the request's trace span. Unknown paths share the label
+/// `none` and unknown methods the label `other`, because clients can invent any number of paths and methods.
 async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
     let mut answered = Answered {
         begun: Instant::now(),
@@ -211,7 +212,7 @@ async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Re
     response
 }
 
-/// The span of a request in the trace that it belongs to.
+/// Begins the span of a request, in the trace named by the request's headers.
 fn span_in_trace(
     request: &Request,
     method: &'static str,
@@ -225,15 +226,15 @@ fn span_in_trace(
     RequestSpan::begin(method, path.map(MatchedPath::as_str), received)
 }
 
-/// The status of a request whose client has gone before the answer, as proxies log it.
+/// Status for a client that disconnects before the response; proxies log the status, too.
 const CLIENT_GONE: &str = "499";
 
-/// A request that is counted when it is answered, or when its client has gone.
+/// A request. Its drop counts the request: after the response, or when the client disconnects.
 struct Answered {
     begun: Instant,
     method: &'static str,
     path: Option<MatchedPath>,
-    /// `None` until it is answered.
+    /// `None` until the response.
     status: Option<StatusCode>,
 }
 

@@ -1,4 +1,4 @@
-//! The page at `/`, where people use their agents. What `gateway/web` is built to is in the binary.
+//! The web page at `/`, where people use their agents. The binary contains the built files of `gateway/web`.
 
 use std::sync::LazyLock;
 
@@ -15,14 +15,14 @@ use crate::http::{
     problem::{Code, Problem},
 };
 
-/// The page runs its own script and asks this gateway, and nothing else.
+/// The policy allows the page's own script and requests to the gateway only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' blob: data:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
 
 /// A file of the page.
 struct File {
-    /// Its name below `/page/`.
+    /// Name of the file below `/page/`.
     name: &'static str,
     media_type: &'static str,
     bytes: &'static [u8],
@@ -35,7 +35,7 @@ const INDEX: File = File {
     bytes: include_bytes!("../../../web/dist/index.html"),
 };
 
-/// What it loads.
+/// Files loaded by the page.
 const FILES: [File; 2] = [
     File {
         name: "app.js",
@@ -49,7 +49,7 @@ const FILES: [File; 2] = [
     },
 ];
 
-/// One tag for all files: they belong together.
+/// Entity tag of the whole page: a browser must not mix files of two releases.
 static ETAG: LazyLock<String> = LazyLock::new(|| {
     let hash = FILES
         .iter()
@@ -60,9 +60,9 @@ static ETAG: LazyLock<String> = LazyLock::new(|| {
 
 problems!(only NoFile: NotFound);
 
-/// The page where people use their agents.
+/// The page for people to use their agents.
 ///
-/// It is open to all, and asks who is there when a credential is required.
+/// Loading the page needs no credential. The page asks the user for a credential if the gateway requires a credential.
 #[utoipa::path(
     get, path = "/", tag = "docs", operation_id = "page", security(()),
     responses((status = 200, content_type = "text/html", body = String, description = "A page"))
@@ -71,9 +71,9 @@ pub(super) async fn index(headers: HeaderMap) -> Response {
     response(&INDEX, &headers)
 }
 
-/// A file that the page loads.
+/// A file loaded by the page.
 ///
-/// Their names are not a part of the API.
+/// File names are not a part of the API.
 #[utoipa::path(
     get, path = "/page/{name}", tag = "docs", operation_id = "page_file", security(()),
     params(("name" = String, Path, example = "app.js")),
@@ -91,7 +91,8 @@ pub(super) async fn file(
         .ok_or_else(|| Problem::new(Code::NotFound, "The page has no file with this name."))
 }
 
-/// A browser asks each time, and is told when it has the file already: so a new release shows at once.
+/// Returns the file, or 304 if the browser's copy is current. Browsers ask on every load, therefore a new release shows
+/// at once.
 fn response(file: &File, headers: &HeaderMap) -> Response {
     let common: [(HeaderName, &str); 5] = [
         (header::ETAG, &ETAG),

@@ -1,5 +1,5 @@
-//! Results of remote tools that are too large to travel through the engine: the tool's worker sends them here while its
-//! activity runs, and gives nothing back.
+//! Results of remote tools that exceed Temporal's limit for a payload. The tool's worker posts such a result here while
+//! its activity runs, and the activity returns no result.
 
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::Utc;
@@ -19,17 +19,17 @@ use crate::{
     schema::Id,
 };
 
-/// What came of a remote tool.
+/// The result of a remote tool.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = RemoteToolResult)]
 pub(super) struct RemoteToolResultBody {
-    /// The `run_id` that the tool was given.
+    /// The `run_id` passed to the tool.
     #[schema(value_type = Id)]
     run_id: String,
-    /// Any JSON, at most 1 MiB.
+    /// Any JSON value, at most 1 MiB.
     #[schema(value_type = serde_json::Value)]
     result: RawJson,
-    /// True when it says what went wrong.
+    /// True when the result describes an error.
     #[serde(default)]
     is_error: bool,
 }
@@ -37,8 +37,8 @@ pub(super) struct RemoteToolResultBody {
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, Conflict, ResultTooLarge,
     BodyTooLarge);
 
-/// Takes the result of a remote tool that runs. The turn goes on when its activity ends, whatever that gives back.
-/// Repeating this is safe.
+/// Stores the result of a running remote tool. The turn continues when the tool's activity ends, regardless of the
+/// activity's return value. Repeating the request is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/remote-tools/{execution_id}", tag = "tools",
     operation_id = "store_remote_tool_result", params(ExecutionPath), request_body = RemoteToolResultBody,

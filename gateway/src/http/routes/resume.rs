@@ -1,4 +1,4 @@
-//! Resuming: a conversation whose workflow is gone goes on from its last checkpoint.
+//! Resuming: a conversation without a workflow continues from its last checkpoint.
 
 use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
@@ -17,14 +17,14 @@ use crate::{
     turns::{StartMessages, StartOutcome},
 };
 
-/// What became of a resume.
+/// The outcome of a resume request.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Resumed)]
 pub(super) struct ResumedBody {
-    /// `resuming`: a new workflow runs. `running`: there was one, and nothing was done.
+    /// `resuming`: a new workflow runs. `running`: a workflow ran already, and the request changed nothing.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Only when `resuming`: the step of the checkpoint from which it goes on; 0 without one.
+    /// Only with `resuming`: step of the checkpoint where the turn continues; 0 without a checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     from_step: Option<u32>,
@@ -36,9 +36,9 @@ fn statuses() -> Object {
 
 problems!(Refusals: InvalidId, ConversationNotFound, NoCheckpoint, TurnComplete, TemporalUnavailable);
 
-/// Goes on with what was accepted and not finished, when the conversation's workflow is gone.
+/// Continues the conversation's unfinished turn and waiting messages when the conversation's workflow is gone.
 ///
-/// Repeating this is safe: of two requests at once, one starts the workflow.
+/// Repeating the request is safe: of two concurrent requests, only one starts the workflow.
 #[utoipa::path(
     post, path = "/conversations/{id}/resume", tag = "turns", operation_id = "resume_turn", params(ConversationId),
     responses((status = 202, body = ResumedBody, description = "What became of it"), Refusals)
@@ -54,7 +54,7 @@ pub(super) async fn resume(
     let has_begun = point.has_begun;
     let messages = StartMessages::unfinished(point).ok_or_else(|| nothing_left(has_begun))?;
     let from_step = messages.goes_on_at.unwrap_or(0);
-    // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
+    // A turn may end between the read and the start. No harm: an answered message starts no visible work.
     let answer = match state.ports.turns.start(&conversation, messages).await? {
         StartOutcome::Started => {
             let target = (AuditTargetKind::Conversation, name.as_str());
@@ -76,7 +76,7 @@ pub(super) async fn resume(
     Ok((StatusCode::ACCEPTED, Json(answer)))
 }
 
-/// Says that nothing is left to do.
+/// Returns the problem for a conversation without unfinished work.
 fn nothing_left(has_begun: bool) -> Problem {
     if has_begun {
         Problem::new(Code::TurnComplete, "Nothing is left to do. Send a message.")

@@ -1,4 +1,5 @@
-//! Who one is, and sessions for browsers, which cannot keep a key where scripts do not see it.
+//! The caller's identity, and sessions for browsers. A browser cannot hide a key from a page's scripts, but a script
+//! cannot read the session's cookie.
 
 use axum::{
     Json,
@@ -23,21 +24,21 @@ use crate::{
     schema::one_of,
 };
 
-/// Who the caller is.
+/// The caller's identity and rights.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
 pub(super) struct SessionBody {
-    /// How they proved it.
+    /// Kind of the caller's credential.
     #[schema(schema_with = credentials)]
     credential: &'static str,
     tenant: String,
-    /// Null: they see every owner's conversations of the tenant.
+    /// Owner of the visible conversations; null: the caller sees every owner's conversations of the tenant.
     #[schema(required = true)]
     owner: Option<String>,
-    /// What they may do.
+    /// The caller's rights.
     #[schema(schema_with = scopes)]
     scopes: Vec<&'static str>,
-    /// When their credential ends; null: not by time.
+    /// End of the credential; null when the credential has no end.
     #[schema(required = true, format = DateTime)]
     expires_at: Option<String>,
 }
@@ -55,7 +56,7 @@ problems!(
     only ChangeRefusals: Unauthenticated, OriginNotAllowed, HostNotAllowed, RateLimited, TooMuchAtOnce, Internal, IssuerUnavailable, StoreUnavailable
 );
 
-/// Shows who the caller is, whatever their credential and scopes.
+/// Shows the caller's identity and rights, with any credential and any scopes.
 #[utoipa::path(
     get, path = "/auth/session", tag = "auth", operation_id = "show_session",
     responses((status = 200, body = SessionBody, description = "The caller"), ShowRefusals)
@@ -76,9 +77,9 @@ pub(super) async fn show(caller: Caller) -> Response {
     private(Json(shown).into_response())
 }
 
-/// Opens a session for a browser: a cookie with the rights of the bearer.
+/// Opens a session for a browser: a cookie with the rights of the key or token.
 ///
-/// Only a key or a token opens one, whatever the gateway requires.
+/// Only a key or a token opens a session, even on a gateway that requires no credential.
 #[utoipa::path(
     post, path = "/auth/session", tag = "auth", operation_id = "open_session", security(("bearer" = [])),
     responses(
@@ -95,9 +96,9 @@ pub(super) async fn open(
     Ok(with_cookie(state.auth.keep(&headers, &opened)))
 }
 
-/// Ends the session, and has the browser forget it.
+/// Ends the session and removes the browser's cookie.
 ///
-/// A key or a token does not end.
+/// A key or a token stays valid.
 #[utoipa::path(
     delete, path = "/auth/session", tag = "auth", operation_id = "end_session",
     responses(
@@ -122,7 +123,7 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
     private(response)
 }
 
-/// Marks a response that is for this caller only, so that no cache keeps it.
+/// Marks a caller's private response with `no-store`, so that no cache keeps the response.
 fn private(mut response: Response) -> Response {
     response
         .headers_mut()

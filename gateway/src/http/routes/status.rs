@@ -1,4 +1,4 @@
-//! Where a conversation stands. Answered from the store, with no worker alive.
+//! The status of a conversation, read from the store. No worker is needed.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -14,16 +14,16 @@ use crate::{
     schema::{Id, Sequence},
 };
 
-/// Where a conversation stands.
+/// Status of a conversation.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ExecutionStatus)]
 pub(super) struct ConversationStatusBody {
-    /// A turn runs, or a message waits for its turn.
+    /// True when a turn runs or a message waits for its turn.
     is_running: bool,
-    /// The number of the last event, 0 before the first.
+    /// Number of the last event; 0 before the first event.
     #[schema(value_type = Sequence)]
     last_sequence: u32,
-    /// The message whose turn runs, else the one that waits longest.
+    /// Message of the running turn, or else the longest waiting message.
     #[schema(value_type = Option<Id>, required = true)]
     current_message_id: Option<String>,
 }
@@ -32,7 +32,7 @@ problems!(Refusals: InvalidId, ConversationNotFound);
 
 /// Tells whether a turn runs.
 ///
-/// Answered from the store, with no worker alive: that a workflow was ended from outside is not seen.
+/// The status comes from the store and needs no worker. A workflow that was terminated in Temporal still counts as running.
 #[utoipa::path(
     get, path = "/conversations/{id}/execution-status", tag = "turns", operation_id = "show_execution_status",
     params(ConversationId), responses((status = 200, body = ConversationStatusBody, description = "Where it stands"), Refusals)

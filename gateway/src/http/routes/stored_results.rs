@@ -1,6 +1,6 @@
-//! Results of tools that someone outside ran, whoever that is: their size, and what is answered.
+//! Results of tools that a client or a remote tool server ran: the size limit and the response.
 //!
-//! Must not be here: who may send which result (`client_tools.rs`, `remote_tools.rs`).
+//! Must not be here: the rules for the senders of results (`client_tools.rs`, `remote_tools.rs`).
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES};
@@ -13,7 +13,7 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// A result that is stored.
+/// A stored result.
 #[derive(Serialize, ToSchema)]
 #[schema(as = StoredResult)]
 pub(super) struct StoredResultBody {
@@ -24,7 +24,7 @@ pub(super) struct StoredResultBody {
 }
 
 impl StoredResultBody {
-    /// The answer about this tool execution.
+    /// Returns the response for the given tool execution.
     pub(super) fn of(execution_id: String) -> Self {
         Self {
             execution_id,
@@ -37,12 +37,12 @@ fn statuses() -> Object {
     one_of(&["stored"])
 }
 
-/// The milliseconds from one time to another.
+/// Returns the milliseconds between two times.
 pub(super) fn milliseconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
     u32::try_from((to - from).num_milliseconds().max(0)).unwrap_or(u32::MAX)
 }
 
-/// Refuses a result that is too large.
+/// Refuses a result over the size limit.
 pub(super) fn checked_size(result: &Json) -> Result<(), Problem> {
     if result.as_str().len() <= TOOL_RESULT_MAX_BYTES {
         return Ok(());
@@ -52,7 +52,7 @@ pub(super) fn checked_size(result: &Json) -> Result<(), Problem> {
     Err(Problem::new(Code::ResultTooLarge, detail))
 }
 
-/// True when the stored end says the same. The values are compared, because a database may write JSON differently.
+/// Returns true when the stored end equals `end`. JSON is compared by value, because a database may reformat JSON text.
 pub(super) fn is_ended_by(call: &OutsideTool, end: &ToolEnd) -> bool {
     let is_same = |stored: &ToolEnd| {
         (&stored.status, stored.is_error) == (&end.status, end.is_error)

@@ -17,7 +17,7 @@ use crate::{
     schema::Sequence,
 };
 
-/// Events read at a time.
+/// Limits of one read of events.
 const PAGE: PageLimit = PageLimit {
     rows: 500,
     bytes: 1024 * 1024,
@@ -26,35 +26,36 @@ const PAGE: PageLimit = PageLimit {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct TimelineQuery {
-    /// `nextBefore` of the page behind this one: only items of events with smaller sequence numbers. Without it, or with a
-    /// number that is larger than all, the page is the newest.
+    /// `nextBefore` of the previous response: only items of events with smaller sequence numbers. Without the
+    /// parameter, or with a number beyond the last event, the page has the newest items.
     #[param(value_type = Option<Sequence>)]
     before: Option<u32>,
-    /// Items of the page. It has fewer when they are large, but at least one.
+    /// Maximum items of the page. Large items make the page shorter, down to one item.
     #[param(minimum = 1, maximum = 10_000, default = 10_000)]
     limit: Option<u32>,
 }
 
-/// What a chat window shows.
+/// A page of a conversation's timeline, as a chat window shows a conversation.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Timeline)]
 pub(super) struct TimelineBody {
     conversation_id: String,
-    /// The items, in order: as many as the limits of items and of bytes allow.
+    /// The items, the oldest first: as many as the limits of items and of bytes allow.
     timeline: Vec<TimelineItem>,
-    /// Items of the page.
+    /// Number of items of the page.
     total: usize,
-    /// `before` of the page with what came before; null when there is nothing. That page may be empty.
+    /// `before` of the page with older items; null at the beginning of the conversation. The older page may be empty.
     #[schema(value_type = Option<Sequence>, required = true)]
     next_before: Option<u32>,
 }
 
 problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound);
 
-/// Shows a conversation as messages, thoughts, tool calls, and what happened besides.
+/// Shows a conversation as messages, thoughts, tool calls and other items.
 ///
-/// Made from the events alone, from the newest on. Blank thoughts, skills and patterns are not shown.
+/// The gateway builds the timeline from events, from the newest event backwards. Blank thoughts, skills and patterns
+/// are omitted.
 #[utoipa::path(
     get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
     params(ConversationId, TimelineQuery),

@@ -1,4 +1,4 @@
-//! Whole results of tools: events, timelines and models have the beginning of a large one, and here is the rest.
+//! Whole results of tools. Events, timelines and models get only the beginning of a large result.
 
 use axum::{Json, extract::State};
 use everturn_proto::limits::TOOL_RESULT_SLICE_MAX_BYTES;
@@ -16,19 +16,19 @@ use crate::{
     schema::Id,
 };
 
-/// The fewest bytes of a slice: the longest character has as many.
+/// Minimum bytes of a slice: the length of the longest UTF-8 character.
 const MIN_LIMIT: u32 = 4;
-/// Bytes of a slice when the request does not say.
+/// Default bytes of a slice.
 const DEFAULT_LIMIT: u32 = 64 * 1024;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SliceQuery {
-    /// Bytes of the result before the slice. One in the middle of a character means the next character.
+    /// Bytes of the result before the slice. An offset inside a character moves to the next character.
     #[serde(default)]
     #[param(minimum = 0, maximum = 4_294_967_295_u32, default = 0)]
     offset: u32,
-    /// Bytes of the slice at the most.
+    /// Maximum bytes of the slice.
     #[param(minimum = 4, maximum = 262_144, default = 65536)]
     limit: Option<u32>,
 }
@@ -39,9 +39,9 @@ pub(super) struct SliceQuery {
 pub(super) struct ToolResultSliceBody {
     #[schema(value_type = Id)]
     execution_id: String,
-    /// A result that is a string is read as its text, any other one as its JSON. Empty behind the end.
+    /// Text of the slice: the content of a string result, or the JSON of any other result. Empty behind the end.
     text: String,
-    /// Where the slice begins, in bytes of UTF-8.
+    /// Start of the slice, in bytes of UTF-8.
     offset: u32,
     /// Length of the whole result, in bytes of UTF-8.
     total_bytes: u32,
@@ -54,8 +54,8 @@ problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound, Execution
 
 /// Reads the whole result of a tool execution, a slice at a time.
 ///
-/// What is over 16 KiB is cut in events and timelines, and for the model. A tool execution that has not ended has no
-/// result yet, and is not found.
+/// Events, timelines and the model get only the first 16 KiB of a result. A tool execution without a result yet is
+/// answered with 404.
 #[utoipa::path(
     get, path = "/conversations/{id}/tool-executions/{execution_id}/result", tag = "tools",
     operation_id = "read_tool_result", params(ExecutionPath, SliceQuery),

@@ -1,4 +1,4 @@
-//! What a tenant took of models, by day.
+//! A tenant's usage of models, by day.
 
 use axum::{Json, extract::State};
 use chrono::{Days, NaiveDate, Utc};
@@ -15,10 +15,10 @@ use crate::http::{
     state::GatewayState,
 };
 
-/// Rows of a page when the request does not say, and at the most.
+/// Rows of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1000;
-/// How many days before `to` the sums begin when the request does not say.
+/// Days from the default `from` until `to`.
 const DEFAULT_DAYS: Days = Days::new(30);
 
 /// Tokens of LLM calls.
@@ -27,15 +27,15 @@ const DEFAULT_DAYS: Days = Days::new(30);
 // The wire names its fields.
 #[allow(clippy::struct_field_names)]
 pub(super) struct UsageBody {
-    /// Tokens read, with the cached ones.
+    /// Tokens read, including cached tokens.
     input_tokens: u64,
-    /// Tokens written, with those of the reasoning.
+    /// Tokens written, including reasoning tokens.
     output_tokens: u64,
-    /// Tokens that the provider read from its cache. They are part of `input_tokens`.
+    /// Tokens read from the provider's cache; included in `input_tokens`.
     cached_tokens: u64,
-    /// Tokens that the provider wrote to its cache. They are part of `input_tokens`.
+    /// Tokens written to the provider's cache; included in `input_tokens`.
     cache_write_tokens: u64,
-    /// Tokens of the reasoning. They are part of `output_tokens`.
+    /// Tokens of the reasoning; included in `output_tokens`.
     reasoning_tokens: u64,
 }
 
@@ -51,7 +51,7 @@ impl From<Usage> for UsageBody {
     }
 }
 
-/// What a tenant took of one model on one day.
+/// Usage of a model by a tenant on a day.
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsageDay)]
 pub(super) struct UsageDayBody {
@@ -61,17 +61,17 @@ pub(super) struct UsageDayBody {
     /// `provider/model`.
     #[schema(example = "openai/gpt-5-mini")]
     model: String,
-    /// LLM calls whose answers were stored.
+    /// Number of LLM calls with a stored answer.
     calls: u64,
     usage: UsageBody,
-    /// What these calls cost, in USD. Calls of a model without a price count as 0.
+    /// Cost of the calls, in USD. Calls of a model without a price count as 0.
     #[schema(example = "1.2305")]
     cost_usd: String,
-    /// Calls of turns with a budget that were cut before their answers were stored. They are not among `calls`.
+    /// Calls with a budget that were cut before their answers were stored; not included in `calls`.
     cut_calls: u64,
-    /// The most tokens that these may have taken.
+    /// Maximum tokens used by the cut calls.
     cut_tokens: u64,
-    /// The most that they may have cost, in USD.
+    /// Maximum cost of the cut calls, in USD.
     #[schema(example = "0.04")]
     cut_cost_usd: String,
 }
@@ -109,7 +109,7 @@ pub(super) struct UsageParams {
     /// Rows of the page.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_after` of the page before. Do not take it apart: its form may change.
+    /// `next_after` of the page before. Treat the value as opaque, because its format may change.
     #[param(example = "2026-11-30~openai/gpt-5-mini")]
     after: Option<String>,
 }
@@ -127,9 +127,9 @@ pub(super) struct UsagePageBody {
 
 problems!(Refusals: InvalidParameter);
 
-/// Lists what the caller's tenant took of models, by day and model.
+/// Lists the tenant's usage of models, by day and model.
 ///
-/// The sums are those of the whole tenant, so a credential of one owner sees none of them.
+/// A credential with an owner cannot read the sums, because the sums cover the whole tenant.
 #[utoipa::path(
     get, path = "/usage", tag = "usage", operation_id = "list_usage", params(UsageParams),
     responses((status = 200, body = UsagePageBody, description = "A page"), Refusals)
@@ -155,7 +155,7 @@ pub(super) async fn list(
         let usage = &state.ports.usage;
         usage.usage_days(&caller.access.tenant_id, &query).await?
     };
-    // One more than asked for tells whether there is another page.
+    // An extra row beyond `limit` shows that a next page exists.
     let has_more = days.len() > limit as usize;
     days.truncate(limit as usize);
     let last = days.last().filter(|_| has_more);
@@ -176,7 +176,7 @@ pub(super) fn days(from: Option<&str>, to: Option<&str>) -> Result<(String, Stri
     Ok((from.to_string(), to.to_string()))
 }
 
-/// Reads a day. Only years of four digits are in the order of their texts.
+/// Parses a day. Only years with four digits are accepted, because the store compares days as texts.
 fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
     let is_plain = |day: &NaiveDate| text.len() == 10 && day.to_string() == text;
     let day = text.parse().ok().filter(is_plain);

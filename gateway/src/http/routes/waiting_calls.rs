@@ -1,4 +1,4 @@
-//! A tool call that waits for someone outside: for a person's approval, or for a result of the client.
+//! Tool calls that wait for a person's approval or for a client's result.
 
 use everturn_proto::Json as RawJson;
 use everturn_store::{OutsideTool, PageLimit};
@@ -15,11 +15,11 @@ use crate::{
     schema::Id,
 };
 
-/// The most calls of one conversation that are read. A step has at most 64, and several agents may wait at once. Those
-/// left out are shown when the ones before them are answered.
+/// Maximum waiting calls read of one conversation. A step has at most 64 calls, and several agents may wait concurrently.
+/// Calls beyond the limit appear after earlier calls are answered.
 const MAX_WAITING: PageLimit = PageLimit::rows(512);
 
-/// The calls of a conversation that wait for someone outside and are `wanted`, oldest first.
+/// Returns the conversation's waiting calls that match `wanted`, the oldest first.
 pub(super) async fn waiting_calls(
     state: &GatewayState,
     caller: &Caller,
@@ -36,24 +36,24 @@ pub(super) async fn waiting_calls(
     Ok(waiting.into_iter().filter(wanted))
 }
 
-/// A tool call as someone outside sees it.
+/// A tool call that waits for a person or a client.
 #[derive(Serialize, ToSchema)]
 #[schema(as = WaitingCall)]
 pub(super) struct WaitingCallBody {
     #[schema(value_type = Id)]
     execution_id: String,
     tool_name: String,
-    /// The input as the model wrote it, commonly an object.
+    /// Input of the call as the model wrote it, usually an object.
     #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
-    /// The model's.
+    /// Id of the call, given by the model.
     call_id: String,
     #[schema(value_type = Id)]
     message_id: String,
     #[schema(value_type = Id)]
     agent_execution_id: String,
     requested_at: String,
-    /// No answer is taken after it.
+    /// Answers after the expiry time are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     expires_at: Option<String>,

@@ -1,4 +1,4 @@
-//! What lists have in common: how times and places are written, and how long a page may be.
+//! Shared parts of lists: the text formats of times and cursors, and the maximum length of a page.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::ids;
@@ -7,7 +7,7 @@ use everturn_store::PageLimit;
 use crate::http::problem::{Code, Problem};
 pub(super) use crate::listed::{page_token, time};
 
-/// Checks the `limit` of a page: at least 1, at the most `most`.
+/// Checks the `limit` of a page: from 1 to `most`.
 pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
     if (1..=most).contains(&limit) {
         Ok(limit)
@@ -17,12 +17,12 @@ pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
     }
 }
 
-/// The bytes of the largest page.
+/// Returns the maximum bytes of a page.
 pub(super) fn bytes_of(limit: PageLimit) -> usize {
     usize::try_from(limit.bytes).unwrap_or(usize::MAX)
 }
 
-/// Reads a [`page_token`]; `detail` says where clients take it from.
+/// Parses a cursor made by [`page_token`]. For an invalid cursor, `detail` tells the client the cursor's source.
 pub(super) fn parse_page_token(
     token: &str,
     detail: &str,

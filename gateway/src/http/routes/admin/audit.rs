@@ -28,12 +28,12 @@ use crate::{
     },
 };
 
-/// Entries of a page when the request does not say, and at the most.
+/// Entries of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1000;
-/// Entries of an export that are in memory at once: some hundred KB.
+/// Maximum entries of an export in memory at a time: some hundred KB.
 const EXPORTED_AT_ONCE: u32 = 500;
-/// Bytes of an action and of an actor that can be asked for.
+/// Maximum bytes of the parameters `action` and `actor`.
 const MAX_WORD_BYTES: usize = 255;
 
 const JSON_LINES: &str = "application/x-ndjson";
@@ -41,27 +41,28 @@ const JSON_LINES: &str = "application/x-ndjson";
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct AuditParams {
-    /// Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's, and what belongs to none.
+    /// Only entries of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant and the
+    /// entries without a tenant.
     #[param(example = "acme")]
     tenant: Option<String>,
-    /// Only those of this action.
+    /// Only entries of the given action.
     #[param(example = "key_created")]
     action: Option<String>,
-    /// Only those of the key, session, subject or user with this id.
+    /// Only entries of the key, session, subject or user with the given id.
     actor: Option<String>,
-    /// Only those of this time or later.
+    /// Only entries from the given time or later.
     #[param(example = "2026-11-01T00:00:00Z", format = DateTime)]
     since: Option<String>,
-    /// Only those before this time.
+    /// Only entries from before the given time.
     #[param(example = "2026-12-01T00:00:00Z", format = DateTime)]
     until: Option<String>,
-    /// Only those behind the entry with this `id`.
+    /// Only entries after the entry with the given `id`.
     #[param(minimum = 0)]
     after: Option<u64>,
-    /// Entries of the page; an export has no pages.
+    /// Maximum number of entries of the page; an export has no pages.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `jsonl`: all entries as JSON lines, as with `Accept: application/x-ndjson`. Else a page.
+    /// `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page.
     #[param(example = "json")]
     format: Option<String>,
 }
@@ -70,9 +71,9 @@ pub(in crate::http::routes) struct AuditParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditPage)]
 pub(in crate::http::routes) struct AuditPageBody {
-    /// The entries in their order, the oldest first.
+    /// Entries, the oldest first.
     entries: Vec<AuditEntryBody>,
-    /// `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
+    /// `after` of the next page; null at the end. To follow the trail later, send the `id` of the last entry as `after`.
     #[schema(required = true)]
     next_after: Option<u64>,
 }
@@ -81,8 +82,8 @@ problems!(Refusals: InvalidParameter);
 
 /// Reads the audit trail, the oldest entry first.
 ///
-/// Needs the scope `admin`. As JSON lines it is one answer of any length, one entry a line, up to what there was when the
-/// request began; an answer that was cut has no end of its chunks.
+/// Needs the scope `admin`. The JSON lines are one response of any length with one entry a line, up to the last entry at
+/// the beginning of the request. A response that breaks off lacks the final chunk of the chunked encoding.
 #[utoipa::path(
     get, path = "/admin/audit", tag = "admin", operation_id = "read_audit", params(AuditParams),
     responses(
@@ -113,7 +114,7 @@ pub(in crate::http::routes) async fn read(
     }
     query.limit = limit + 1;
     let mut entries = state.ports.audit.audit_entries(&query).await?;
-    // One more than asked for tells whether there is another page.
+    // An extra row beyond `limit` shows that a next page exists.
     let has_more = entries.len() > limit as usize;
     entries.truncate(limit as usize);
     let next_after = entries.last().filter(|_| has_more).map(|last| last.id);
@@ -156,7 +157,7 @@ fn checked_word(name: &str, word: Option<String>) -> Result<Option<String>, Prob
 }
 
 fn time(name: &str, text: &str) -> Result<DateTime<Utc>, Problem> {
-    // Texts of other years have another order in SQLite.
+    // Only years with four digits are accepted, because SQLite compares times as texts.
     let is_plain = |at: &DateTime<Utc>| (0..10_000).contains(&chrono::Datelike::year(at));
     let at = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
     at.ok().filter(is_plain).ok_or_else(|| {
@@ -170,7 +171,7 @@ fn invalid(detail: impl Into<String>) -> Problem {
     Problem::new(Code::InvalidParameter, detail)
 }
 
-/// Answers with all entries of now, page by page as the client takes them. That they were exported is an entry, too.
+/// Exports the entries older than the request, page by page as the client reads. The export itself is an entry, too.
 async fn export(
     state: &GatewayState,
     caller: &Caller,
@@ -196,7 +197,8 @@ async fn export(
     Ok(response)
 }
 
-/// The entries as lines, a page in each item. An error cuts the answer, so that nobody takes a part for the whole.
+/// Returns the entries as lines, a page in each item. An error breaks the response off, because an incomplete export
+/// must not look complete.
 fn lines(
     trail: Arc<dyn AuditTrail>,
     query: AuditQuery,

@@ -1,4 +1,4 @@
-//! API keys: listed, made and revoked by admins. An admin gives no key more than they have.
+//! API keys: admins list, create and revoke keys. A new key has at most the rights of the admin's own credential.
 
 use axum::{
     Json,
@@ -27,10 +27,10 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// Keys of a page when the request does not say, and at the most.
+/// Keys of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1000;
-/// Bytes of an owner and of a name.
+/// Maximum bytes of an owner and of a key's name.
 const MAX_NAME_BYTES: usize = 255;
 
 /// An API key, without its secret.
@@ -40,18 +40,18 @@ pub(in crate::http::routes) struct KeyBody {
     #[schema(value_type = Id)]
     id: String,
     tenant: String,
-    /// Null: it sees every owner's conversations of the tenant.
+    /// Owner of the visible conversations; null: the key sees every owner's conversations of the tenant.
     #[schema(required = true)]
     owner: Option<String>,
-    /// Skip words that you do not know; there may be more.
+    /// Scopes of the key. Skip unknown scopes, because later versions may add scopes.
     scopes: Vec<String>,
-    /// What it is for.
+    /// Purpose of the key.
     name: String,
     #[schema(schema_with = states)]
     state: &'static str,
     #[schema(format = DateTime)]
     created_at: String,
-    /// Null: until it is revoked.
+    /// End of the key; null: the key is valid until a revocation.
     #[schema(required = true, format = DateTime)]
     expires_at: Option<String>,
     #[schema(required = true, format = DateTime)]
@@ -90,10 +90,10 @@ impl From<ApiKey> for KeyBody {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct KeysParams {
-    /// Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+    /// Only keys of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
     #[param(example = "acme")]
     tenant: Option<String>,
-    /// Keys of the page.
+    /// Maximum keys of the page.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
     /// `next_after` of the page before.
@@ -146,25 +146,25 @@ pub(in crate::http::routes) async fn list(
     }))
 }
 
-/// A key to be.
+/// Properties of a new key.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewKey)]
 pub(in crate::http::routes) struct NewKeyBody {
-    /// The tenant. When it is left out, it is the caller's own. Another one needs the scope `admin:all`.
+    /// The tenant of the key. Default: the caller's own tenant. A different tenant needs the scope `admin:all`.
     #[schema(value_type = Option<Id>)]
     tenant: Option<String>,
-    /// Only this owner's conversations. Left out: as the caller's own.
+    /// Owner of the conversations that the key sees. Default: the owner of the caller's credential.
     #[schema(
         min_length = 1,
         max_length = 255,
         pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
     )]
     owner: Option<String>,
-    /// What it may do, of what the caller may do. Left out: `read` and `write`.
+    /// Scopes of the key, among the caller's own scopes. Default: `read` and `write`.
     #[schema(schema_with = scopes)]
     #[serde(default = "default_scopes")]
     scopes: Vec<String>,
-    /// What it is for.
+    /// Purpose of the key.
     #[schema(
         max_length = 255,
         pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
@@ -172,8 +172,9 @@ pub(in crate::http::routes) struct NewKeyBody {
     )]
     #[serde(default)]
     name: String,
-    /// How many seconds it is valid. Left out: as `key_lifetime` of `[auth]` says, else until it is revoked. It ends with the
-    /// caller's own credential at the latest.
+    /// Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
+    /// `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
+    /// credential.
     #[schema(minimum = 1)]
     lifetime_s: Option<u32>,
 }
@@ -188,13 +189,13 @@ fn default_scopes() -> Vec<String> {
         .into()
 }
 
-/// A key that was made.
+/// A created key, with its secret.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CreatedKey)]
 pub(in crate::http::routes) struct CreatedKeyBody {
     #[schema(value_type = Id)]
     id: String,
-    /// The key itself, this once: only its hash is stored.
+    /// The secret key. Only the creation's response contains the secret, because the gateway stores a hash.
     #[schema(example = "evk_3f9c2b7a51d06e84_AAAA")]
     key: String,
     tenant: String,
@@ -207,10 +208,10 @@ pub(in crate::http::routes) struct CreatedKeyBody {
 
 problems!(CreateRefusals: InvalidBody, InvalidParameter, BodyTooLarge);
 
-/// Makes an API key.
+/// Creates an API key.
 ///
-/// Needs the scope `admin`. The key gets nothing that the caller's own credential has not: no other tenant, no other owner, no
-/// further scope, no longer time. Repeating the request makes another key.
+/// Needs the scope `admin`. The key cannot exceed the caller's own credential in tenant, owner, scopes or lifetime.
+/// Repeating the request creates another key.
 #[utoipa::path(
     post, path = "/admin/keys", tag = "admin", operation_id = "create_key", request_body = NewKeyBody,
     responses((status = 201, body = CreatedKeyBody, description = "Made"), CreateRefusals)
@@ -293,7 +294,7 @@ fn checked_scopes(caller: &Caller, words: &[String]) -> Result<Scopes, AdminRefu
     }
 }
 
-/// The owner of the new key. Whoever has one gives keys of this one only.
+/// Returns the new key's owner. A credential with an owner creates keys of the credential's owner only.
 fn checked_owner(caller: &Caller, asked: Option<String>) -> Result<Option<String>, Problem> {
     if let Some(owner) = &asked {
         check_text("owner", owner)?;
@@ -320,7 +321,8 @@ fn check_text(name: &str, text: &str) -> Result<(), Problem> {
     Err(Problem::new(Code::InvalidBody, detail))
 }
 
-/// When the new key ends: as asked for, else by default, and with the caller's credential at the latest.
+/// Returns the new key's end. A requested end after the end of the caller's credential is refused, and the default end
+/// is cut to the end of the credential.
 fn end(
     caller: &Caller,
     asked: Option<TimeDelta>,
@@ -348,9 +350,10 @@ fn end(
 
 problems!(RevokeRefusals: InvalidId, KeyNotFound);
 
-/// Revokes an API key, and ends its sessions.
+/// Revokes an API key, and ends the key's sessions.
 ///
-/// Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`). Repeating this is safe.
+/// Needs the scope `admin`. Other gateways refuse the key within seconds (`key_cache` of `[auth]`). Repeating the
+/// request is safe.
 #[utoipa::path(
     delete, path = "/admin/keys/{key_id}", tag = "admin", operation_id = "revoke_key",
     params(("key_id" = Id, Path, description = "The key.")),
@@ -371,7 +374,7 @@ pub(in crate::http::routes) async fn revoke(
     };
     let found = store.find_key(&id).await?.filter(is_seen);
     let key = found.ok_or_else(not_found)?;
-    // An admin of one tenant does not take the rights of one of all.
+    // An admin of one tenant cannot revoke a key with rights over every tenant.
     if Scopes::parse(&key.scopes).has(Scope::AdminAll) && !caller.scopes.has(Scope::AdminAll) {
         return Err(AuthRefusal::Scope(Scope::AdminAll).into());
     }

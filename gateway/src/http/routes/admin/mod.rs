@@ -1,5 +1,5 @@
-//! What admins do: they read the audit trail, look after keys, and see tenants and what these took. An admin is one of
-//! their own tenant, unless their scope is `admin:all`.
+//! Endpoints for admins: the audit trail, API keys, tenants and the tenants' usage of models. An admin sees only their
+//! own tenant, unless the credential has the scope `admin:all`.
 
 pub(super) mod audit;
 pub(super) mod keys;
@@ -18,17 +18,18 @@ use crate::{
     },
 };
 
-/// What an admin may see.
+/// The tenants that an admin may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     /// One tenant.
     Tenant(String),
-    /// Every tenant, and what belongs to none.
+    /// Every tenant, and the entries without a tenant.
     All,
 }
 
 impl Seen {
-    /// What the caller asks for, if they may. Without a name, an admin of one tenant asks for this one.
+    /// Returns the requested tenants, if the caller may see them. Without a tenant's name, an admin of one tenant gets
+    /// their own tenant.
     fn by(caller: &Caller, asked: Option<String>) -> Result<Self, AdminRefusal> {
         let asked = asked.map(checked_tenant).transpose()?;
         let is_of_all = caller.scopes.has(Scope::AdminAll);
@@ -41,7 +42,7 @@ impl Seen {
         }
     }
 
-    /// The tenant; `None` for all.
+    /// Returns the tenant; `None` for every tenant.
     fn tenant(&self) -> Option<&str> {
         match self {
             Self::Tenant(tenant) => Some(tenant),
@@ -58,7 +59,7 @@ fn checked_tenant(tenant: String) -> Result<String, Problem> {
     Err(Problem::new(Code::InvalidParameter, detail))
 }
 
-/// Why something is not done for an admin.
+/// The reason why the gateway refuses an admin's request.
 #[derive(Debug)]
 pub(super) enum AdminRefusal {
     Auth(AuthRefusal),

@@ -1,4 +1,4 @@
-//! Tenants: what the store knows of them, and what is configured for them.
+//! Tenants: their keys, conversations and turns from the store, and their agents from the configuration.
 
 use axum::{Json, extract::State};
 use everturn_store::TenantSummary;
@@ -13,7 +13,7 @@ use crate::http::{
     state::GatewayState,
 };
 
-/// Tenants of a page when the request does not say, and at the most.
+/// Tenants of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
@@ -23,23 +23,23 @@ const MAX_LIMIT: u32 = 200;
 pub(in crate::http::routes) struct TenantBody {
     #[schema(example = "acme")]
     tenant: String,
-    /// API keys that are valid now.
+    /// Number of API keys that are valid now.
     valid_keys: u64,
-    /// Conversations; 10000 stands for that many or more.
+    /// Number of conversations; 10000 stands for 10000 or more.
     conversations: u64,
-    /// Turns that run now.
+    /// Number of running turns.
     running_turns: u64,
-    /// When something last happened in a conversation; null without any.
+    /// Time of the last activity in the tenant's conversations; null without a conversation.
     #[schema(required = true, format = DateTime)]
     last_activity_at: Option<String>,
-    /// The agents that its conversations may have, as this gateway is configured.
+    /// Agents that the gateway's configuration allows for the tenant's conversations.
     agents: Vec<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct TenantsParams {
-    /// Tenants of the page.
+    /// Maximum number of tenants of the page.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_after` of the page before.
@@ -61,7 +61,7 @@ problems!(Refusals: InvalidParameter);
 
 /// Lists the tenants that have a conversation, a key or sums of usage.
 ///
-/// Needs the scope `admin`, with which one sees one's own tenant, or `admin:all`.
+/// Needs the scope `admin`, which shows the caller's own tenant only, or `admin:all`.
 #[utoipa::path(
     get, path = "/admin/tenants", tag = "admin", operation_id = "list_tenants", params(TenantsParams),
     responses((status = 200, body = TenantPageBody, description = "A page"), Refusals)

@@ -1,4 +1,4 @@
-//! What tenants took of models, by day.
+//! The tenants' usage of models, by day.
 
 use axum::{Json, extract::State};
 use everturn_store::{TenantUsageDay, TenantUsagePlace, TenantsUsageQuery, UsagePlace};
@@ -17,14 +17,14 @@ use crate::http::{
     state::GatewayState,
 };
 
-/// Rows of a page when the request does not say, and at the most.
+/// Rows of a page: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1000;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct TenantUsageParams {
-    /// Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+    /// Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
     #[param(example = "acme")]
     tenant: Option<String>,
     /// The first day, in UTC. By default 30 days before `to`.
@@ -36,12 +36,12 @@ pub(in crate::http::routes) struct TenantUsageParams {
     /// Rows of the page.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_after` of the page before. Do not take it apart: its form may change.
+    /// `next_after` of the page before. Treat the value as opaque, because its format may change.
     #[param(example = "acme~2026-11-30~openai/gpt-5-mini")]
     after: Option<String>,
 }
 
-/// What a tenant took of one model on one day.
+/// A tenant's usage of one model on one day.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsageDay)]
 pub(in crate::http::routes) struct TenantUsageDayBody {
@@ -51,7 +51,7 @@ pub(in crate::http::routes) struct TenantUsageDayBody {
     day: UsageDayBody,
 }
 
-/// A page of sums.
+/// A page of usage sums.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsagePage)]
 pub(in crate::http::routes) struct TenantUsagePageBody {
@@ -64,9 +64,9 @@ pub(in crate::http::routes) struct TenantUsagePageBody {
 
 problems!(Refusals: InvalidParameter);
 
-/// Lists what tenants took of models, by tenant, day and model.
+/// Lists the tenants' usage of models, by tenant, day and model.
 ///
-/// Needs the scope `admin`, or `admin:all` for other tenants than one's own.
+/// Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
 #[utoipa::path(
     get, path = "/admin/usage", tag = "admin", operation_id = "list_tenant_usage", params(TenantUsageParams),
     responses((status = 200, body = TenantUsagePageBody, description = "A page"), Refusals)
