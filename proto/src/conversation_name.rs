@@ -21,7 +21,7 @@ pub struct ConversationName<'a> {
     pub name: &'a str,
 }
 
-impl<'a> ConversationName<'a> {
+impl ConversationName<'_> {
     /// Returns the id of a new conversation: its name in the default tenant, and `<tenant>~<name>` in any other one.
     pub fn id(&self) -> String {
         if self.tenant_id == DEFAULT_TENANT {
