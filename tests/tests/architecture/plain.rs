@@ -16,11 +16,7 @@ const MIN_WORDS: usize = 6;
 
 /// Folders whose comments still exceed the limits. A folder leaves this list when its comments are within the limits, and
 /// never comes back.
-const NOT_YET: &[&str] = &[
-    "gateway/src/live",
-    "gateway/src/turns",
-    "proto",
-];
+const NOT_YET: &[&str] = &["gateway/src/live", "gateway/src/turns", "proto"];
 
 const POINTING: &[&str] = &[
     "it", "its", "that", "this", "these", "those", "they", "them", "their", "one", "ones", "what",

@@ -64,13 +64,13 @@ pub(crate) const ENDED_TOOL: &str = of_step!(
 
 /// `$1` conversation, `$2` message, `$3` agent execution. Selects a waiting message, if no turn is running, the
 /// message's turn has not begun, and every granted epoch has been used.
-pub(crate) const WAITING_MESSAGE: &str = concat!(
-    "SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, log_id, tenant_id, last_sequence, run_epoch FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
+pub(crate) const WAITING_MESSAGE: &str = "SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, \
+     m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, log_id, tenant_id, last_sequence, run_epoch \
+     FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
      JOIN messages m ON m.conversation_id = c.id AND m.id = $2 AND m.role = 'user' AND m.sequence_number IS NULL \
      WHERE NOT EXISTS (SELECT 1 FROM agent_executions WHERE id = $3) \
      AND NOT EXISTS (SELECT 1 FROM agent_executions WHERE conversation_id = $1 AND status = 'running' \
-      AND parent_execution_id IS NULL)"
-);
+      AND parent_execution_id IS NULL)";
 
 /// The state of the conversation at the read.
 #[derive(FromRow)]
