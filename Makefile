@@ -31,7 +31,7 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run everturn stack test check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
+.PHONY: help run everturn stack test verify quick check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
 	temporal-server s3 collector mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
@@ -46,23 +46,65 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 	@target/debug/everturn-stack
 
 # In this order. Each step is a target of its own, so that `make <step>` repeats it.
-STEPS := deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts deny check \
-	previous build empty-root clients python-client page crates production
-test: ## Everything CI checks: formatting, lints, all tests. Ends with the time of each step and the slowest tests.
-	@MAKE="$(MAKE)" scripts/steps.sh $(STEPS)
+INSTALL := deps temporal temporal-server s3 collector mcp-servers aimock python python-tool
+STEPS := chart-test deny check build empty-root clients python-client page crates embedded production
+test: ## Everything CI checks: formatting, lints, all tests but the long ones. Ends with the time of each step and the slowest tests.
+	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
 
-.PHONY: empty-root crates production
+verify: ## Before a release: make test, the long tests, the others on the backends of the other group, and a small benchmark.
+	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) scraped-alerts previous $(STEPS) long long-production other bench-smoke
+
+# Before a commit, on what `make test` has built and installed.
+quick: ## Before a commit, in 4 minutes: formatting, clippy of what has changed, unit tests, 20 end-to-end tests.
+	@MAKE="$(MAKE)" scripts/steps.sh check unit build some
+
+# The end-to-end tests of `make quick`: the path of a turn, and one test of each large subject.
+SOME := both::turn:: both::cost::a_turn_of_two_steps both::crash::while_the_model_streams both::crash::after_the_checkpoint \
+	both::crash::inside_a_once_tool both::races::a_cancel_keeps both::races::a_steer_joins both::resume::in_the_middle_of_a_tool_phase \
+	both::isolation::what_is_somebody_elses both::tool_crash::a_lost_completion embedded::approvals::approved_through_the_gateway \
+	embedded::budgets::a_turn_ends_at_its_tokens embedded::dev::once_prints embedded::mcp::progress \
+	embedded::subagents::a_sub_agent_that_fails
+
+# The end-to-end tests are one binary. Its tests are in four groups, and the first part of a test's path names the group.
+E2E := cargo test --workspace --locked --test e2e --
+E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 3
+
+.PHONY: empty-root crates embedded production long long-production other bench-smoke some
 empty-root:
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
 
 crates:
-	@echo "▸ tests of the crates, and end to end on the embedded backends"
-	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
+	@echo "▸ tests of the crates"
+	@cargo test --workspace --locked -- --test-threads 4 $(addprefix --skip ,both:: embedded:: production:: verify::)
+
+embedded:
+	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
+	@$(E2E) --test-threads 4 both:: embedded::
 
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
-	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3
+	@$(E2E_PRODUCTION) both:: production::
+
+long:
+	@echo "▸ the long end-to-end tests on the embedded backends"
+	@$(E2E) --test-threads 3 verify::
+
+long-production:
+	@echo "▸ the long end-to-end tests on the production backends"
+	@$(E2E_PRODUCTION) verify::
+
+other:
+	@echo "▸ the tests of the embedded backends on the production ones"
+	@$(E2E_PRODUCTION) embedded::
+
+some:
+	@echo "▸ some end-to-end tests on the embedded backends"
+	@$(E2E) --test-threads 4 $(SOME)
+
+bench-smoke: build
+	@echo "▸ a small benchmark of the debug build, for its checks and not for its numbers"
+	@EVERTURN_TEST_BACKENDS=production target/debug/bench turn --alone --turns 16 --at-once 4 --samples 1
 
 SUPPLY := $(INSTALLED)/supply
 
@@ -108,19 +150,19 @@ build: ## Build all binaries: everturn, the examples, the stack, the benchmark.
 	@echo "▸ build"
 	@cargo build --workspace --locked
 
-previous: ## Build the binary of the commit before this one into target/previous, for the test of two builds.
+previous: ## Build the binary of the commit before this one into target/previous, for the test of two builds (make verify).
 	@scripts/previous-build.sh
 
-unit: ## Tests of the crates, without processes.
-	@cargo test --workspace --exclude everturn-tests --locked
+unit: ## Unit tests of the crates, and the rules that tests/tests/architecture checks. No processes, no servers.
+	@cargo test --workspace --locked --lib --bins --test architecture
 
 fuzz: ## Run the harnesses for input from outside for longer (SECURITY.md). INPUTS=n for each of them, TEST=name runs some.
 	@PROPTEST_CASES=$(or $(INPUTS),20000) cargo test --workspace --exclude everturn-tests --lib --test hostile --locked -- \
 		$(or $(TEST),$(shell sed -n 's/^| .* | `[^`]*` | `\([a-z_0-9]*\)` |$$/\1/p' SECURITY.md))
 
-e2e: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
-	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
-	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
+e2e: $(INSTALL) scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some, long ones included.
+	@$(E2E) --test-threads 4 $(TEST) $(if $(TEST),,--skip verify::)
+	@$(E2E_PRODUCTION) $(TEST) $(addprefix --skip ,embedded:: production:: verify::)
 
 # In this order; CASE names some of them.
 CASES := turn stream first-delta fairness hostile fanout replay append long recovery queue cancel outage soak

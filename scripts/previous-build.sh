@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the binary of the commit before this one into target/previous, for the test in which two builds share one queue
-# (tests/tests/e2e/two_builds.rs). The target directory is shared, so that what the project depends on is built once. The
+# (tests/tests/e2e/verify/two_builds.rs). The target directory is shared, so that what the project depends on is built once. The
 # crates of the project take turns there, so this comes before the build of this commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,8 @@
 //! The backends of a test's stack: embedded (SQLite, one process of each role) or production (PostgreSQL, Redis, the
-//! production Temporal server, two processes of each role). `EVERTURN_TEST_BACKENDS=production` selects the second.
+//! production Temporal server, two processes of each role).
+//!
+//! The path of an end-to-end test decides. Tests in `production` always have the production backends. For tests in other
+//! folders, and for programs that are no tests, `EVERTURN_TEST_BACKENDS=production` selects them.
 
 use std::sync::Arc;
 
@@ -37,13 +40,23 @@ const TEMPLATE: &str = "everturn_template";
 /// Set once the tables are in [`TEMPLATE`].
 static MIGRATED: OnceCell<()> = OnceCell::const_new();
 
-/// Returns true when tests run on the production backends.
-pub fn is_production() -> bool {
-    std::env::var("EVERTURN_TEST_BACKENDS").is_ok_and(|backends| backends == "production")
+/// Returns true when this test runs on the production backends. Only the thread of the test knows the path of the test, so
+/// tasks on other threads must ask the stack instead.
+pub(crate) fn is_production() -> bool {
+    let thread = std::thread::current();
+    let is_selected = |backends| backends == "production";
+    thread.name().is_some_and(is_production_path)
+        || std::env::var("EVERTURN_TEST_BACKENDS").is_ok_and(is_selected)
+}
+
+/// Returns true for the path of a test that runs on the production backends alone. Rust's test harness names the thread of
+/// a test after the path.
+fn is_production_path(path: &str) -> bool {
+    path.starts_with("production::")
 }
 
 impl Backends {
-    /// Makes the backends that the environment selects, on servers that all tests of the binary share.
+    /// Makes the backends of this test, on servers that all tests of the binary share.
     pub async fn shared() -> Self {
         if !is_production() {
             return Self::Embedded;
@@ -64,13 +77,10 @@ impl Backends {
         Self::of(postgres, redis, &name)
     }
 
-    /// Makes backends on servers that only this stack uses. Returns `None` when tests run on the embedded backends.
-    pub async fn own() -> Option<Self> {
-        if !is_production() {
-            return None;
-        }
+    /// Makes production backends on servers that only this stack uses.
+    pub async fn own() -> Self {
         let (postgres, redis) = tokio::join!(Postgres::start(), Redis::start());
-        Some(Self::on(postgres, redis).await)
+        Self::on(postgres, redis).await
     }
 
     /// Makes backends for a measurement: PostgreSQL syncs what it commits. With `is_embedded`, the embedded ones.
@@ -218,4 +228,21 @@ fn database_name() -> String {
 async fn migrate(url: &str) {
     let migrated = everturn_store::migrate(url, StoreOptions::default());
     migrated.await.unwrap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_production_path;
+
+    #[test]
+    fn the_path_of_a_test_says_its_backends() {
+        assert!(is_production_path("production::crash::a_test"));
+        for path in [
+            "both::crash::a_test",
+            "embedded::production::a_test",
+            "main",
+        ] {
+            assert!(!is_production_path(path), "{path}");
+        }
+    }
 }

@@ -1,49 +1,19 @@
-//! Everything that is in a database of Temporal, as text: rows of a SQLite file, or of a production server's PostgreSQL.
-//! And everything that is in a Redis.
-
-use std::path::Path;
+//! Everything that is in the PostgreSQL of a production Temporal server, and in a Redis, as text.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use sqlx::{
-    AssertSqlSafe, PgPool, Row,
-    sqlite::{SqliteConnectOptions, SqlitePool},
-};
+use sqlx::{AssertSqlSafe, PgPool, Row};
 
 use crate::{postgres, stack::Stack};
 
 /// The databases of a production server.
 const DATABASES: [&str; 2] = ["temporal", "temporal_visibility"];
 
-/// Returns what the engine of a stack keeps: of a dev server the rows of this file, each value in hexadecimal digits.
-pub async fn dump(file: &Path) -> String {
-    if !crate::backends::is_production() {
-        return of_sqlite(file).await;
-    }
+/// Returns everything that the engine of the tests on the production backends keeps.
+pub async fn dump() -> String {
     let mut text = String::new();
     let server = postgres::shared().await;
     for database in DATABASES {
         text.push_str(&of_postgres(&server.url(database)).await);
-    }
-    text
-}
-
-async fn of_sqlite(file: &Path) -> String {
-    let options = SqliteConnectOptions::new().filename(file).read_only(true);
-    let pool = SqlitePool::connect_with(options).await.unwrap();
-    let tables = "SELECT name FROM sqlite_master WHERE type = 'table'";
-    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&pool).await.unwrap();
-    let mut text = String::new();
-    for table in tables {
-        let columns = format!(
-            "SELECT group_concat('coalesce(lower(hex(\"' || name || '\")), '''')', ' || '' '' || ') FROM pragma_table_info('{table}')"
-        );
-        let columns: String = sqlx::query_scalar(AssertSqlSafe(columns))
-            .fetch_one(&pool)
-            .await
-            .unwrap();
-        let rows = AssertSqlSafe(format!("SELECT {columns} FROM \"{table}\""));
-        let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(&pool).await.unwrap();
-        text.extend(rows.into_iter().map(|row| format!("{table}: {row}\n")));
     }
     text
 }
@@ -70,12 +40,9 @@ const EVERYTHING: &str = "EVAL \"local all = {} for _, key in ipairs(redis.call(
     elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1) else value = {kind} end \
     all[#all + 1] = key .. ' ' .. table.concat(value, ' ') end return table.concat(all, ' ')\" 0";
 
-/// Returns everything that is in the Redis of a stack; empty without one.
+/// Returns everything that is in the Redis of a stack.
 pub async fn of_redis(stack: &Stack) -> String {
-    match stack.backends().redis() {
-        Some(redis) => redis.command(EVERYTHING).await.unwrap(),
-        None => String::new(),
-    }
+    stack.redis().command(EVERYTHING).await.unwrap()
 }
 
 /// Returns the texts that hold a word: itself, and as bytes in histories and databases are written.

@@ -1,7 +1,7 @@
 //! The stack that end-to-end tests run: real processes, the real Temporal server, and a scripted model.
 //!
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
-//! - [`backends`]: the embedded or the production backends, as an environment variable says
+//! - [`backends`]: the embedded or the production backends, as the path of a test or an environment variable says
 //! - [`temporal`]: one Temporal server for all tests of a binary, and the `temporal` CLI
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`responses`]: a scripted model behind OpenAI's Responses API, whose responses run in the background

@@ -1,12 +1,7 @@
 //! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
 //! CLI.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    process::Output,
-    sync::Mutex,
-};
+use std::{collections::BTreeMap, path::Path, process::Output, sync::Mutex};
 
 use everturn_proto::ids;
 use everturn_test_servers::{
@@ -49,19 +44,20 @@ pub const LONG_HISTORY: usize = 120;
 
 const LONG_HISTORY_KEY: &str = "limit.historyCount.suggestContinueAsNew";
 
-static SHARED: OnceCell<Temporal> = OnceCell::const_new();
+/// The server of the tests on the embedded backends.
+static DEV: OnceCell<Temporal> = OnceCell::const_new();
 
-/// Returns the server that all tests of this binary share. Each test has a task queue of its own.
+/// The server of the tests on the production backends.
+static PRODUCTION: OnceCell<Temporal> = OnceCell::const_new();
+
+/// Returns the server that all tests of this binary on the same backends share. Each test has a task queue of its own.
 pub async fn shared() -> &'static Temporal {
-    SHARED
-        .get_or_init(|| async {
-            if backends::is_production() {
-                Temporal::production(&*postgres::shared().await).await
-            } else {
-                Temporal::dev().await
-            }
-        })
-        .await
+    if backends::is_production() {
+        let start = async || Temporal::production(&*postgres::shared().await).await;
+        PRODUCTION.get_or_init(start).await
+    } else {
+        DEV.get_or_init(Temporal::dev).await
+    }
 }
 
 /// Starts a production server, and waits until a workflow can run on it. `dynamic_config` has lines of YAML that are
@@ -91,18 +87,17 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
         .await
 }
 
-/// Starts a dev server that keeps everything in memory, or in a file. `dynamic_config` are settings, each `key=value`.
+/// Starts a dev server that keeps everything in memory. `dynamic_config` are settings, each `key=value`.
 async fn dev_server(
     port: u16,
     metrics_port: Option<u16>,
     dynamic_config: Vec<String>,
-    database: Option<PathBuf>,
 ) -> TemporalServer {
     let log = std::env::temp_dir().join(format!("everturn-test-temporal-{port}.log"));
     let options = TemporalOptions {
         binary: binary(),
         port,
-        database,
+        database: None,
         has_ui: false,
         dynamic_config,
         metrics_port,
@@ -133,17 +128,8 @@ impl Temporal {
 
     /// Starts a dev server that keeps everything in memory, with these settings, each `key=value`.
     pub async fn dev_with(dynamic_config: Vec<String>) -> Self {
-        Self::dev_of(dynamic_config, None).await
-    }
-
-    /// Starts a dev server that keeps everything in this file.
-    pub async fn dev_in(database: &Path) -> Self {
-        Self::dev_of(Vec::new(), Some(database.to_owned())).await
-    }
-
-    async fn dev_of(dynamic_config: Vec<String>, database: Option<PathBuf>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
-        let server = dev_server(port, metrics_port, dynamic_config.clone(), database).await;
+        let server = dev_server(port, metrics_port, dynamic_config.clone()).await;
         let temporal = Self {
             port,
             metrics_port,
@@ -186,13 +172,7 @@ impl Temporal {
 
     /// Starts a dev server again, after [`Temporal::stop`].
     pub async fn start_empty(&self) {
-        let server = dev_server(
-            self.port,
-            self.metrics_port,
-            self.dynamic_config.clone(),
-            None,
-        )
-        .await;
+        let server = dev_server(self.port, self.metrics_port, self.dynamic_config.clone()).await;
         *self.dev_server().lock().unwrap() = Some(server);
         self.client().await;
     }

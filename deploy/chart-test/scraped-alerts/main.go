@@ -1,5 +1,5 @@
 // scraped-alerts says which alerts fire on the metrics that processes have shown, as if each scrape had come a minute after
-// the one before. The end-to-end tests run it (tests/tests/e2e/alerts).
+// the one before. The end-to-end tests run it (tests/tests/e2e/verify/alerts).
 //
 //	scraped-alerts RULES SCRAPES
 //

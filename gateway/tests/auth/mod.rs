@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::support::{Answer, TestGateway};
 
-/// Some of the API's routes. The test that is made from the OpenAPI document, `tests/tests/e2e/isolation.rs`, tries
+/// Some of the API's routes. The test that is made from the OpenAPI document, `tests/tests/e2e/both/isolation.rs`, tries
 /// all.
 const ROUTES: [(&str, &str); 13] = [
     ("POST", "/conversations"),

@@ -71,20 +71,14 @@ impl Stack {
         Self::on(backends, model, agent).await
     }
 
-    /// Makes a stack on a PostgreSQL and a Redis that no other test uses, so that a test may break them. Returns `None`
-    /// on the embedded backends.
-    pub async fn breakable(model: Model) -> Option<Self> {
-        let backends = Backends::own().await?;
-        Some(Self::on(backends, model, DEFAULT_AGENT).await)
+    /// Makes a stack on the embedded backends, whatever backends the test has, for a test of SQLite itself.
+    pub async fn embedded(model: Model) -> Self {
+        Self::on(Backends::Embedded, model, DEFAULT_AGENT).await
     }
 
-    /// Makes a stack on a PostgreSQL and a Redis that no other test uses. On the embedded backends, every stack has its
-    /// own anyway.
-    pub async fn apart(model: Model) -> Self {
-        match Self::breakable(model.clone()).await {
-            Some(stack) => stack,
-            None => Self::new(model).await,
-        }
+    /// Makes a stack on a PostgreSQL and a Redis that no other test uses, so that a test may break them.
+    pub async fn breakable(model: Model) -> Self {
+        Self::on(Backends::own().await, model, DEFAULT_AGENT).await
     }
 
     /// Gives processes started from now on a new and empty Temporal server, which the test may stop. It ends with the
@@ -170,11 +164,6 @@ impl Stack {
     /// Returns the PostgreSQL of a breakable stack.
     pub fn postgres(&self) -> &Postgres {
         self.backends.postgres().expect("a breakable stack")
-    }
-
-    /// True when its processes share a Redis, and so the texts that models are writing.
-    pub fn has_redis(&self) -> bool {
-        self.backends.redis().is_some()
     }
 
     /// Returns the Redis of a breakable stack.

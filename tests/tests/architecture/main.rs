@@ -7,6 +7,7 @@
 //! - `commands`: the commands and variables of the documents exist
 //! - `variables`: docs/configuration.md names the variables that the product reads
 //! - `documents`: what the documents must not leave out
+//! - `groups`: which command runs an end-to-end test
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
 //! - `plain`: how plainly the comments are written
@@ -22,6 +23,7 @@ mod commands;
 mod crates;
 mod documents;
 mod facts;
+mod groups;
 mod harnesses;
 mod paths;
 mod plain;

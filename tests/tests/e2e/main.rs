@@ -1,93 +1,16 @@
 //! End-to-end tests: real processes on the real Temporal server, with a scripted model.
 //!
-//! They are one binary, so that all of them share one Temporal server.
+//! They are one binary, so that all of them share one Temporal server. The folder of a test says its backends
+//! (`tests/src/backends.rs`) and which command runs it; CONTRIBUTING.md, "Where a test belongs", has the rules.
+//!
+//! - `both`: behaviour that could differ between the backends. `make test` runs each test twice.
+//! - `embedded`: behaviour that does not depend on the backends. `make test` runs each test once, on the cheaper ones.
+//! - `production`: behaviour of PostgreSQL, Redis, or several processes of a role.
+//! - `verify`: long tests that only `make verify` runs.
 
 #![allow(clippy::unwrap_used)]
 
-mod agent_tenants;
-mod aimock;
-mod alerts;
-mod api;
-mod approvals;
-mod approvals_survive;
-mod audit;
-mod background;
-mod background_budgets;
-mod backups;
-mod bad_input;
-mod blobs;
-mod bound_approvals;
-mod budgets;
-mod callers;
-mod canary;
-mod cancels;
-mod chaos;
-mod children;
-mod cli;
-mod client_tools;
-mod clocks;
-mod codec;
-mod context;
-mod conversations;
-mod cost;
-mod crash;
-mod cut_replies;
-mod dev;
-mod devices;
-mod edges;
-mod elsewhere;
-mod every_exit;
-mod fairness;
-mod fallback;
-mod faults;
-mod front_door;
-mod gateway_crash;
-mod health;
-mod hooks;
-mod hostile;
-mod http_tools;
-mod inline_tools;
-mod isolation;
-mod keys;
-mod list_stream;
-mod long_steps;
-mod lost_workers;
-mod mcp;
-mod memory_share;
-mod operations;
-mod output;
-mod own_tools;
-mod parallel;
-mod pools;
-mod printed;
-mod provider_limits;
-mod races;
-mod readers;
-mod readme;
-mod reconciler;
-mod redis_back;
-mod remote;
-mod renewed;
-mod repeats;
-mod replay;
-mod restored;
-mod resume;
-mod reused_ids;
-mod rollout;
-mod same_ids;
-mod shared_limits;
-mod skills;
-mod soak;
-mod step_summary;
-mod subagents;
-mod terminal;
-mod tool_crash;
-mod tools_cli;
-mod traces;
-mod transport;
-mod turn;
-mod two_builds;
-mod versions;
-mod wrong_setup;
-mod young_runs;
-mod zombies;
+mod both;
+mod embedded;
+mod production;
+mod verify;

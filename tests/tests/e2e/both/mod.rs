@@ -1,0 +1,10 @@
+//! Behaviour that could differ between the backends: the order of events, what is paid and done once, isolation.
+
+mod cost;
+pub(crate) mod crash;
+pub(crate) mod isolation;
+mod races;
+pub(crate) mod resume;
+mod tool_crash;
+pub(crate) mod turn;
+mod zombies;
