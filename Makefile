@@ -248,7 +248,7 @@ $(PYTHON_TOOL)/installed: | examples/python-tool/requirements.txt
 	$(call pip-install,$(PYTHON_TOOL))
 
 histories: temporal python-tool build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
-	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories
+	@cargo test --workspace --locked --test histories -- --include-ignored
 
 temporal: $(TEMPORAL) ## Install the temporal binary into .tools/bin, unless there is one.
 

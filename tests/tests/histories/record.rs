@@ -1,4 +1,4 @@
-//! Records the stored histories anew, when `EVERTURN_RECORD_HISTORIES` is set.
+//! Records the stored histories anew, when `make histories` asks for the tests that are ignored.
 
 use std::{fs, time::Duration};
 
@@ -92,10 +92,8 @@ pub(super) async fn turn(stack: &Stack, name: &str, content: &str) {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     for (name, content) in [
         ("plain", "hello"),
         ("parallel-tools", "use two tools"),
@@ -131,10 +129,8 @@ async fn no_longer_young() {
 
 /// Two turns of one run.
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_a_young_run_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let spoken = |_: &Request| Reply::spread(vec!["Do".into(), "ne.".into()], SPOKEN);
     let stack = Stack::new(Model::start(spoken).await).await;
     let _running = stack.start().await;
@@ -154,10 +150,8 @@ async fn record_a_history_of_a_young_run_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_of_what_waits_or_was_lost_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let stack = Stack::new(Model::start(script).await).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("wait").await;
@@ -193,10 +187,8 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_an_announced_cancel_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let stack = Stack::new(Model::start(script).await).await;
     let _running = stack.start().await;
     record_cancel(&stack, "announced-cancel").await;
@@ -256,10 +248,8 @@ async fn approve_and_deny_all(stack: &Stack, conversation: &str) {
 
 /// Answers to approvals that are told when they are stored, and a cancel that comes before its message.
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_of_answers_and_early_cancels_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let agent = "tools = [{ name = \"test_once\", approval = \"always\" }]";
     let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
     let _running = stack.start().await;
@@ -282,10 +272,8 @@ async fn record_histories_of_answers_and_early_cancels_when_asked() {
 
 /// A turn that goes on in a new run while a call waits for an approval: the first run, and the next one.
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_of_a_long_wait_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let agent = "tools = [{ name = \"test_once\", approval = \"always\" }]";
     let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
     let _running = stack.start().await;
@@ -305,10 +293,8 @@ async fn record_histories_of_a_long_wait_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_of_what_waits_for_someone_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let agent = "tools = [{ name = \"test_once\", approval = \"always\" }, \"open_file\"]\n\
                  [client_tools.open_file]\ndescription = \"Reads a file of the user.\"";
     let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
@@ -340,10 +326,8 @@ async fn record_histories_of_what_waits_for_someone_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_remote_tools_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let script = |request: &Request| match request.results_since_user() {
         0 => Reply::text("Two, and one that nobody runs.")
             .call("transfer", &json!({"amount": 5}))
@@ -364,10 +348,8 @@ async fn record_a_history_of_remote_tools_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_a_refused_save_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let stack = Stack::new(Model::start(script).await).await;
     let _running = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
@@ -385,10 +367,8 @@ async fn record_a_history_of_a_refused_save_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_a_cut_answer_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let script = |request: &Request| match request.number {
         1 => Reply::text("one two").at_limit(),
         _ => Reply::text("three."),
@@ -401,10 +381,8 @@ async fn record_a_history_of_a_cut_answer_when_asked() {
 
 /// The worker does not know the agent, so the turn is loaded by an ordinary activity.
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_an_agent_elsewhere_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let stack = Stack::new(Model::start(script).await).await;
     stack.configure("[worker]\nwait_for_peer = \"1s\"\n");
     let _old = stack.worker();
@@ -420,10 +398,8 @@ async fn record_a_history_of_an_agent_elsewhere_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_steers_after_the_end_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let model = Model::start(|request: &Request| match request.number {
         1 => Reply::text("I look.")
             .call("calculate", &json!({"expression": "1 + 1"}))
@@ -455,10 +431,8 @@ fn script_that_hangs_once(request: &Request) -> Reply {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_of_sub_agents_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let model = Model::start(|request: &Request| {
         match (
             request.last("system").as_str(),

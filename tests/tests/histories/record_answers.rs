@@ -11,10 +11,8 @@ use super::record::{record, turn};
 const OUTPUT: &str = "tools = []\n[agents.default.output]\nschema = { type = \"object\" }\n";
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_an_answer_that_is_mended_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let script = |request: &Request| match request.number {
         1 => Reply::text("nothing"),
         _ => Reply::text("{}"),
@@ -25,10 +23,8 @@ async fn record_a_history_of_an_answer_that_is_mended_when_asked() {
 }
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_a_turn_that_is_summarized_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let script = |request: &Request| {
         if request.last("user").contains("used all the steps") {
             Reply::text("That was all.")

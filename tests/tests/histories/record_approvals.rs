@@ -1,4 +1,4 @@
-//! Records the stored history of answers to approvals that are refused, when `EVERTURN_RECORD_HISTORIES` is set.
+//! Records the stored history of answers to approvals that are refused, when `make histories` asks for the tests that are ignored.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -20,10 +20,8 @@ fn script(request: &Request) -> Reply {
 /// A call whose first answers come through the engine, where only gateways answer: the store refuses an update that was
 /// taken, and the turn refuses a signal. Then a gateway answers.
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_refused_answers_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let agent = "tools = [{ name = \"test_once\", approval = \"always\" }]\n\
                  [approvals]\nallow_signal = false\n";
     let stack = Stack::with_agent(Model::start(script).await, agent).await;

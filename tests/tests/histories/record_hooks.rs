@@ -11,10 +11,8 @@ use super::record::{record, record_workflow};
 const AGENT: &str = "tools = []\n[agents.default.hooks]\nbefore_turn = [\"test_read\"]\nafter_turn = [\"test_once\"]\n";
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_histories_of_hooks_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let stack = Stack::with_agent(
         Model::start(|_: &Request| Reply::text("Done.")).await,
         AGENT,

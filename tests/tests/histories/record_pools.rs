@@ -5,10 +5,8 @@ use everturn_tests::{model::Model, stack::Stack};
 use super::record::{script, turn};
 
 #[tokio::test]
+#[ignore = "records histories: make histories"]
 async fn record_a_history_of_pools_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
     let stack = Stack::new(Model::start(script).await).await;
     let _gateway = stack.gateway().await;
     let pool = |work| stack.spawn(&["worker", "--only", work], work, &[]);
