@@ -62,7 +62,7 @@ quick: ## Before a commit, in 4 minutes: formatting, clippy of what has changed,
 SOME := both::turn:: both::cost::a_turn_of_two_steps both::crash::while_the_model_streams both::crash::after_the_checkpoint \
 	both::crash::inside_a_once_tool both::races::a_cancel_keeps both::races::a_steer_joins both::resume::in_the_middle_of_a_tool_phase \
 	both::isolation::what_is_somebody_elses both::tool_crash::a_lost_completion embedded::approvals::approved_through_the_gateway \
-	embedded::budgets::a_turn_ends_at_its_tokens embedded::dev::once_prints embedded::mcp::progress \
+	embedded::budgets::a_refused_call embedded::dev::once_prints embedded::mcp::a_result_too_large \
 	embedded::subagents::a_sub_agent_that_fails
 
 # The end-to-end tests are one binary. Its tests are in four groups, and the first part of a test's path names the group.
@@ -153,14 +153,15 @@ build: ## Build all binaries: everturn, the examples, the stack, the benchmark.
 previous: ## Build the binary of the commit before this one into target/previous, for the test of two builds (make verify).
 	@scripts/previous-build.sh
 
-unit: ## Unit tests of the crates, and the rules that tests/tests/architecture checks. No processes, no servers.
+unit: ## Unit tests of the crates, and the rules that tests/tests/architecture checks.
 	@cargo test --workspace --locked --lib --bins --test architecture
 
 fuzz: ## Run the harnesses for input from outside for longer (SECURITY.md). INPUTS=n for each of them, TEST=name runs some.
 	@PROPTEST_CASES=$(or $(INPUTS),20000) cargo test --workspace --exclude everturn-tests --lib --test hostile --locked -- \
 		$(or $(TEST),$(shell sed -n 's/^| .* | `[^`]*` | `\([a-z_0-9]*\)` |$$/\1/p' SECURITY.md))
 
-e2e: $(INSTALL) scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some, long ones included.
+# The long tests need more: `make scraped-alerts previous`.
+e2e: $(INSTALL) build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some, long ones included.
 	@$(E2E) --test-threads 4 $(TEST) $(if $(TEST),,--skip verify::)
 	@$(E2E_PRODUCTION) $(TEST) $(addprefix --skip ,embedded:: production:: verify::)
 

@@ -14,12 +14,16 @@ use everturn_tests::{
     redis::Watch,
     stack::{Process, Stack},
 };
+use futures::{StreamExt, stream};
 use serde_json::Value;
 
 use crate::embedded::health::Probes;
 
 /// Bytes of a secret that are enough to know it by: at its beginning, and at its end.
 const KNOWN_BY: usize = 12;
+
+/// Conversations whose places are read at the same time.
+const AT_ONCE: usize = 4;
 
 /// Secrets of one purpose: the variable that holds it, and its value, which looks like no other text.
 struct Secret {
@@ -95,10 +99,8 @@ impl Watched {
 
     /// Searches every place for the secrets. Each place has what was said in the turns of the conversations, `said`, somewhere.
     async fn holds_none(&self, secrets: &[Secret], conversations: &[String], said: &str) {
-        let mut places = Vec::new();
-        for conversation in conversations {
-            places.extend(seen(&self.stack, conversation).await);
-        }
+        let seen = stream::iter(conversations).map(|conversation| seen(&self.stack, conversation));
+        let mut places = seen.buffered(AT_ONCE).concat().await;
         let of_turns = places.iter().filter(|(_, text)| text.contains(said));
         assert!(of_turns.count() >= 4, "the places are those of the turns");
         let database = self.stack.dump().await;
