@@ -51,7 +51,7 @@ STEPS := chart-test deny check build empty-root clients python-client page crate
 test: ## Everything CI checks: formatting, lints, all tests but the long ones. Ends with the time of each step and the slowest tests.
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
 
-verify: ## Before a release: make test, the long tests, the others on the backends of the other group, and a small benchmark.
+verify: ## Before a release: make test, the long tests, the embedded tests on the production backends, a small benchmark.
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) scraped-alerts previous $(STEPS) long long-production other bench-smoke
 
 # Before a commit, on what `make test` has built and installed.
