@@ -213,7 +213,11 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
             paragraphs.push((line, String::new()));
         } else if !is_code {
             match paragraphs.last_mut() {
-                Some((_, paragraph)) if !begins_paragraph(text) => {
+                Some((first, paragraph)) if !begins_paragraph(text) => {
+                    // A blank line before the text began the paragraph.
+                    if paragraph.is_empty() {
+                        *first = line;
+                    }
                     paragraph.push(' ');
                     paragraph.push_str(text);
                 }
