@@ -249,7 +249,8 @@ $(PYTHON_TOOL)/installed: | examples/python-tool/requirements.txt
 	$(call pip-install,$(PYTHON_TOOL))
 
 histories: temporal python-tool build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
-	@cargo test --workspace --locked --test histories -- --include-ignored
+	@cargo test --workspace --locked --test histories -- --ignored
+	@cargo test --workspace --locked --test histories
 
 temporal: $(TEMPORAL) ## Install the temporal binary into .tools/bin, unless there is one.
 

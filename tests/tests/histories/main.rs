@@ -75,7 +75,6 @@ async fn stored_histories_replay() {
         "queued-messages",
         "retried-step",
         "cancel-waiting",
-        "resumed",
         "refused-save",
         "steers-after-end",
         "taken-over",
@@ -109,7 +108,7 @@ async fn stored_histories_replay() {
     for (name, history) in &histories {
         replay(history).await.unwrap_or_else(|error| {
             panic!(
-                "{name} does not replay: {error}\nA change of the workflow needs a patch marker; see CONTRIBUTING.md."
+                "{name} does not replay: {error}\nSee CONTRIBUTING.md, \"Changing the workflow\"."
             )
         });
     }
