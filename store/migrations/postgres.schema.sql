@@ -152,10 +152,9 @@ CREATE TABLE public.conversations (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    log_id text DEFAULT ('log_'::text || (gen_random_uuid())::text) NOT NULL COLLATE pg_catalog."C",
+    log_id text NOT NULL COLLATE pg_catalog."C",
     run_epoch bigint DEFAULT 0 NOT NULL,
-    granted_epoch bigint DEFAULT 0 NOT NULL,
-    name text COLLATE pg_catalog."C"
+    granted_epoch bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.deleted_conversations (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -372,7 +371,6 @@ CREATE INDEX audit_events_by_time ON public.audit_events USING btree (at);
 CREATE INDEX blobs_by_conversation ON public.blobs USING btree (conversation_id) WHERE (conversation_id IS NOT NULL);
 CREATE UNIQUE INDEX blobs_by_upload ON public.blobs USING btree (tenant_id, owner_id, upload_key) WHERE (upload_key IS NOT NULL);
 CREATE INDEX blobs_unattached ON public.blobs USING btree (tenant_id, created_at) WHERE (conversation_id IS NULL);
-CREATE UNIQUE INDEX conversations_by_name ON public.conversations USING btree (tenant_id, COALESCE(name, id));
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);

@@ -171,7 +171,7 @@ pub async fn whoever_asked_may_deny(backend: &impl Backend) {
 }
 
 pub async fn the_answers_to_a_call_are_bounded(backend: &impl Backend) {
-    let turn = asking(backend, CallRule::default()).await;
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
     let call = turn.execution_id(0, 0);
     for number in 0..32 {
         let noted = note(&turn.store, &call, &number.to_string(), "bob").await;
@@ -188,7 +188,7 @@ pub async fn the_answers_to_a_call_are_bounded(backend: &impl Backend) {
 }
 
 pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
-    let turn = asking(backend, CallRule::default()).await;
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
     let names = ["search".to_owned(), "other".to_owned()];
     let granted = async |conversation: &'static str| {
         let granted = turn.store.granted_tools(conversation, &names).await;
@@ -205,7 +205,7 @@ pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
 }
 
 pub async fn a_conversation_knows_with_which_definitions_it_has_used_tools(backend: &impl Backend) {
-    let turn = asking(backend, CallRule::default()).await;
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
     let names = ["search".to_owned()];
     let used = async || {
         let used = turn.store.used_definitions("c", &names).await.unwrap();

@@ -8,6 +8,7 @@ fn call(id: &str, kind: &ToolKind) -> PlannedCall {
         kind: kind.into(),
         approval_timeout_s: Some(60),
         input_hash: "hash".to_owned(),
+        answers_from: AnswersFrom::Engine.into(),
         ..PlannedCall::default()
     }
 }
@@ -72,7 +73,7 @@ fn an_answer_may_come_before_its_call() {
     let mut outside = Outside::default();
     assert!(
         outside
-            .resolve(answer("a", "approve", None), Through::Signal)
+            .resolve(answer("a", "approve", Some("hash")), Through::Signal)
             .is_ok()
     );
     outside.result_stored("a".to_owned());
@@ -105,7 +106,7 @@ fn a_change_of_the_status_is_told_once() {
     );
     assert!(
         outside
-            .resolve(answer("a", "approve", None), Through::Signal)
+            .resolve(answer("a", "approve", Some("hash")), Through::Signal)
             .is_ok()
     );
     assert_eq!(outside.status_change(), None, "another one waits");

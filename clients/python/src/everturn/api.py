@@ -9,36 +9,37 @@ from typing_extensions import TypedDict
 
 class ApprovalAnswer(TypedDict):
     """
-    A person's answer.
+    A person's answer to a pending tool call.
     """
 
     decision: Literal['approve', 'deny']
     input_hash: str
     """
-    The `input_hash` of the pending call. The answer is for what that call shows.
+    `input_hash` of the pending call. The answer counts only for the tool and the input of the hash.
     """
     reason: NotRequired[str]
     """
-    The model reads it when the call is denied. At most 4 KiB.
+    Reason for the model to read when the call is denied. At most 4 KiB.
     """
     remember: NotRequired[bool]
     """
-    approve: do not ask again for this tool in this conversation.
+    With `approve`: the tool needs no further approval in the conversation.
     """
     tool_input: NotRequired[dict[str, Any] | None]
     """
-    approve: the tool runs with this instead. At most 64 KiB.
+    With `approve`: input that replaces the model's input. At most 64 KiB.
     """
 
 
 class AuditActor(TypedDict):
     """
-    Who did it.
+    The actor: a key, a session, a person or a process.
     """
 
     id: str | None
     """
-    The id of the key or session, the subject of the token, the user of the command; null when nobody is known.
+    The id of the key or session, the subject of the token, or the user of the command; null when the actor is
+    unknown.
     """
     kind: str
     """
@@ -48,7 +49,7 @@ class AuditActor(TypedDict):
 
 class AuditTarget(TypedDict):
     """
-    What it was done to.
+    The target of the action.
     """
 
     id: str | None
@@ -57,7 +58,7 @@ class AuditTarget(TypedDict):
 
 class Cancelled(TypedDict):
     """
-    What became of a cancel.
+    Outcome of a cancel request.
     """
 
     status: Literal['cancelling', 'not_running']
@@ -65,16 +66,16 @@ class Cancelled(TypedDict):
 
 class ClientToolResult(TypedDict):
     """
-    What came of a client tool.
+    The result of a client tool.
     """
 
     is_error: NotRequired[bool]
     """
-    True when it says what went wrong.
+    True when the result describes an error.
     """
     result: Any
     """
-    Any JSON, at most 1 MiB.
+    Any JSON value, at most 1 MiB.
     """
 
 
@@ -83,7 +84,7 @@ Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'in
 
 class CodecPayload(TypedDict):
     """
-    One payload of Temporal, as JSON of Protocol Buffers has it.
+    One payload of Temporal, in the JSON format of Protocol Buffers.
     """
 
     data: NotRequired[str]
@@ -92,7 +93,7 @@ class CodecPayload(TypedDict):
     """
     metadata: NotRequired[dict[str, str]]
     """
-    How `data` is written, and more; each value in Base64.
+    Metadata of the payload, such as the encoding of `data`; values are in Base64.
     """
 
 
@@ -121,50 +122,50 @@ FileBytes: TypeAlias = bytes
 
 class FirstMessage(TypedDict):
     """
-    What a message makes a conversation of that does not exist. Without effect on one that does.
+    Properties of a conversation that the message creates. An existing conversation stays unchanged.
     """
 
     agent: NotRequired[str | None]
     """
-    A name of the gateway's configuration.
+    Name of an agent in the gateway's configuration.
     """
     title: NotRequired[str | None]
     """
-    The title, at most 512 bytes. While it is empty, the beginning of the message takes its place.
+    The title, at most 512 bytes. The beginning of the message replaces an empty title.
     """
 
 
 class Frame(TypedDict):
     """
-    A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
-    Only events have an `id`, which is a cursor: what a browser sends back as `Last-Event-ID`.
+    A frame of a stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html). Only
+    events have an `id`, which is a cursor: a reconnecting browser sends the `id` as `Last-Event-ID`.
     """
 
     data: str
     event: str
     """
-    The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame
-    `conversation` of a chat has no `type`.
+    The `type` of the data. The event `error` is named `turn_error` here, because `EventSource` has its own event
+    `error`. The frame `conversation` of a chat has no `type`.
     """
     id: NotRequired[str]
 
 
 class FrameOfList(TypedDict):
     """
-    A frame of the stream of a list, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)
-    have it. No frame has an `id`.
+    A frame of a list's stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html).
+    No frame has an `id`.
     """
 
     data: str
     event: str
     """
-    The `type` of its data.
+    The `type` of the data.
     """
 
 
 class Health(TypedDict):
     """
-    All is well.
+    The gateway is healthy.
     """
 
     status: Literal['ok']
@@ -205,7 +206,7 @@ class Key(TypedDict):
     created_at: str
     expires_at: str | None
     """
-    Null: until it is revoked.
+    End of the key; null: the key is valid until a revocation.
     """
     id: Id
     last_used_at: str | None
@@ -214,16 +215,16 @@ class Key(TypedDict):
     """
     name: str
     """
-    What it is for.
+    Purpose of the key.
     """
     owner: str | None
     """
-    Null: it sees every owner's conversations of the tenant.
+    Owner of the visible conversations; null: the key sees every owner's conversations of the tenant.
     """
     revoked_at: str | None
     scopes: list[str]
     """
-    Skip words that you do not know; there may be more.
+    Scopes of the key. Skip unknown scopes, because later versions may add scopes.
     """
     state: Literal['valid', 'expired', 'revoked']
     tenant: str
@@ -252,48 +253,49 @@ Not blank, without NUL. The limit counts bytes of UTF-8, and may be configured l
 
 class NewAttachment(TypedDict):
     """
-    A file that a message names.
+    An uploaded file attached to a message.
     """
 
     blob_id: Id
     """
-    The id of the file, as the upload answered it.
+    Id of the file, from the response of the upload.
     """
 
 
 class NewConversation(TypedDict):
     """
-    A conversation to be.
+    A new conversation.
     """
 
     agent: NotRequired[str | None]
     """
-    A name of the gateway's configuration.
+    Name of an agent in the gateway's configuration.
     """
     id: NotRequired[Id | None]
     title: NotRequired[str | None]
     """
-    The title, at most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    The title, at most 512 bytes. The beginning of the first message replaces an empty title.
     """
 
 
 class NewKey(TypedDict):
     """
-    A key to be.
+    Properties of a new key.
     """
 
     lifetime_s: NotRequired[int | None]
     """
-    How many seconds it is valid. Left out: as `key_lifetime` of `[auth]` says, else until it is revoked. It ends with the
-    caller's own credential at the latest.
+    Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
+    `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
+    credential.
     """
     name: NotRequired[str]
     """
-    What it is for.
+    Purpose of the key.
     """
     owner: NotRequired[str | None]
     """
-    Only this owner's conversations. Left out: as the caller's own.
+    Owner of the conversations that the key sees. Default: the owner of the caller's credential.
     """
     scopes: NotRequired[list[Literal['read', 'write', 'approve', 'codec', 'admin', 'admin:all']]]
     tenant: NotRequired[Id | None]
@@ -314,35 +316,35 @@ class ParentCall(TypedDict):
     execution_id: Id
     name: str
     """
-    The tool.
+    Name of the tool.
     """
     parameters: Any
     """
-    What the model called it with.
+    Input of the tool call, as the model wrote it.
     """
     tool_input: Any
     """
-    The same as `parameters`, for clients of the first version.
+    Equal to `parameters`, for clients of the first version.
     """
     tool_name: str
     """
-    The same as `name`, for clients of the first version.
+    Equal to `name`, for clients of the first version.
     """
 
 
 class Problem(TypedDict):
     """
-    An error (RFC 9457). Decide by `code`.
+    An error (RFC 9457). Programs should decide by `code`.
     """
 
     code: Code
     detail: str
     """
-    What happened and what to do, for people.
+    The error and the advice, for people.
     """
     instance: str
     """
-    The path that was asked for.
+    The path of the request.
     """
     request_id: str
     """
@@ -354,11 +356,11 @@ class Problem(TypedDict):
     """
     title: str
     """
-    One line for people, the same for each occurrence of the code.
+    One line for people, equal for every occurrence of the code.
     """
     type: str
     """
-    The page of the code, on this gateway.
+    The gateway's documentation page of the code.
     """
 
 
@@ -376,42 +378,42 @@ class ReconnectFrame(TypedDict):
 
 class RemoteToolResult(TypedDict):
     """
-    What came of a remote tool.
+    The result of a remote tool.
     """
 
     is_error: NotRequired[bool]
     """
-    True when it says what went wrong.
+    True when the result describes an error.
     """
     result: Any
     """
-    Any JSON, at most 1 MiB.
+    Any JSON value, at most 1 MiB.
     """
     run_id: Id
     """
-    The `run_id` that the tool was given.
+    The `run_id` passed to the tool.
     """
 
 
 class Rename(TypedDict):
     """
-    What to change.
+    Changes of a conversation.
     """
 
     title: str
     """
-    The new title, at most 512 bytes. An empty one is replaced by the beginning of the next message.
+    The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
     """
 
 
 class Resumed(TypedDict):
     """
-    What became of a resume.
+    The outcome of a resume request.
     """
 
     from_step: NotRequired[int]
     """
-    Only when `resuming`: the step of the checkpoint from which it goes on; 0 without one.
+    Only with `resuming`: step of the checkpoint where the turn continues; 0 without a checkpoint.
     """
     status: Literal['resuming', 'running']
 
@@ -424,17 +426,17 @@ The number of an event in its conversation: 1, 2, 3, without gaps. 0 is before t
 
 class Session(TypedDict):
     """
-    Who the caller is.
+    The caller's identity and rights.
     """
 
     credential: Literal['key', 'session', 'token', 'none']
     expires_at: str | None
     """
-    When their credential ends; null: not by time.
+    End of the credential; null when the credential has no end.
     """
     owner: str | None
     """
-    Null: they see every owner's conversations of the tenant.
+    Owner of the visible conversations; null: the caller sees every owner's conversations of the tenant.
     """
     scopes: list[Literal['read', 'write', 'approve', 'codec', 'admin', 'admin:all']]
     tenant: str
@@ -442,7 +444,7 @@ class Session(TypedDict):
 
 class StoredResult(TypedDict):
     """
-    A result that is stored.
+    A stored result.
     """
 
     execution_id: Id
@@ -456,24 +458,24 @@ class Tenant(TypedDict):
 
     agents: list[str]
     """
-    The agents that its conversations may have, as this gateway is configured.
+    Agents that the gateway's configuration allows for the tenant's conversations.
     """
     conversations: int
     """
-    Conversations; 10000 stands for that many or more.
+    Number of conversations; 10000 stands for 10000 or more.
     """
     last_activity_at: str | None
     """
-    When something last happened in a conversation; null without any.
+    Time of the last activity in the tenant's conversations; null without a conversation.
     """
     running_turns: int
     """
-    Turns that run now.
+    Number of running turns.
     """
     tenant: str
     valid_keys: int
     """
-    API keys that are valid now.
+    Number of API keys that are valid now.
     """
 
 
@@ -612,25 +614,25 @@ class TimelineItem(TypedDict):
 
 class ToolExecution(TypedDict):
     """
-    A tool call being carried out. Its input and its result are in the events.
+    A tool execution. The input and the result are in the events.
     """
 
     approval: str | None
     """
-    How its approval stands; null when it needs none.
+    State of the approval; null when the tool needs no approval.
     """
     asked_at: str
     attempts: int
     """
-    How often a worker has begun it; 0 of a tool that a client runs.
+    Number of attempts by workers; 0 for a tool that a client runs.
     """
     call_id: str
     """
-    The model's.
+    Id of the tool call, given by the model.
     """
     duration_ms: int
     """
-    How long it ran.
+    Duration of the tool execution.
     """
     effect: Literal['read', 'idempotent', 'once']
     execution_id: Id
@@ -638,12 +640,12 @@ class ToolExecution(TypedDict):
     is_error: bool
     started_at: str | None
     """
-    When it was begun for the first time.
+    Start of the first attempt.
     """
     status: Literal['pending', 'running', 'completed', 'failed', 'cancelled', 'unknown']
     step: int | None
     """
-    The step that asked for it, from 0; null for a hook after the turn.
+    Step of the tool call, from 0; null for a hook after the turn.
     """
     timeout_ms: int
     tool_name: str
@@ -661,11 +663,11 @@ class ToolResultSlice(TypedDict):
     """
     offset: int
     """
-    Where the slice begins, in bytes of UTF-8.
+    Start of the slice, in bytes of UTF-8.
     """
     text: str
     """
-    A result that is a string is read as its text, any other one as its JSON. Empty behind the end.
+    Text of the slice: the content of a string result, or the JSON of any other result. Empty behind the end.
     """
     total_bytes: int
     """
@@ -680,50 +682,50 @@ class Usage(TypedDict):
 
     cache_write_tokens: int
     """
-    Tokens that the provider wrote to its cache. They are part of `input_tokens`.
+    Tokens written to the provider's cache; included in `input_tokens`.
     """
     cached_tokens: int
     """
-    Tokens that the provider read from its cache. They are part of `input_tokens`.
+    Tokens read from the provider's cache; included in `input_tokens`.
     """
     input_tokens: int
     """
-    Tokens read, with the cached ones.
+    Tokens read, including cached tokens.
     """
     output_tokens: int
     """
-    Tokens written, with those of the reasoning.
+    Tokens written, including reasoning tokens.
     """
     reasoning_tokens: int
     """
-    Tokens of the reasoning. They are part of `output_tokens`.
+    Tokens of the reasoning; included in `output_tokens`.
     """
 
 
 class UsageDay(TypedDict):
     """
-    What a tenant took of one model on one day.
+    Usage of a model by a tenant on a day.
     """
 
     calls: int
     """
-    LLM calls whose answers were stored.
+    Number of LLM calls with a stored answer.
     """
     cost_usd: str
     """
-    What these calls cost, in USD. Calls of a model without a price count as 0.
+    Cost of the calls, in USD. Calls of a model without a price count as 0.
     """
     cut_calls: int
     """
-    Calls of turns with a budget that were cut before their answers were stored. They are not among `calls`.
+    Calls with a budget that were cut before their answers were stored; not included in `calls`.
     """
     cut_cost_usd: str
     """
-    The most that they may have cost, in USD.
+    Maximum cost of the cut calls, in USD.
     """
     cut_tokens: int
     """
-    The most tokens that these may have taken.
+    Maximum tokens used by the cut calls.
     """
     day: str
     """
@@ -753,36 +755,36 @@ class UsagePage(TypedDict):
 
 class WaitingCall(TypedDict):
     """
-    A tool call as someone outside sees it.
+    A tool call that waits for a person or a client.
     """
 
     agent_execution_id: Id
     call_id: str
     """
-    The model's.
+    Id of the call, given by the model.
     """
     execution_id: Id
     expires_at: NotRequired[str]
     """
-    No answer is taken after it.
+    Answers after the expiry time are refused.
     """
     message_id: Id
     requested_at: str
     tool_input: Any
     """
-    The input as the model wrote it, commonly an object.
+    Input of the call as the model wrote it, usually an object.
     """
     tool_name: str
 
 
 class WaitingClientTools(TypedDict):
     """
-    The calls that the client is to run.
+    Tool calls for the client to run.
     """
 
     client_tools: list[WaitingCall]
     """
-    Oldest first.
+    Waiting tool calls, the oldest first.
     """
 
 
@@ -794,20 +796,20 @@ class AcceptedMessage(TypedDict):
     conversation_id: Id
     message_id: Id
     """
-    Ours, as events name it.
+    The gateway's id of the message, used in events.
     """
     status: Literal['queued', 'accepted_before']
 
 
 class AgentExecution(TypedDict):
     """
-    An agent at work: on a turn, or on a task that another agent gave it.
+    An agent execution: an agent's work on a turn, or on a task from a parent agent.
     """
 
     agent: str
     cost_usd: str | None
     """
-    What they cost, in USD; null when their model has no price.
+    Cost of the LLM calls, in USD; null when the model has no price.
     """
     depth: int
     """
@@ -818,15 +820,15 @@ class AgentExecution(TypedDict):
     id: Id
     input_tokens: int
     """
-    The same as in `usage`, for clients of the first version.
+    Equal to `input_tokens` in `usage`, for clients of the first version.
     """
     message_id: Id
     """
-    The message whose turn it belongs to.
+    Message of the agent execution's turn.
     """
     output_tokens: int
     """
-    The same as in `usage`, for clients of the first version.
+    Equal to `output_tokens` in `usage`, for clients of the first version.
     """
     parentActToolCall: ParentCall | None
     parent_execution_id: str | None
@@ -835,19 +837,19 @@ class AgentExecution(TypedDict):
     status: Literal['running', 'completed', 'cancelled', 'failed']
     steps: int
     """
-    LLM calls so far.
+    Number of LLM calls so far.
     """
     usage: Usage
     """
-    What its LLM calls took, without those of its sub-agents.
+    Usage of the agent execution's own LLM calls, without the calls of its sub-agents.
     """
     workflow_id: str
     """
-    The workflow that runs it. All turns of a conversation are runs of one workflow.
+    Workflow of the agent execution. A conversation's turns share one workflow id.
     """
     workflow_url: str | None
     """
-    Its page in the Temporal UI; null where none is configured.
+    URL of the workflow's page in the Temporal UI; null when the configuration has no Temporal UI.
     """
 
 
@@ -858,7 +860,7 @@ class AgentExecutions(TypedDict):
 
     executions: list[AgentExecution]
     """
-    The agent executions, in the order in which they began.
+    Agent executions, ordered by their start.
     """
     next_after: str | None
     """
@@ -868,7 +870,7 @@ class AgentExecutions(TypedDict):
 
 class AnsweredApproval(TypedDict):
     """
-    The call that was answered.
+    The answered tool call.
     """
 
     decision: Literal['approved', 'denied']
@@ -876,30 +878,30 @@ class AnsweredApproval(TypedDict):
     remember: bool
     tool_input: Any
     """
-    What runs, when it was approved.
+    Input that the tool runs with, when the call was approved.
     """
     tool_name: str
 
 
 class AuditEntry(TypedDict):
     """
-    An entry of the audit trail. Skip words that you do not know; there will be more.
+    An entry of the audit trail. Ignore unknown words, because later versions add words.
     """
 
     action: str
     actor: AuditActor
     address: str | None
     """
-    Where the request came from; null for what came by no request.
+    The client's address; null when the action did not come from a request.
     """
     at: str
     details: dict[str, Any]
     """
-    The details, which depend on the action: see `docs/operate/audit.md`.
+    The details of the action. Their names depend on the action: see `docs/operate/audit.md`.
     """
     id: int
     """
-    Its place: entries have numbers without gaps, in their order.
+    The entry's position in the trail. Entries are numbered in order and without gaps.
     """
     outcome: str
     """
@@ -912,7 +914,8 @@ class AuditEntry(TypedDict):
     target: AuditTarget
     tenant: str | None
     """
-    Null: no tenant is known. Only admins of all tenants see these.
+    The tenant of the entry; null when no tenant is known. Only admins of every tenant see an entry without a
+    tenant.
     """
 
 
@@ -923,11 +926,11 @@ class AuditPage(TypedDict):
 
     entries: list[AuditEntry]
     """
-    The entries in their order, the oldest first.
+    Entries, the oldest first.
     """
     next_after: int | None
     """
-    `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
+    `after` of the next page; null at the end. To follow the trail later, send the `id` of the last entry as `after`.
     """
 
 
@@ -938,7 +941,7 @@ class Blob(TypedDict):
 
     blob_id: Id
     """
-    What messages name it by.
+    Id of the file, for the attachments of messages.
     """
     bytes: int
     file_name: str
@@ -957,7 +960,7 @@ class Blob(TypedDict):
 
 class Cancel(TypedDict):
     """
-    What to cancel.
+    The message to cancel.
     """
 
     message_id: NotRequired[Id | None]
@@ -965,7 +968,7 @@ class Cancel(TypedDict):
 
 class Chat(TypedDict):
     """
-    A message, and where it goes.
+    A message and its conversation.
     """
 
     agent: NotRequired[str | None]
@@ -974,12 +977,12 @@ class Chat(TypedDict):
     """
     attachments: NotRequired[list[NewAttachment]]
     """
-    Files that were uploaded before, in the order in which the model is given them.
+    Uploaded files, in the order for the model.
     """
     conversation_id: NotRequired[Id | None]
     message: MessageText
     """
-    The text of the message. When there are `attachments`, it may be left out, or empty.
+    Text of the message. A message with `attachments` may omit the text or leave the text empty.
     """
     message_id: NotRequired[Id | None]
 
@@ -995,14 +998,14 @@ class ChatFrame(TypedDict, closed=True):
 
 class Checkpoint(TypedDict):
     """
-    A stored point from which the turn can go on.
+    A stored point where the turn can continue.
     """
 
     execution_id: Id | None
     generation: int
     """
-    Which try stored it: of the agent execution's LLM calls, or of the tool. 0: the hooks before the turn, for which
-    no model is called.
+    Number of the attempt that stored the checkpoint: an LLM call's attempt or a tool's attempt. 0: hooks before the
+    turn, which call no model.
     """
     step: int
     """
@@ -1014,34 +1017,33 @@ class Checkpoint(TypedDict):
 
 class ClaimOfClientTool(TypedDict):
     """
-    Who is to run a call.
+    A client's claim of a tool call.
     """
 
     claimant: Id
     """
-    The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim.
+    Id chosen by the client for itself, or for its attempt at the call. A repeated claim with the id renews the claim.
     """
     lease_ms: NotRequired[int]
     """
-    How long no other client gets the claim, in milliseconds.
+    Duration of the claim in milliseconds. Until the end, every further claimant is refused.
     """
 
 
 class ClaimedClientTool(TypedDict):
     """
-    The client is to run the call.
+    A granted claim: the client must run the call.
     """
 
     claimant: Id
     execution_id: Id
     expires_at: str
     """
-    When the claim ends. Until then no other client gets it.
+    End of the claim. Until the end, every further claimant is refused.
     """
     is_repeated: bool
     """
-    True when another client had claimed the call, and its claim ended without a result: the tool may have had its
-    effect.
+    True when an earlier client's claim ended without a result. The tool may already have had its effect.
     """
 
 
@@ -1059,7 +1061,7 @@ class Conversation(TypedDict):
     """
     message_count: int
     """
-    User messages that turns have taken, and the agent's answers.
+    The number of messages: user messages taken by turns, and the agent's answers.
     """
     title: str
     updated_at: str
@@ -1079,14 +1081,14 @@ class ConversationRemovedFrame(TypedDict):
 
 class CreatedKey(TypedDict):
     """
-    A key that was made.
+    A created key, with its secret.
     """
 
     expires_at: str | None
     id: Id
     key: str
     """
-    The key itself, this once: only its hash is stored.
+    The secret key. Only the creation's response contains the secret, because the gateway stores a hash.
     """
     owner: str | None
     scopes: list[str]
@@ -1108,27 +1110,27 @@ class EndFrame(TypedDict):
 
 class Event(TypedDict):
     """
-    An event. Skip types that you do not know; there will be more.
+    An event. Skip unknown event types, because later versions add types.
     """
 
     conversation_id: Id
     created_at: str
     event_data: Any
     """
-    The data of the event, which depends on its type: see the API's documentation.
+    Data of the event. The format depends on `event_type`: see the API's documentation.
     """
     event_type: str
     id: str
     message_id: str
     """
-    The user message whose turn this event belongs to.
+    User message of the event's turn.
     """
     sequence_number: Sequence
 
 
 class EventFrame(TypedDict):
     """
-    `data` of an event's frame: beside these fields, those of `event_data`.
+    `data` of an event's frame: the fields here, and the fields of `event_data`.
     """
 
     conversation_id: Id
@@ -1149,55 +1151,55 @@ class EventPage(TypedDict):
     events: list[Event]
     has_more: bool
     """
-    There are more events. Ask again, from the last sequence number + 1; when the page was read backwards, before its
-    first one.
+    True when more events exist. Continue from the last sequence number + 1, or, reading backwards, before the first
+    sequence number.
     """
 
 
 class ExecutionStatus(TypedDict):
     """
-    Where a conversation stands.
+    Status of a conversation.
     """
 
     current_message_id: Id | None
     is_running: bool
     """
-    A turn runs, or a message waits for its turn.
+    True when a turn runs or a message waits for its turn.
     """
     last_sequence: Sequence
     """
-    The number of the last event, 0 before the first.
+    Number of the last event; 0 before the first event.
     """
 
 
 class ListedConversation(Conversation):
     """
-    A conversation in a list, with what goes on in it.
+    A conversation in a list, with its current activity.
     """
 
     state: Literal['idle', 'queued', 'running', 'waiting_for_approval', 'waiting_for_client_tool']
     waiting_approvals: int
     """
-    Calls that a person must approve.
+    The number of tool calls that wait for a person's approval.
     """
     waiting_client_tools: int
     """
-    Calls that the client is to run.
+    The number of tool calls that wait for the client to run them.
     """
 
 
 class NewMessage(TypedDict):
     """
-    A message to be.
+    A new message.
     """
 
     attachments: NotRequired[list[NewAttachment]]
     """
-    Files that were uploaded before, in the order in which the model is given them.
+    Uploaded files, in the order for the model.
     """
     content: MessageText
     """
-    The text of the message. When there are `attachments`, it may be left out, or empty.
+    Text of the message. A message with `attachments` may omit the text or leave the text empty.
     """
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
@@ -1206,23 +1208,23 @@ class NewMessage(TypedDict):
 
 class PendingApproval(WaitingCall):
     """
-    A call that waits for an approval.
+    A tool call that waits for a person's approval.
     """
 
     input_hash: str
     """
-    The hash to send back with the answer. It binds the answer to this tool, this input and the tool's definition.
+    Hash to send with the answer. The hash binds the answer to the tool, input and definition.
     """
 
 
 class PendingApprovals(TypedDict):
     """
-    The calls that wait for a person.
+    Tool calls that wait for a person's approval.
     """
 
     approvals: list[PendingApproval]
     """
-    Oldest first.
+    Pending tool calls, the oldest first.
     """
 
 
@@ -1259,16 +1261,17 @@ class ResetFrame(TypedDict):
 
 class StepUsage(TypedDict):
     """
-    What the LLM call of one step took.
+    Usage and cost of one step's LLM call.
     """
 
     cost_usd: str | None
     """
-    What the call cost, in USD; null when the model has no price.
+    Cost of the call, in USD; null when the model has no price.
     """
     generation: int
     """
-    Which try of the agent execution's LLM calls answered, from 1. Numbers that are left out failed or were cut.
+    Number of the attempt that answered, counted from 1 over the agent execution's LLM calls. Missing numbers are failed
+    or interrupted attempts.
     """
     model: str
     """
@@ -1280,14 +1283,14 @@ class StepUsage(TypedDict):
     """
     stored_at: str
     """
-    When the answer was stored.
+    Time when the answer was stored.
     """
     usage: Usage
 
 
 class TenantUsageDay(UsageDay):
     """
-    What a tenant took of one model on one day.
+    A tenant's usage of one model on one day.
     """
 
     tenant: str
@@ -1295,7 +1298,7 @@ class TenantUsageDay(UsageDay):
 
 class TenantUsagePage(TypedDict):
     """
-    A page of sums.
+    A page of usage sums.
     """
 
     next_after: str | None
@@ -1310,24 +1313,24 @@ class TenantUsagePage(TypedDict):
 
 class Timeline(TypedDict):
     """
-    What a chat window shows.
+    A page of a conversation's timeline, as a chat window shows a conversation.
     """
 
     conversationId: str
     nextBefore: Sequence | None
     timeline: list[TimelineItem]
     """
-    The items, in order: as many as the limits of items and of bytes allow.
+    The items, the oldest first: as many as the limits of items and of bytes allow.
     """
     total: int
     """
-    Items of the page.
+    Number of items of the page.
     """
 
 
 class AgentExecutionDetail(AgentExecution):
     """
-    An agent execution with what each of its LLM calls took.
+    An agent execution with its LLM calls, checkpoints and tool calls.
     """
 
     checkpoints: list[Checkpoint]
@@ -1336,11 +1339,11 @@ class AgentExecutionDetail(AgentExecution):
     """
     step_usage: list[StepUsage]
     """
-    The newest 1000 LLM calls whose answers were stored, in the order of their steps.
+    Newest 1000 LLM calls with a stored answer, in the order of their steps.
     """
     tool_executions: list[ToolExecution]
     """
-    The newest 1000 tool calls, in the order in which they were asked for.
+    Newest 1000 tool calls, in the order of the model's requests.
     """
 
 
@@ -1364,7 +1367,7 @@ class ConversationPage(TypedDict):
     conversations: list[ListedConversation]
     next_before: str | None
     """
-    `before` of the next page; null on the last one.
+    `before` of the next page; null on the last page.
     """
 
 

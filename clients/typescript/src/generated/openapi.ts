@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The page where people use their agents.
-         * @description It is open to all, and asks who is there when a credential is required.
+         * The page for people to use their agents.
+         * @description Loading the page needs no credential. The page asks the user for a credential if the gateway requires a credential.
          */
         get: operations["page"];
         put?: never;
@@ -32,8 +32,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says what this is, for people.
-         * @description The commands on the page work as they are printed.
+         * Describes Everturn for people.
+         * @description Readers can copy and run the commands on the page unchanged.
          */
         get: operations["home"];
         put?: never;
@@ -53,8 +53,8 @@ export interface paths {
         };
         /**
          * Reads the audit trail, the oldest entry first.
-         * @description Needs the scope `admin`. As JSON lines it is one answer of any length, one entry a line, up to what there was when the
-         *     request began; an answer that was cut has no end of its chunks.
+         * @description Needs the scope `admin`. The JSON lines are one response of any length with one entry a line, up to the last entry at
+         *     the beginning of the request. A response that breaks off lacks the final chunk of the chunked encoding.
          */
         get: operations["read_audit"];
         put?: never;
@@ -79,9 +79,9 @@ export interface paths {
         get: operations["list_keys"];
         put?: never;
         /**
-         * Makes an API key.
-         * @description Needs the scope `admin`. The key gets nothing that the caller's own credential has not: no other tenant, no other owner, no
-         *     further scope, no longer time. Repeating the request makes another key.
+         * Creates an API key.
+         * @description Needs the scope `admin`. The key cannot exceed the caller's own credential in tenant, owner, scopes or lifetime.
+         *     Repeating the request creates another key.
          */
         post: operations["create_key"];
         delete?: never;
@@ -101,8 +101,9 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revokes an API key, and ends its sessions.
-         * @description Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`). Repeating this is safe.
+         * Revokes an API key, and ends the key's sessions.
+         * @description Needs the scope `admin`. Other gateways refuse the key within seconds (`key_cache` of `[auth]`). Repeating the
+         *     request is safe.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -119,7 +120,7 @@ export interface paths {
         };
         /**
          * Lists the tenants that have a conversation, a key or sums of usage.
-         * @description Needs the scope `admin`, with which one sees one's own tenant, or `admin:all`.
+         * @description Needs the scope `admin`, which shows the caller's own tenant only, or `admin:all`.
          */
         get: operations["list_tenants"];
         put?: never;
@@ -138,8 +139,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what tenants took of models, by tenant, day and model.
-         * @description Needs the scope `admin`, or `admin:all` for other tenants than one's own.
+         * Lists the tenants' usage of models, by tenant, day and model.
+         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
          */
         get: operations["list_tenant_usage"];
         put?: never;
@@ -161,8 +162,8 @@ export interface paths {
         put?: never;
         /**
          * Uploads a file for a message.
-         * @description The body is the file, and `Content-Type` says what it is. A file that no message names is removed after a day. The same
-         *     `Idempotency-Key` again is the same file.
+         * @description The body has the file's bytes, and `Content-Type` the media type. A file without a message is removed after a day. A
+         *     repeated `Idempotency-Key` returns the stored file.
          */
         post: operations["upload_blob"];
         delete?: never;
@@ -179,9 +180,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reads a file, or a part of it.
-         * @description It is there as long as its conversation. `ETag` is the hash of its bytes, which never change. With the header `Range`, the
-         *     answer has one range of its bytes.
+         * Reads a file, or one range of its bytes.
+         * @description A file lives as long as its conversation. `ETag` is the hash of the file's bytes, which never change. With the header
+         *     `Range`, the response has one range of the bytes.
          */
         get: operations["read_blob"];
         put?: never;
@@ -203,8 +204,8 @@ export interface paths {
         put?: never;
         /**
          * Sends a message and streams its turn.
-         * @description Makes the conversation when there is none. The first frames are `replay` and `conversation`; then come the frames of
-         *     this message's turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the
+         * @description Creates the conversation if missing. The first frames are `replay` and `conversation`. The next frames belong to the
+         *     message's turn only, until the turn ends. The turn continues after a broken connection: read the rest from the
          *     stream of events.
          */
         post: operations["chat"];
@@ -222,9 +223,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Streams the list of the caller's conversations, and each change of it.
-         * @description The first frame has the newest 100 conversations, so whoever connects again needs no cursor. Then each conversation
-         *     comes that is new or shown otherwise than before, and the ids of those that are gone. The stream has no end of its own.
+         * Streams the list of the caller's conversations and every change of the list.
+         * @description The first frame has the newest 100 conversations, so a reconnecting client needs no cursor. The next frames have new
+         *     and changed conversations, and the ids of removed conversations. The stream does not end by itself.
          */
         get: operations["stream_conversation_list"];
         put?: never;
@@ -243,15 +244,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the caller's conversations, or those of them that are searched for, the last updated first.
-         * @description Each says what goes on in it, as the store has it at this moment.
-         *     With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
+         * Lists or searches the caller's conversations, the last updated first.
+         * @description Every row has the conversation's current activity, read from the store.
+         *     With `search` or `agent`, a page may have fewer rows than `limit`, even zero, and still have a next page.
          */
         get: operations["list_conversations"];
         put?: never;
         /**
          * Creates a conversation.
-         * @description Creating the same `id` again is safe: the answer is the stored conversation. So is repeating the `Idempotency-Key`.
+         * @description Repeating the request with an `id` or an `Idempotency-Key` is safe: the response is the stored conversation.
          */
         post: operations["create_conversation"];
         delete?: never;
@@ -273,16 +274,16 @@ export interface paths {
         post?: never;
         /**
          * Deletes a conversation.
-         * @description Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it,
-         *     also the histories that the workflow engine keeps of it.
-         *     Nothing can bring it back.
+         * @description Terminates the running turn at once, without a last event. Removes the conversation, its data, and its workflow
+         *     histories in Temporal.
+         *     A deleted conversation cannot be restored.
          */
         delete: operations["delete_conversation"];
         options?: never;
         head?: never;
         /**
          * Renames a conversation.
-         * @description It keeps its place in the list.
+         * @description The conversation keeps its position in the list.
          */
         patch: operations["rename_conversation"];
         trace?: never;
@@ -294,7 +295,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the tool calls that wait for a person, oldest first. */
+        /** Lists the tool calls that wait for a person's approval, the oldest first. */
         get: operations["list_approvals"];
         put?: never;
         post?: never;
@@ -313,7 +314,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Approves or denies a tool call. What is answered with 200 is stored, and is not asked again. Needs the scope `approve`. */
+        /** Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`. */
         post: operations["resolve_approval"];
         delete?: never;
         options?: never;
@@ -331,8 +332,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ends the running turn, or a message that waits.
-         * @description The turn ends with the event `cancelled`, and keeps the text so far. Other messages go on. Repeating this is safe.
+         * Cancels the running turn, or a waiting message.
+         * @description The turn ends with the event `cancelled` and keeps the text written so far. The conversation's waiting messages
+         *     continue. Repeating the request is safe.
          */
         post: operations["cancel_turn"];
         delete?: never;
@@ -348,7 +350,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the tool calls that the client is to run, oldest first. */
+        /** Lists the tool calls for the client to run, the oldest first. */
         get: operations["list_client_tools"];
         put?: never;
         post?: never;
@@ -367,7 +369,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes the result of a client tool: it is stored, then the turn is told. Repeating this is safe. */
+        /** Stores the result of a client tool and then signals the turn. Repeating the request is safe. */
         post: operations["answer_client_tool"];
         delete?: never;
         options?: never;
@@ -386,7 +388,8 @@ export interface paths {
         put?: never;
         /**
          * Claims a call that waits for a client.
-         * @description Of several clients that claim it, one is to run it. Repeating this with the same `claimant` is safe, and keeps the claim.
+         * @description Only one of several clients gets the claim and runs the call. Repeating the request with an unchanged `claimant` is
+         *     safe and renews the claim.
          */
         post: operations["claim_client_tool"];
         delete?: never;
@@ -420,10 +423,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Streams every event after the cursor, then what follows.
-         * @description Without a frame `end` it has no end of its own. When it breaks, connect again, to any gateway, with the `id` of the
-         *     last event: a cursor never expires. Each text that the model is writing comes with one `text_start` that holds the
-         *     text so far.
+         * Streams every event after the cursor, and new events as they occur.
+         * @description The gateway ends the stream only with a frame `end`. After a broken connection, reconnect to any gateway with the
+         *     `id` of the last event: a cursor never expires. For a text in progress, the stream begins with a `text_start` that
+         *     has the text so far.
          */
         get: operations["stream_events"];
         put?: never;
@@ -443,7 +446,7 @@ export interface paths {
         };
         /**
          * Tells whether a turn runs.
-         * @description Answered from the store, with no worker alive: that a workflow was ended from outside is not seen.
+         * @description The status comes from the store and needs no worker. A workflow that was terminated in Temporal still counts as running.
          */
         get: operations["show_execution_status"];
         put?: never;
@@ -461,7 +464,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the conversation's agent executions, turns and sub-agents, in the order of their beginnings. */
+        /** Lists the conversation's agent executions, turns and sub-agents, ordered by their start. */
         get: operations["list_executions"];
         put?: never;
         post?: never;
@@ -478,7 +481,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows one agent execution: what each of its LLM calls took, its checkpoints and its tool calls. */
+        /** Shows an agent execution with the usage of LLM calls, checkpoints and tool calls. */
         get: operations["show_execution"];
         put?: never;
         post?: never;
@@ -496,15 +499,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a conversation as messages, thoughts, tool calls, and what happened besides.
-         * @description Made from the events alone, from the newest on. Blank thoughts, skills and patterns are not shown.
+         * Shows a conversation as messages, thoughts, tool calls and other items.
+         * @description The gateway builds the timeline from events, from the newest event backwards. Blank thoughts, skills and patterns
+         *     are omitted.
          */
         get: operations["show_timeline"];
         put?: never;
         /**
          * Sends a message.
-         * @description Answered once the message is stored and its turn told. Without an answer, or with 503, repeat the request with the
-         *     same `message_id`: the message is stored once.
+         * @description The gateway responds after the message is stored and the turn is signalled. After 503 or without a response, repeat
+         *     the request with an unchanged `message_id`: the message is stored once.
          */
         post: operations["send_message"];
         delete?: never;
@@ -523,8 +527,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes the result of a remote tool that runs. The turn goes on when its activity ends, whatever that gives back.
-         *     Repeating this is safe.
+         * Stores the result of a running remote tool. The turn continues when the tool's activity ends, regardless of the
+         *     activity's return value. Repeating the request is safe.
          */
         post: operations["store_remote_tool_result"];
         delete?: never;
@@ -543,8 +547,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Goes on with what was accepted and not finished, when the conversation's workflow is gone.
-         * @description Repeating this is safe: of two requests at once, one starts the workflow.
+         * Continues the conversation's unfinished turn and waiting messages when the conversation's workflow is gone.
+         * @description Repeating the request is safe: of two concurrent requests, only one starts the workflow.
          */
         post: operations["resume_turn"];
         delete?: never;
@@ -562,8 +566,8 @@ export interface paths {
         };
         /**
          * Reads the whole result of a tool execution, a slice at a time.
-         * @description What is over 16 KiB is cut in events and timelines, and for the model. A tool execution that has not ended has no
-         *     result yet, and is not found.
+         * @description Events, timelines and the model get only the first 16 KiB of a result. A tool execution without a result yet is
+         *     answered with 404.
          */
         get: operations["read_tool_result"];
         put?: never;
@@ -581,17 +585,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows who the caller is, whatever their credential and scopes. */
+        /** Shows the caller's identity and rights, with any credential and any scopes. */
         get: operations["show_session"];
         put?: never;
         /**
-         * Opens a session for a browser: a cookie with the rights of the bearer.
-         * @description Only a key or a token opens one, whatever the gateway requires.
+         * Opens a session for a browser: a cookie with the rights of the key or token.
+         * @description Only a key or a token opens a session, even on a gateway that requires no credential.
          */
         post: operations["open_session"];
         /**
-         * Ends the session, and has the browser forget it.
-         * @description A key or a token does not end.
+         * Ends the session and removes the browser's cookie.
+         * @description A key or a token stays valid.
          */
         delete: operations["end_session"];
         options?: never;
@@ -610,8 +614,8 @@ export interface paths {
         put?: never;
         /**
          * Decrypts payloads.
-         * @description For the Temporal UI and CLI. Payloads of another tenant, payloads whose key this gateway has not, and payloads that are
-         *     not encrypted come back as they are. Answers 404 where nothing is encrypted.
+         * @description For the Temporal UI and CLI. Payloads of another tenant, payloads with a key unknown to the gateway, and unencrypted
+         *     payloads come back unchanged. Answers 404 on a gateway without encryption keys.
          */
         post: operations["decode_payloads"];
         delete?: never;
@@ -631,8 +635,8 @@ export interface paths {
         put?: never;
         /**
          * Encrypts payloads.
-         * @description For the Temporal CLI, which starts and signals workflows. A payload is encrypted for the caller's tenant; that of an
-         *     operator for the tenant that it names.
+         * @description For the Temporal CLI, which starts and signals workflows. A payload is encrypted for the caller's tenant. An operator's
+         *     payload is encrypted for the tenant named in the payload.
          */
         post: operations["encode_payloads"];
         delete?: never;
@@ -648,7 +652,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This document. */
+        /** The OpenAPI document. */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -666,8 +670,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what the caller's tenant took of models, by day and model.
-         * @description The sums are those of the whole tenant, so a credential of one owner sees none of them.
+         * Lists the tenant's usage of models, by day and model.
+         * @description A credential with an owner cannot read the sums, because the sums cover the whole tenant.
          */
         get: operations["list_usage"];
         put?: never;
@@ -686,8 +690,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explains an error code: what happened, and what to do.
-         * @description The `type` of a problem is this path.
+         * Explains an error code: cause and remedy.
+         * @description The `type` of a problem is the path of the code's page.
          */
         get: operations["error_page"];
         put?: never;
@@ -705,7 +709,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Answers when the process does. */
+        /** Answers 200 while the process runs. */
         get: operations["livez"];
         put?: never;
         post?: never;
@@ -723,8 +727,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A file that the page loads.
-         * @description Their names are not a part of the API.
+         * A file loaded by the page.
+         * @description File names are not a part of the API.
          */
         get: operations["page_file"];
         put?: never;
@@ -743,8 +747,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers when requests can be served.
-         * @description Without the engine conversations can still be read, so it is not asked.
+         * Answers 200 when the gateway can serve requests.
+         * @description Temporal is not checked, because the gateway can still read conversations without Temporal.
          */
         get: operations["readyz"];
         put?: never;
@@ -762,16 +766,16 @@ export interface components {
         /** @description A stored message. */
         AcceptedMessage: {
             conversation_id: components["schemas"]["Id"];
-            /** @description Ours, as events name it. */
+            /** @description The gateway's id of the message, used in events. */
             message_id: components["schemas"]["Id"];
             /** @enum {string} */
             status: "queued" | "accepted_before";
         };
-        /** @description An agent at work: on a turn, or on a task that another agent gave it. */
+        /** @description An agent execution: an agent's work on a turn, or on a task from a parent agent. */
         AgentExecution: {
             agent: string;
             /**
-             * @description What they cost, in USD; null when their model has no price.
+             * @description Cost of the LLM calls, in USD; null when the model has no price.
              * @example 0.0421
              */
             cost_usd: string | null;
@@ -785,14 +789,14 @@ export interface components {
             id: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description The same as in `usage`, for clients of the first version.
+             * @description Equal to `input_tokens` in `usage`, for clients of the first version.
              */
             input_tokens: number;
-            /** @description The message whose turn it belongs to. */
+            /** @description Message of the agent execution's turn. */
             message_id: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description The same as in `usage`, for clients of the first version.
+             * @description Equal to `output_tokens` in `usage`, for clients of the first version.
              */
             output_tokens: number;
             parentActToolCall: components["schemas"]["ParentCall"] | null;
@@ -803,61 +807,64 @@ export interface components {
             status: "running" | "completed" | "cancelled" | "failed";
             /**
              * Format: int32
-             * @description LLM calls so far.
+             * @description Number of LLM calls so far.
              */
             steps: number;
-            /** @description What its LLM calls took, without those of its sub-agents. */
+            /** @description Usage of the agent execution's own LLM calls, without the calls of its sub-agents. */
             usage: components["schemas"]["Usage"];
-            /** @description The workflow that runs it. All turns of a conversation are runs of one workflow. */
+            /** @description Workflow of the agent execution. A conversation's turns share one workflow id. */
             workflow_id: string;
-            /** @description Its page in the Temporal UI; null where none is configured. */
+            /** @description URL of the workflow's page in the Temporal UI; null when the configuration has no Temporal UI. */
             workflow_url: string | null;
         };
-        /** @description An agent execution with what each of its LLM calls took. */
+        /** @description An agent execution with its LLM calls, checkpoints and tool calls. */
         AgentExecutionDetail: components["schemas"]["AgentExecution"] & {
             /** @description The newest 1000 checkpoints, in the order of their steps. */
             checkpoints: components["schemas"]["Checkpoint"][];
-            /** @description The newest 1000 LLM calls whose answers were stored, in the order of their steps. */
+            /** @description Newest 1000 LLM calls with a stored answer, in the order of their steps. */
             step_usage: components["schemas"]["StepUsage"][];
-            /** @description The newest 1000 tool calls, in the order in which they were asked for. */
+            /** @description Newest 1000 tool calls, in the order of the model's requests. */
             tool_executions: components["schemas"]["ToolExecution"][];
         };
         /** @description A page of agent executions. */
         AgentExecutions: {
-            /** @description The agent executions, in the order in which they began. */
+            /** @description Agent executions, ordered by their start. */
             executions: components["schemas"]["AgentExecution"][];
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
         };
-        /** @description The call that was answered. */
+        /** @description The answered tool call. */
         AnsweredApproval: {
             /** @enum {string} */
             decision: "approved" | "denied";
             execution_id: components["schemas"]["Id"];
             remember: boolean;
-            /** @description What runs, when it was approved. */
+            /** @description Input that the tool runs with, when the call was approved. */
             tool_input: unknown;
             tool_name: string;
         };
-        /** @description A person's answer. */
+        /** @description A person's answer to a pending tool call. */
         ApprovalAnswer: {
             /** @enum {string} */
             decision: "approve" | "deny";
             /**
-             * @description The `input_hash` of the pending call. The answer is for what that call shows.
+             * @description `input_hash` of the pending call. The answer counts only for the tool and the input of the hash.
              * @example 0123456789abcdef
              */
             input_hash: string;
-            /** @description The model reads it when the call is denied. At most 4 KiB. */
+            /** @description Reason for the model to read when the call is denied. At most 4 KiB. */
             reason?: string;
-            /** @description approve: do not ask again for this tool in this conversation. */
+            /** @description With `approve`: the tool needs no further approval in the conversation. */
             remember?: boolean;
-            /** @description approve: the tool runs with this instead. At most 64 KiB. */
+            /** @description With `approve`: input that replaces the model's input. At most 64 KiB. */
             tool_input?: Record<string, never> | null;
         };
-        /** @description Who did it. */
+        /** @description The actor: a key, a session, a person or a process. */
         AuditActor: {
-            /** @description The id of the key or session, the subject of the token, the user of the command; null when nobody is known. */
+            /**
+             * @description The id of the key or session, the subject of the token, or the user of the command; null when the actor is
+             *     unknown.
+             */
             id: string | null;
             /**
              * @description `key`, `session`, `token`, `operator`, `anonymous` or `process`.
@@ -865,25 +872,25 @@ export interface components {
              */
             kind: string;
         };
-        /** @description An entry of the audit trail. Skip words that you do not know; there will be more. */
+        /** @description An entry of the audit trail. Ignore unknown words, because later versions add words. */
         AuditEntry: {
             /** @example key_created */
             action: string;
             actor: components["schemas"]["AuditActor"];
             /**
-             * @description Where the request came from; null for what came by no request.
+             * @description The client's address; null when the action did not come from a request.
              * @example 192.0.2.1
              */
             address: string | null;
             /** Format: date-time */
             at: string;
-            /** @description The details, which depend on the action: see `docs/operate/audit.md`. */
+            /** @description The details of the action. Their names depend on the action: see `docs/operate/audit.md`. */
             details: {
                 [key: string]: unknown;
             };
             /**
              * Format: int64
-             * @description Its place: entries have numbers without gaps, in their order.
+             * @description The entry's position in the trail. Entries are numbered in order and without gaps.
              */
             id: number;
             /**
@@ -894,20 +901,23 @@ export interface components {
             /** @description The id of the request, as in the header `x-request-id` and in the log. */
             request_id: string | null;
             target: components["schemas"]["AuditTarget"];
-            /** @description Null: no tenant is known. Only admins of all tenants see these. */
+            /**
+             * @description The tenant of the entry; null when no tenant is known. Only admins of every tenant see an entry without a
+             *     tenant.
+             */
             tenant: string | null;
         };
         /** @description A page of the audit trail. */
         AuditPage: {
-            /** @description The entries in their order, the oldest first. */
+            /** @description Entries, the oldest first. */
             entries: components["schemas"]["AuditEntry"][];
             /**
              * Format: int64
-             * @description `after` of the next page; null at the end. Whoever follows the trail goes on behind the last entry.
+             * @description `after` of the next page; null at the end. To follow the trail later, send the `id` of the last entry as `after`.
              */
             next_after: number | null;
         };
-        /** @description What it was done to. */
+        /** @description The target of the action. */
         AuditTarget: {
             id: string | null;
             /** @example key */
@@ -915,7 +925,7 @@ export interface components {
         };
         /** @description A stored file. */
         Blob: {
-            /** @description What messages name it by. */
+            /** @description Id of the file, for the attachments of messages. */
             blob_id: components["schemas"]["Id"];
             /** Format: int32 */
             bytes: number;
@@ -929,26 +939,26 @@ export interface components {
             /** @description The SHA-256 hash of the bytes, in hexadecimal digits. */
             sha256: string;
         };
-        /** @description What to cancel. */
+        /** @description The message to cancel. */
         Cancel: {
             message_id?: components["schemas"]["Id"] | null;
         };
-        /** @description What became of a cancel. */
+        /** @description Outcome of a cancel request. */
         Cancelled: {
             /** @enum {string} */
             status: "cancelling" | "not_running";
         };
-        /** @description A message, and where it goes. */
+        /** @description A message and its conversation. */
         Chat: {
             /**
              * @description The agent of a new conversation.
              * @example default
              */
             agent?: string | null;
-            /** @description Files that were uploaded before, in the order in which the model is given them. */
+            /** @description Uploaded files, in the order for the model. */
             attachments?: components["schemas"]["NewAttachment"][];
             conversation_id?: components["schemas"]["Id"] | null;
-            /** @description The text of the message. When there are `attachments`, it may be left out, or empty. */
+            /** @description Text of the message. A message with `attachments` may omit the text or leave the text empty. */
             message: components["schemas"]["MessageText"];
             message_id?: components["schemas"]["Id"] | null;
         };
@@ -957,13 +967,13 @@ export interface components {
             conversation_id: components["schemas"]["Id"];
             message_id: string;
         };
-        /** @description A stored point from which the turn can go on. */
+        /** @description A stored point where the turn can continue. */
         Checkpoint: {
             execution_id: components["schemas"]["Id"] | null;
             /**
              * Format: int32
-             * @description Which try stored it: of the agent execution's LLM calls, or of the tool. 0: the hooks before the turn, for which
-             *     no model is called.
+             * @description Number of the attempt that stored the checkpoint: an LLM call's attempt or a tool's attempt. 0: hooks before the
+             *     turn, which call no model.
              */
             generation: number;
             /**
@@ -975,43 +985,40 @@ export interface components {
             /** @enum {string} */
             type: "llm_complete" | "tool_start" | "llm_partial";
         };
-        /** @description Who is to run a call. */
+        /** @description A client's claim of a tool call. */
         ClaimOfClientTool: {
-            /** @description The client's own id of itself, or of this run of the call. The same one may claim again, to keep the claim. */
+            /** @description Id chosen by the client for itself, or for its attempt at the call. A repeated claim with the id renews the claim. */
             claimant: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description How long no other client gets the claim, in milliseconds.
+             * @description Duration of the claim in milliseconds. Until the end, every further claimant is refused.
              * @default 30000
              */
             lease_ms?: number;
         };
-        /** @description The client is to run the call. */
+        /** @description A granted claim: the client must run the call. */
         ClaimedClientTool: {
             claimant: components["schemas"]["Id"];
             execution_id: components["schemas"]["Id"];
-            /** @description When the claim ends. Until then no other client gets it. */
+            /** @description End of the claim. Until the end, every further claimant is refused. */
             expires_at: string;
-            /**
-             * @description True when another client had claimed the call, and its claim ended without a result: the tool may have had its
-             *     effect.
-             */
+            /** @description True when an earlier client's claim ended without a result. The tool may already have had its effect. */
             is_repeated: boolean;
         };
-        /** @description What came of a client tool. */
+        /** @description The result of a client tool. */
         ClientToolResult: {
-            /** @description True when it says what went wrong. */
+            /** @description True when the result describes an error. */
             is_error?: boolean;
-            /** @description Any JSON, at most 1 MiB. */
+            /** @description Any JSON value, at most 1 MiB. */
             result: unknown;
         };
         /** @enum {string} */
         Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
-        /** @description One payload of Temporal, as JSON of Protocol Buffers has it. */
+        /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
             data?: string;
-            /** @description How `data` is written, and more; each value in Base64. */
+            /** @description Metadata of the payload, such as the encoding of `data`; values are in Base64. */
             metadata?: {
                 [key: string]: string;
             };
@@ -1030,7 +1037,7 @@ export interface components {
             last_sequence: components["schemas"]["Sequence"];
             /**
              * Format: int32
-             * @description User messages that turns have taken, and the agent's answers.
+             * @description The number of messages: user messages taken by turns, and the agent's answers.
              */
             message_count: number;
             title: string;
@@ -1050,7 +1057,7 @@ export interface components {
         /** @description A page of conversations. */
         ConversationPage: {
             conversations: components["schemas"]["ListedConversation"][];
-            /** @description `before` of the next page; null on the last one. */
+            /** @description `before` of the next page; null on the last page. */
             next_before: string | null;
         };
         /** @description `data` of the frame of a conversation that is not in the list any more. */
@@ -1059,13 +1066,13 @@ export interface components {
             /** @enum {string} */
             type: "conversation_removed";
         };
-        /** @description A key that was made. */
+        /** @description A created key, with its secret. */
         CreatedKey: {
             /** Format: date-time */
             expires_at: string | null;
             id: components["schemas"]["Id"];
             /**
-             * @description The key itself, this once: only its hash is stored.
+             * @description The secret key. Only the creation's response contains the secret, because the gateway stores a hash.
              * @example evk_3f9c2b7a51d06e84_AAAA
              */
             key: string;
@@ -1092,20 +1099,20 @@ export interface components {
          * @enum {string}
          */
         EndReason: "turn_ended" | "conversation_deleted" | "token_expired";
-        /** @description An event. Skip types that you do not know; there will be more. */
+        /** @description An event. Skip unknown event types, because later versions add types. */
         Event: {
             conversation_id: components["schemas"]["Id"];
             /** Format: date-time */
             created_at: string;
-            /** @description The data of the event, which depends on its type: see the API's documentation. */
+            /** @description Data of the event. The format depends on `event_type`: see the API's documentation. */
             event_data: unknown;
             event_type: string;
             id: string;
-            /** @description The user message whose turn this event belongs to. */
+            /** @description User message of the event's turn. */
             message_id: string;
             sequence_number: components["schemas"]["Sequence"];
         };
-        /** @description `data` of an event's frame: beside these fields, those of `event_data`. */
+        /** @description `data` of an event's frame: the fields here, and the fields of `event_data`. */
         EventFrame: {
             conversation_id: components["schemas"]["Id"];
             /** Format: date-time */
@@ -1119,57 +1126,57 @@ export interface components {
         EventPage: {
             events: components["schemas"]["Event"][];
             /**
-             * @description There are more events. Ask again, from the last sequence number + 1; when the page was read backwards, before its
-             *     first one.
+             * @description True when more events exist. Continue from the last sequence number + 1, or, reading backwards, before the first
+             *     sequence number.
              */
             has_more: boolean;
         };
-        /** @description Where a conversation stands. */
+        /** @description Status of a conversation. */
         ExecutionStatus: {
             current_message_id: components["schemas"]["Id"] | null;
-            /** @description A turn runs, or a message waits for its turn. */
+            /** @description True when a turn runs or a message waits for its turn. */
             is_running: boolean;
-            /** @description The number of the last event, 0 before the first. */
+            /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
         };
         /** Format: binary */
         FileBytes: string;
-        /** @description What a message makes a conversation of that does not exist. Without effect on one that does. */
+        /** @description Properties of a conversation that the message creates. An existing conversation stays unchanged. */
         FirstMessage: {
             /**
-             * @description A name of the gateway's configuration.
+             * @description Name of an agent in the gateway's configuration.
              * @example default
              */
             agent?: string | null;
             /**
-             * @description The title, at most 512 bytes. While it is empty, the beginning of the message takes its place.
+             * @description The title, at most 512 bytes. The beginning of the message replaces an empty title.
              * @example Sums
              */
             title?: string | null;
         };
         /**
-         * @description A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
-         *     Only events have an `id`, which is a cursor: what a browser sends back as `Last-Event-ID`.
+         * @description A frame of a stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html). Only
+         *     events have an `id`, which is a cursor: a reconnecting browser sends the `id` as `Last-Event-ID`.
          */
         Frame: {
             data: string;
             /**
-             * @description The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame
-             *     `conversation` of a chat has no `type`.
+             * @description The `type` of the data. The event `error` is named `turn_error` here, because `EventSource` has its own event
+             *     `error`. The frame `conversation` of a chat has no `type`.
              */
             event: string;
             id?: string;
         };
         /**
-         * @description A frame of the stream of a list, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)
-         *     have it. No frame has an `id`.
+         * @description A frame of a list's stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html).
+         *     No frame has an `id`.
          */
         FrameOfList: {
             data: string;
-            /** @description The `type` of its data. */
+            /** @description The `type` of the data. */
             event: string;
         };
-        /** @description All is well. */
+        /** @description The gateway is healthy. */
         Health: {
             /** @enum {string} */
             status: "ok";
@@ -1207,7 +1214,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description Null: until it is revoked.
+             * @description End of the key; null: the key is valid until a revocation.
              */
             expires_at: string | null;
             id: components["schemas"]["Id"];
@@ -1216,13 +1223,13 @@ export interface components {
              * @description When the key was last used, exact to about a minute.
              */
             last_used_at: string | null;
-            /** @description What it is for. */
+            /** @description Purpose of the key. */
             name: string;
-            /** @description Null: it sees every owner's conversations of the tenant. */
+            /** @description Owner of the visible conversations; null: the key sees every owner's conversations of the tenant. */
             owner: string | null;
             /** Format: date-time */
             revoked_at: string | null;
-            /** @description Skip words that you do not know; there may be more. */
+            /** @description Scopes of the key. Skip unknown scopes, because later versions may add scopes. */
             scopes: string[];
             /** @enum {string} */
             state: "valid" | "expired" | "revoked";
@@ -1244,18 +1251,18 @@ export interface components {
             /** @enum {string} */
             type: "list";
         };
-        /** @description A conversation in a list, with what goes on in it. */
+        /** @description A conversation in a list, with its current activity. */
         ListedConversation: components["schemas"]["Conversation"] & {
             /** @enum {string} */
             state: "idle" | "queued" | "running" | "waiting_for_approval" | "waiting_for_client_tool";
             /**
              * Format: int32
-             * @description Calls that a person must approve.
+             * @description The number of tool calls that wait for a person's approval.
              */
             waiting_approvals: number;
             /**
              * Format: int32
-             * @description Calls that the client is to run.
+             * @description The number of tool calls that wait for the client to run them.
              */
             waiting_client_tools: number;
         };
@@ -1264,48 +1271,49 @@ export interface components {
          * @example What is 2 + 2?
          */
         MessageText: string;
-        /** @description A file that a message names. */
+        /** @description An uploaded file attached to a message. */
         NewAttachment: {
-            /** @description The id of the file, as the upload answered it. */
+            /** @description Id of the file, from the response of the upload. */
             blob_id: components["schemas"]["Id"];
         };
-        /** @description A conversation to be. */
+        /** @description A new conversation. */
         NewConversation: {
             /**
-             * @description A name of the gateway's configuration.
+             * @description Name of an agent in the gateway's configuration.
              * @example default
              */
             agent?: string | null;
             id?: components["schemas"]["Id"] | null;
             /**
-             * @description The title, at most 512 bytes. While it is empty, the beginning of the first message takes its place.
+             * @description The title, at most 512 bytes. The beginning of the first message replaces an empty title.
              * @example Sums
              */
             title?: string | null;
         };
-        /** @description A key to be. */
+        /** @description Properties of a new key. */
         NewKey: {
             /**
              * Format: int32
-             * @description How many seconds it is valid. Left out: as `key_lifetime` of `[auth]` says, else until it is revoked. It ends with the
-             *     caller's own credential at the latest.
+             * @description Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
+             *     `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
+             *     credential.
              */
             lifetime_s?: number | null;
             /**
-             * @description What it is for.
+             * @description Purpose of the key.
              * @example night jobs
              */
             name?: string;
-            /** @description Only this owner's conversations. Left out: as the caller's own. */
+            /** @description Owner of the conversations that the key sees. Default: the owner of the caller's credential. */
             owner?: string | null;
             scopes?: ("read" | "write" | "approve" | "codec" | "admin" | "admin:all")[];
             tenant?: components["schemas"]["Id"] | null;
         };
-        /** @description A message to be. */
+        /** @description A new message. */
         NewMessage: {
-            /** @description Files that were uploaded before, in the order in which the model is given them. */
+            /** @description Uploaded files, in the order for the model. */
             attachments?: components["schemas"]["NewAttachment"][];
-            /** @description The text of the message. When there are `attachments`, it may be left out, or empty. */
+            /** @description Text of the message. A message with `attachments` may omit the text or leave the text empty. */
             content: components["schemas"]["MessageText"];
             create?: components["schemas"]["FirstMessage"] | null;
             message_id?: components["schemas"]["Id"] | null;
@@ -1321,33 +1329,33 @@ export interface components {
         ParentCall: {
             call_id: string;
             execution_id: components["schemas"]["Id"];
-            /** @description The tool. */
+            /** @description Name of the tool. */
             name: string;
-            /** @description What the model called it with. */
+            /** @description Input of the tool call, as the model wrote it. */
             parameters: unknown;
-            /** @description The same as `parameters`, for clients of the first version. */
+            /** @description Equal to `parameters`, for clients of the first version. */
             tool_input: unknown;
-            /** @description The same as `name`, for clients of the first version. */
+            /** @description Equal to `name`, for clients of the first version. */
             tool_name: string;
         };
-        /** @description A call that waits for an approval. */
+        /** @description A tool call that waits for a person's approval. */
         PendingApproval: components["schemas"]["WaitingCall"] & {
-            /** @description The hash to send back with the answer. It binds the answer to this tool, this input and the tool's definition. */
+            /** @description Hash to send with the answer. The hash binds the answer to the tool, input and definition. */
             input_hash: string;
         };
-        /** @description The calls that wait for a person. */
+        /** @description Tool calls that wait for a person's approval. */
         PendingApprovals: {
-            /** @description Oldest first. */
+            /** @description Pending tool calls, the oldest first. */
             approvals: components["schemas"]["PendingApproval"][];
         };
-        /** @description An error (RFC 9457). Decide by `code`. */
+        /** @description An error (RFC 9457). Programs should decide by `code`. */
         Problem: {
             code: components["schemas"]["Code"];
-            /** @description What happened and what to do, for people. */
+            /** @description The error and the advice, for people. */
             detail: string;
             /**
              * Format: uri-reference
-             * @description The path that was asked for.
+             * @description The path of the request.
              * @example /api/v1/agent/conversations/none
              */
             instance: string;
@@ -1358,11 +1366,11 @@ export interface components {
              * @description The HTTP status.
              */
             status: number;
-            /** @description One line for people, the same for each occurrence of the code. */
+            /** @description One line for people, equal for every occurrence of the code. */
             title: string;
             /**
              * Format: uri-reference
-             * @description The page of the code, on this gateway.
+             * @description The gateway's documentation page of the code.
              * @example /docs/errors/conversation_not_found
              */
             type: string;
@@ -1377,19 +1385,19 @@ export interface components {
             /** @enum {string} */
             type: "reconnect";
         };
-        /** @description What came of a remote tool. */
+        /** @description The result of a remote tool. */
         RemoteToolResult: {
-            /** @description True when it says what went wrong. */
+            /** @description True when the result describes an error. */
             is_error?: boolean;
-            /** @description Any JSON, at most 1 MiB. */
+            /** @description Any JSON value, at most 1 MiB. */
             result: unknown;
-            /** @description The `run_id` that the tool was given. */
+            /** @description The `run_id` passed to the tool. */
             run_id: components["schemas"]["Id"];
         };
-        /** @description What to change. */
+        /** @description Changes of a conversation. */
         Rename: {
             /**
-             * @description The new title, at most 512 bytes. An empty one is replaced by the beginning of the next message.
+             * @description The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
              * @example Products
              */
             title: string;
@@ -1418,11 +1426,11 @@ export interface components {
             /** @enum {string} */
             type: "reset";
         };
-        /** @description What became of a resume. */
+        /** @description The outcome of a resume request. */
         Resumed: {
             /**
              * Format: int32
-             * @description Only when `resuming`: the step of the checkpoint from which it goes on; 0 without one.
+             * @description Only with `resuming`: step of the checkpoint where the turn continues; 0 without a checkpoint.
              */
             from_step?: number;
             /** @enum {string} */
@@ -1433,30 +1441,31 @@ export interface components {
          * @description The number of an event in its conversation: 1, 2, 3, without gaps. 0 is before the first.
          */
         Sequence: number;
-        /** @description Who the caller is. */
+        /** @description The caller's identity and rights. */
         Session: {
             /** @enum {string} */
             credential: "key" | "session" | "token" | "none";
             /**
              * Format: date-time
-             * @description When their credential ends; null: not by time.
+             * @description End of the credential; null when the credential has no end.
              */
             expires_at: string | null;
-            /** @description Null: they see every owner's conversations of the tenant. */
+            /** @description Owner of the visible conversations; null: the caller sees every owner's conversations of the tenant. */
             owner: string | null;
             scopes: ("read" | "write" | "approve" | "codec" | "admin" | "admin:all")[];
             tenant: string;
         };
-        /** @description What the LLM call of one step took. */
+        /** @description Usage and cost of one step's LLM call. */
         StepUsage: {
             /**
-             * @description What the call cost, in USD; null when the model has no price.
+             * @description Cost of the call, in USD; null when the model has no price.
              * @example 0.0012
              */
             cost_usd: string | null;
             /**
              * Format: int32
-             * @description Which try of the agent execution's LLM calls answered, from 1. Numbers that are left out failed or were cut.
+             * @description Number of the attempt that answered, counted from 1 over the agent execution's LLM calls. Missing numbers are failed
+             *     or interrupted attempts.
              */
             generation: number;
             /** @description The model that answered. */
@@ -1466,11 +1475,11 @@ export interface components {
              * @description The number of the step, from 0.
              */
             step: number;
-            /** @description When the answer was stored. */
+            /** @description Time when the answer was stored. */
             stored_at: string;
             usage: components["schemas"]["Usage"];
         };
-        /** @description A result that is stored. */
+        /** @description A stored result. */
         StoredResult: {
             execution_id: components["schemas"]["Id"];
             /** @enum {string} */
@@ -1478,28 +1487,28 @@ export interface components {
         };
         /** @description A tenant. */
         Tenant: {
-            /** @description The agents that its conversations may have, as this gateway is configured. */
+            /** @description Agents that the gateway's configuration allows for the tenant's conversations. */
             agents: string[];
             /**
              * Format: int64
-             * @description Conversations; 10000 stands for that many or more.
+             * @description Number of conversations; 10000 stands for 10000 or more.
              */
             conversations: number;
             /**
              * Format: date-time
-             * @description When something last happened in a conversation; null without any.
+             * @description Time of the last activity in the tenant's conversations; null without a conversation.
              */
             last_activity_at: string | null;
             /**
              * Format: int64
-             * @description Turns that run now.
+             * @description Number of running turns.
              */
             running_turns: number;
             /** @example acme */
             tenant: string;
             /**
              * Format: int64
-             * @description API keys that are valid now.
+             * @description Number of API keys that are valid now.
              */
             valid_keys: number;
         };
@@ -1510,12 +1519,12 @@ export interface components {
             /** @description The tenants, ordered by id. */
             tenants: components["schemas"]["Tenant"][];
         };
-        /** @description What a tenant took of one model on one day. */
+        /** @description A tenant's usage of one model on one day. */
         TenantUsageDay: components["schemas"]["UsageDay"] & {
             /** @example acme */
             tenant: string;
         };
-        /** @description A page of sums. */
+        /** @description A page of usage sums. */
         TenantUsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
@@ -1542,13 +1551,13 @@ export interface components {
             /** @enum {string} */
             type: "text_start" | "text_delta" | "text_end";
         };
-        /** @description What a chat window shows. */
+        /** @description A page of a conversation's timeline, as a chat window shows a conversation. */
         Timeline: {
             conversationId: string;
             nextBefore: components["schemas"]["Sequence"] | null;
-            /** @description The items, in order: as many as the limits of items and of bytes allow. */
+            /** @description The items, the oldest first: as many as the limits of items and of bytes allow. */
             timeline: components["schemas"]["TimelineItem"][];
-            /** @description Items of the page. */
+            /** @description Number of items of the page. */
             total: number;
         };
         /** @description One item of a timeline. */
@@ -1618,24 +1627,24 @@ export interface components {
             /** @description What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it. */
             usage?: components["schemas"]["ItemUsage"];
         };
-        /** @description A tool call being carried out. Its input and its result are in the events. */
+        /** @description A tool execution. The input and the result are in the events. */
         ToolExecution: {
             /**
-             * @description How its approval stands; null when it needs none.
+             * @description State of the approval; null when the tool needs no approval.
              * @example approved
              */
             approval: string | null;
             asked_at: string;
             /**
              * Format: int32
-             * @description How often a worker has begun it; 0 of a tool that a client runs.
+             * @description Number of attempts by workers; 0 for a tool that a client runs.
              */
             attempts: number;
-            /** @description The model's. */
+            /** @description Id of the tool call, given by the model. */
             call_id: string;
             /**
              * Format: int32
-             * @description How long it ran.
+             * @description Duration of the tool execution.
              */
             duration_ms: number;
             /** @enum {string} */
@@ -1643,13 +1652,13 @@ export interface components {
             execution_id: components["schemas"]["Id"];
             finished_at: string | null;
             is_error: boolean;
-            /** @description When it was begun for the first time. */
+            /** @description Start of the first attempt. */
             started_at: string | null;
             /** @enum {string} */
             status: "pending" | "running" | "completed" | "failed" | "cancelled" | "unknown";
             /**
              * Format: int32
-             * @description The step that asked for it, from 0; null for a hook after the turn.
+             * @description Step of the tool call, from 0; null for a hook after the turn.
              */
             step: number | null;
             /** Format: int32 */
@@ -1666,10 +1675,10 @@ export interface components {
             next_offset: number | null;
             /**
              * Format: int32
-             * @description Where the slice begins, in bytes of UTF-8.
+             * @description Start of the slice, in bytes of UTF-8.
              */
             offset: number;
-            /** @description A result that is a string is read as its text, any other one as its JSON. Empty behind the end. */
+            /** @description Text of the slice: the content of a string result, or the JSON of any other result. Empty behind the end. */
             text: string;
             /**
              * Format: int32
@@ -1681,55 +1690,55 @@ export interface components {
         Usage: {
             /**
              * Format: int64
-             * @description Tokens that the provider wrote to its cache. They are part of `input_tokens`.
+             * @description Tokens written to the provider's cache; included in `input_tokens`.
              */
             cache_write_tokens: number;
             /**
              * Format: int64
-             * @description Tokens that the provider read from its cache. They are part of `input_tokens`.
+             * @description Tokens read from the provider's cache; included in `input_tokens`.
              */
             cached_tokens: number;
             /**
              * Format: int64
-             * @description Tokens read, with the cached ones.
+             * @description Tokens read, including cached tokens.
              */
             input_tokens: number;
             /**
              * Format: int64
-             * @description Tokens written, with those of the reasoning.
+             * @description Tokens written, including reasoning tokens.
              */
             output_tokens: number;
             /**
              * Format: int64
-             * @description Tokens of the reasoning. They are part of `output_tokens`.
+             * @description Tokens of the reasoning; included in `output_tokens`.
              */
             reasoning_tokens: number;
         };
-        /** @description What a tenant took of one model on one day. */
+        /** @description Usage of a model by a tenant on a day. */
         UsageDay: {
             /**
              * Format: int64
-             * @description LLM calls whose answers were stored.
+             * @description Number of LLM calls with a stored answer.
              */
             calls: number;
             /**
-             * @description What these calls cost, in USD. Calls of a model without a price count as 0.
+             * @description Cost of the calls, in USD. Calls of a model without a price count as 0.
              * @example 1.2305
              */
             cost_usd: string;
             /**
              * Format: int64
-             * @description Calls of turns with a budget that were cut before their answers were stored. They are not among `calls`.
+             * @description Calls with a budget that were cut before their answers were stored; not included in `calls`.
              */
             cut_calls: number;
             /**
-             * @description The most that they may have cost, in USD.
+             * @description Maximum cost of the cut calls, in USD.
              * @example 0.04
              */
             cut_cost_usd: string;
             /**
              * Format: int64
-             * @description The most tokens that these may have taken.
+             * @description Maximum tokens used by the cut calls.
              */
             cut_tokens: number;
             /**
@@ -1751,23 +1760,23 @@ export interface components {
             /** @description The rows, ordered by day and model. */
             usage: components["schemas"]["UsageDay"][];
         };
-        /** @description A tool call as someone outside sees it. */
+        /** @description A tool call that waits for a person or a client. */
         WaitingCall: {
             agent_execution_id: components["schemas"]["Id"];
-            /** @description The model's. */
+            /** @description Id of the call, given by the model. */
             call_id: string;
             execution_id: components["schemas"]["Id"];
-            /** @description No answer is taken after it. */
+            /** @description Answers after the expiry time are refused. */
             expires_at?: string;
             message_id: components["schemas"]["Id"];
             requested_at: string;
-            /** @description The input as the model wrote it, commonly an object. */
+            /** @description Input of the call as the model wrote it, usually an object. */
             tool_input: unknown;
             tool_name: string;
         };
-        /** @description The calls that the client is to run. */
+        /** @description Tool calls for the client to run. */
         WaitingClientTools: {
-            /** @description Oldest first. */
+            /** @description Waiting tool calls, the oldest first. */
             client_tools: components["schemas"]["WaitingCall"][];
         };
     };
@@ -1832,33 +1841,34 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's, and what belongs to none.
+                 * @description Only entries of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant and the
+                 *     entries without a tenant.
                  * @example acme
                  */
                 tenant?: string;
                 /**
-                 * @description Only those of this action.
+                 * @description Only entries of the given action.
                  * @example key_created
                  */
                 action?: string;
-                /** @description Only those of the key, session, subject or user with this id. */
+                /** @description Only entries of the key, session, subject or user with the given id. */
                 actor?: string;
                 /**
-                 * @description Only those of this time or later.
+                 * @description Only entries from the given time or later.
                  * @example 2026-11-01T00:00:00Z
                  */
                 since?: string;
                 /**
-                 * @description Only those before this time.
+                 * @description Only entries from before the given time.
                  * @example 2026-12-01T00:00:00Z
                  */
                 until?: string;
-                /** @description Only those behind the entry with this `id`. */
+                /** @description Only entries after the entry with the given `id`. */
                 after?: number;
-                /** @description Entries of the page; an export has no pages. */
+                /** @description Maximum number of entries of the page; an export has no pages. */
                 limit?: number;
                 /**
-                 * @description `jsonl`: all entries as JSON lines, as with `Accept: application/x-ndjson`. Else a page.
+                 * @description `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page.
                  * @example json
                  */
                 format?: string;
@@ -1993,11 +2003,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+                 * @description Only keys of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
                 tenant?: string;
-                /** @description Keys of the page. */
+                /** @description Maximum keys of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
                 after?: string;
@@ -2417,7 +2427,7 @@ export interface operations {
     list_tenants: {
         parameters: {
             query?: {
-                /** @description Tenants of the page. */
+                /** @description Maximum number of tenants of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
                 after?: string;
@@ -2551,7 +2561,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only this tenant's. Left out: the caller's own; with the scope `admin:all` every tenant's.
+                 * @description Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
                 tenant?: string;
@@ -2568,7 +2578,7 @@ export interface operations {
                 /** @description Rows of the page. */
                 limit?: number;
                 /**
-                 * @description `next_after` of the page before. Do not take it apart: its form may change.
+                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
                  * @example acme~2026-11-30~openai/gpt-5-mini
                  */
                 after?: string;
@@ -2702,7 +2712,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The name of the file, for people and models. It is kept without its path, and up to 255 bytes of it.
+                 * @description Name of the file, for people and models. The gateway drops the path and keeps at most 255 bytes.
                  * @example plan.png
                  */
                 file_name?: string;
@@ -3329,15 +3339,15 @@ export interface operations {
     list_conversations: {
         parameters: {
             query?: {
-                /** @description Conversations of the page. */
+                /** @description Maximum number of conversations of the page. */
                 limit?: number;
                 /**
-                 * @description `next_before` of the page before. Do not take it apart: its form may change.
+                 * @description `next_before` of the page before. Treat the value as opaque, because its format may change.
                  * @example 2026-11-21T12:21:46.160000000Z~talk-1
                  */
                 before?: string;
                 /**
-                 * @description A text that titles have in them, in upper or lower case. At most 512 bytes.
+                 * @description Only conversations whose title contains the text, in upper or lower case. At most 512 bytes.
                  * @example sums
                  */
                 search?: string;
@@ -5018,14 +5028,14 @@ export interface operations {
     list_events: {
         parameters: {
             query?: {
-                /** @description The first sequence number wanted, itself included. */
+                /** @description First sequence number of the page, inclusive. */
                 from_sequence?: components["schemas"]["Sequence"];
                 /**
-                 * @description Reads backwards: the page has the last events with smaller sequence numbers, down to `from_sequence`. With a number
-                 *     that is larger than all (4294967295 always is) it has the last events of the log.
+                 * @description Reads backwards: the page has the last events with smaller sequence numbers, down to `from_sequence`. A number
+                 *     beyond the last event, such as 4294967295, gives the last events of the log.
                  */
                 before?: components["schemas"]["Sequence"];
-                /** @description Events of the page. It has fewer when they are large, but at least one. */
+                /** @description Maximum number of events of the page. Large events make the page shorter, down to one event. */
                 limit?: number;
             };
             header?: never;
@@ -5172,7 +5182,7 @@ export interface operations {
     stream_events: {
         parameters: {
             query?: {
-                /** @description The `id` of the last event you have, or its number; 0 is from the beginning. */
+                /** @description The `id` of the client's last event, or the event's number. 0: the stream begins with the first event. */
                 cursor?: components["schemas"]["CursorText"];
             };
             header?: {
@@ -5466,15 +5476,15 @@ export interface operations {
     list_executions: {
         parameters: {
             query?: {
-                /** @description The most agent executions of the page. */
+                /** @description Maximum number of agent executions of the page. */
                 limit?: number;
                 /**
-                 * @description `next_after` of the page before. Do not take it apart: its form may change.
+                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
                  * @example 2026-11-21T12:21:46.160000000Z~run_6884324520321083
                  */
                 after?: string;
                 /**
-                 * @description Only those of the turn of this message, as the events of the turn name it.
+                 * @description Only agent executions of the turn of the given message. Events of the turn carry the message's id.
                  * @example msg_01a1fe08c7b6750e8e4df871584c7f43
                  */
                 message_id?: components["schemas"]["Id"];
@@ -5770,11 +5780,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `nextBefore` of the page behind this one: only items of events with smaller sequence numbers. Without it, or with a
-                 *     number that is larger than all, the page is the newest.
+                 * @description `nextBefore` of the previous response: only items of events with smaller sequence numbers. Without the
+                 *     parameter, or with a number beyond the last event, the page has the newest items.
                  */
                 before?: components["schemas"]["Sequence"];
-                /** @description Items of the page. It has fewer when they are large, but at least one. */
+                /** @description Maximum items of the page. Large items make the page shorter, down to one item. */
                 limit?: number;
             };
             header?: never;
@@ -6392,9 +6402,9 @@ export interface operations {
     read_tool_result: {
         parameters: {
             query?: {
-                /** @description Bytes of the result before the slice. One in the middle of a character means the next character. */
+                /** @description Bytes of the result before the slice. An offset inside a character moves to the next character. */
                 offset?: number;
-                /** @description Bytes of the slice at the most. */
+                /** @description Maximum bytes of the slice. */
                 limit?: number;
             };
             header?: never;
@@ -7160,7 +7170,7 @@ export interface operations {
                 /** @description Rows of the page. */
                 limit?: number;
                 /**
-                 * @description `next_after` of the page before. Do not take it apart: its form may change.
+                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
                  * @example 2026-11-30~openai/gpt-5-mini
                  */
                 after?: string;
