@@ -1,4 +1,4 @@
-//! The frames that the tail of a conversation has shown so far, and the readers who get those that follow.
+//! The frames shown by a conversation's tail, and the readers subscribed to later frames.
 
 use std::{
     collections::BTreeMap,
@@ -23,30 +23,30 @@ use super::{
 };
 use crate::limits::memory::Account;
 
-/// A conversation as its tail shows it to all readers.
+/// The live state of a conversation: the tail writes the state, and readers subscribe to frames.
 #[derive(Debug)]
 pub(super) struct Broadcast {
     log: EventLog,
-    /// The conversation's, which readers call its id.
+    /// The conversation's name, which is the conversation id for readers.
     name: String,
-    /// The tenant's.
+    /// The tenant's memory account.
     account: Arc<Account>,
     reader_buffer: usize,
     state: Mutex<BroadcastState>,
-    /// Notified when the tail must check what its readers want.
+    /// Notified when the tail must check its readers' needs.
     ask: Notify,
 }
 
 #[derive(Debug)]
 struct BroadcastState {
-    /// The last event that was shown.
+    /// The sequence number of the last shown event.
     sequence: u32,
     texts: OpenTexts,
     subscriptions: BTreeMap<u64, Subscription>,
     next_id: u64,
-    /// Readers that have subscribed, or still replay.
+    /// The number of subscribed and replaying readers.
     readers: usize,
-    /// Since when there are no readers.
+    /// The time when the last reader left.
     idle_since: Instant,
     end: Option<ReaderEnd>,
 }
@@ -54,21 +54,21 @@ struct BroadcastState {
 #[derive(Debug)]
 struct Subscription {
     queue: Arc<ReaderQueue>,
-    /// The reader has events up to this one, which the tail has yet to read. Until then it gets nothing, because a text
-    /// may be one that those events have replaced.
+    /// The reader's last event, if the tail has yet to read up to the event. The reader gets no frame before, because
+    /// the event may have replaced an open text.
     ahead: Option<u32>,
 }
 
 /// The result of a try to subscribe.
 #[derive(Debug)]
 pub(super) enum Subscribed {
-    /// The reader has not subscribed: it must read the store first. It has been shown up to this event here.
+    /// The reader has not subscribed and must read the store first. The tail has shown events up to `last_sequence`.
     Behind { last_sequence: u32 },
-    /// The reader has subscribed: it gets every frame from now on, and has missed none.
+    /// The reader has subscribed: the reader gets every frame from now on, and has missed no frame.
     Yes {
         /// The id of the subscription, for [`Broadcast::leave`].
         id: u64,
-        /// The queue from which the reader takes its frames.
+        /// The queue of the reader's frames.
         queue: Arc<ReaderQueue>,
     },
     /// The tail has ended.
@@ -109,17 +109,17 @@ impl Broadcast {
         &self.log.conversation_id
     }
 
-    /// What readers call the id of the conversation.
+    /// Returns the conversation's name, which is the conversation id for readers.
     pub(super) fn conversation_name(&self) -> &str {
         &self.name
     }
 
-    /// The account of the conversation's tenant.
+    /// Returns the account of the conversation's tenant.
     pub(super) fn account(&self) -> &Arc<Account> {
         &self.account
     }
 
-    /// True after the end, of which every reader was told.
+    /// Returns true after the end of the broadcast. Every reader knows of the end by then.
     pub(super) fn has_ended(&self) -> bool {
         self.lock().end.is_some()
     }
@@ -131,7 +131,7 @@ impl Broadcast {
 
 /// The methods for readers.
 impl Broadcast {
-    /// Counts a reader in, until it leaves.
+    /// Counts a reader in, until [`Broadcast::leave`].
     pub(super) fn enter(&self) {
         self.lock().readers += 1;
     }
@@ -149,9 +149,10 @@ impl Broadcast {
         }
     }
 
-    /// Subscribes a reader that has every event up to `cursor`, if it has all that were shown. It begins with the texts
-    /// that are open at exactly this point. If there are any, the reader must have read the store since it came, so that
-    /// it is shown no older generation than it may have seen at another gateway ([`Broadcast::note_generations`]).
+    /// Subscribes a reader with the events up to `cursor`, if the tail has shown no later event. The reader begins with
+    /// the texts open at `cursor`. With open texts, the reader must have read the store since its start. Without the
+    /// read, the gateway might show an older generation than another gateway has shown
+    /// ([`Broadcast::note_generations`]).
     pub(super) fn subscribe(&self, cursor: u32, has_read: bool) -> Subscribed {
         let mut state = self.lock();
         if let Some(end) = state.end {
@@ -181,7 +182,7 @@ impl Broadcast {
 
 /// The methods for readers and for the tail.
 impl Broadcast {
-    /// Notes the generations that a page of events came with. From now on, no text of an older one is shown.
+    /// Notes the generations of an event page. From now on, the broadcast shows no text of an older generation.
     pub(super) fn note_generations(&self, newest: &BTreeMap<String, u32>) {
         if !newest.is_empty() {
             self.lock().texts.note_generations(newest);
@@ -191,7 +192,7 @@ impl Broadcast {
 
 /// The methods for the tail.
 impl Broadcast {
-    /// Shows events, which must be the ones that follow those already shown.
+    /// Shows events. The events must follow the last shown event.
     pub(super) fn show_events(&self, events: Vec<Event>) {
         let mut state = self.lock();
         for event in events {
@@ -201,12 +202,12 @@ impl Broadcast {
         }
     }
 
-    /// The number of readers who get what is shown now.
+    /// Returns the number of subscribed readers.
     pub(super) fn subscribers(&self) -> usize {
         self.lock().subscriptions.len()
     }
 
-    /// Notes events that readers had before the tail began: a text that they have replaced is not open.
+    /// Notes events from before the tail's start. A text replaced by an earlier event is not open.
     pub(super) fn note_past(&self, events: &[Event]) {
         let mut state = self.lock();
         for event in events {
@@ -214,7 +215,7 @@ impl Broadcast {
         }
     }
 
-    /// Shows texts as the stream has them now.
+    /// Shows texts in their current state in the stream.
     pub(super) fn start_texts(&self, texts: impl IntoIterator<Item = OpenText>) {
         let mut state = self.lock();
         for text in texts {
@@ -233,7 +234,7 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Notes that the stream is followed anew, so that pieces may have been missed.
+    /// Notes a new subscription to the stream, because the tail may have missed pieces before.
     pub(super) fn doubt_texts(&self) {
         self.lock().texts.doubt();
     }
@@ -248,19 +249,19 @@ impl Broadcast {
         self.ask.notify_one();
     }
 
-    /// Waits until a reader wants something, or the last one has left. Cancel safe.
+    /// Waits until a reader needs the tail, or the last reader has left. Cancel safe.
     pub(super) async fn asked(&self) {
         self.ask.notified().await;
     }
 
-    /// True while a reader has events that the tail has not.
+    /// Returns true while a reader has events that the tail has not read.
     pub(super) fn is_behind_a_reader(&self) -> bool {
         let state = self.lock();
         let mut subscriptions = state.subscriptions.values();
         subscriptions.any(|subscription| subscription.ahead.is_some())
     }
 
-    /// Waits until nobody has read for `linger`; for ever while somebody does. Cancel safe.
+    /// Waits until the broadcast has had no reader for `linger`; waits forever while a reader is present. Cancel safe.
     pub(super) async fn lingered(&self, linger: Duration) {
         let until = self.lock().idle_until(linger);
         match until {
@@ -269,14 +270,15 @@ impl Broadcast {
         }
     }
 
-    /// True after the end, and when nobody has read for `linger`.
+    /// Returns true after the end, or after `linger` without a reader.
     pub(super) fn is_over(&self, linger: Duration) -> bool {
         let state = self.lock();
         let idle_until = state.idle_until(linger);
         state.end.is_some() || idle_until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Gives a frame, rendered once, to every subscribed reader. The caller has noted it in the open texts already.
+    /// Gives a frame, rendered once, to every subscribed reader. The caller has already noted the frame in the open
+    /// texts.
     fn hand_out(&self, state: &mut BroadcastState, frame: LiveFrame) {
         let rendered = RenderedFrame::new(self.conversation_name(), frame, &self.account);
         let (rendered, is_over) = (Arc::new(rendered), self.account.is_over());
@@ -288,7 +290,7 @@ impl Broadcast {
                     subscription.queue.set_back();
                     return false;
                 }
-                // The reader has this event already. From here on it gets the same frames as the others.
+                // The reader already has the event. From now on, the reader gets the tail's frames.
                 Some(cursor) if sequence >= cursor => {
                     subscription.ahead = None;
                     subscription

@@ -1,7 +1,7 @@
-//! A reader's place in an event log: the number of the last event that the reader has, and when that event was saved.
+//! A reader's position in an event log: the sequence number of the reader's last event, and the event's save time.
 //!
-//! The number alone does not say of which log it is. After a failover that lost its last commits, other events have the
-//! same numbers, and so has a conversation that was removed and made anew. They were saved at other times.
+//! The number alone does not identify the log. After a failover with lost commits, other events get equal numbers. A
+//! conversation that was removed and made anew has equal numbers, too. The save times of the events differ.
 
 use std::{fmt, str::FromStr};
 
@@ -9,19 +9,20 @@ use chrono::{DateTime, Utc};
 use everturn_proto::event::Event;
 use serde::Deserialize;
 
-/// The `id:` of an event's frame, and what a reader comes back with. As text it is `50-19a8f3c2b10`: the sequence number,
-/// and the milliseconds since 1970 in hexadecimal. A plain number is one, too, and says less.
+/// The `id:` of an event's frame, and a reader's `Last-Event-ID`. The text form is `50-19a8f3c2b10`: the sequence
+/// number, and the milliseconds since 1970 in hexadecimal. A plain sequence number is also a cursor, without a save
+/// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Cursor {
-    /// The sequence number of the last event that the reader has; 0 before the first.
+    /// The sequence number of the reader's last event; 0 before the first event.
     pub sequence: u32,
-    /// When that event was saved, in milliseconds since 1970; `None` when the reader does not say.
+    /// The save time of the last event, in milliseconds since 1970; `None` if the reader sends no time.
     pub saved_ms: Option<i64>,
 }
 
 impl Cursor {
-    /// The cursor of a reader that does not say when its last event was saved.
+    /// Makes a cursor without the save time of the last event.
     pub fn at(sequence: u32) -> Self {
         Self {
             sequence,
@@ -29,7 +30,7 @@ impl Cursor {
         }
     }
 
-    /// The cursor of a reader that has this event and all before it.
+    /// Makes the cursor of a reader with the events up to and including `event`.
     pub fn behind(event: &Event) -> Self {
         let saved = DateTime::parse_from_rfc3339(&event.created_at);
         Self {
@@ -38,14 +39,14 @@ impl Cursor {
         }
     }
 
-    /// True when the event with this number may be the one that the reader has.
+    /// Returns true when `event` may be the reader's last event.
     pub(super) fn fits(self, event: &Event) -> bool {
         let stored = Self::behind(event);
         stored.sequence == self.sequence
             && (self.saved_ms.is_none() || self.saved_ms == stored.saved_ms)
     }
 
-    /// The end of the millisecond in which the reader's last event was saved.
+    /// Returns the end of the millisecond in which the store saved the reader's last event.
     pub(super) fn saved_by(self) -> Option<DateTime<Utc>> {
         const LAST_MICROSECOND: i64 = 999;
         let micros = self.saved_ms?.checked_mul(1000)?;
@@ -71,7 +72,8 @@ impl FromStr for Cursor {
             Some((sequence, saved)) => (sequence, Some(saved)),
             None => (text, None),
         };
-        // Numbers have no sign, although Rust reads one. No database knows the times that a negative one leads to.
+        // Signs are refused, although Rust's parser reads signs. A negative number leads to times that no database
+        // knows.
         if text.starts_with('+') || saved.is_some_and(|saved| saved.starts_with(['+', '-'])) {
             return Err(wrong());
         }

@@ -1,20 +1,20 @@
-//! The reasons why a reader gets no more frames.
+//! The reasons for the end of a reader's frames.
 
 use everturn_store::StoreError;
 
-/// The reason why a reader gets no more frames.
+/// The reason for the end of a reader's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReaderEnd {
     /// The conversation is gone, so the reader need not come back.
     Deleted,
-    /// The reader took too little for too long. It comes back with its cursor.
+    /// The reader took too few frames for too long. The reader comes back with its cursor.
     TooSlow,
-    /// The store could not be read. The reader comes back with its cursor.
+    /// The gateway cannot read the store. The reader comes back with its cursor.
     Unreadable,
 }
 
 impl ReaderEnd {
-    /// Returns the word for it in metrics.
+    /// Returns the reason's word in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deleted => "deleted",

@@ -1,7 +1,7 @@
-//! The body of a response, made from a reader.
+//! The response body, made from a reader's frames.
 //!
-//! The connection asks for each piece of the body, so no task runs for it. Frames of the live tail wait in the reader's
-//! bounded buffer. Dropping the body drops the reader, and has no effect on the turn.
+//! The HTTP connection polls the body for chunks, so no task runs for the body. Frames of the live tail wait in the
+//! reader's bounded queue. Dropping the body drops the reader and has no effect on the turn.
 
 use std::sync::Arc;
 
@@ -19,29 +19,29 @@ use super::{
 };
 use crate::{config::GatewayConfig, limits::StreamPermit};
 
-/// About how long a piece of the body is in a replay, in bytes.
+/// The approximate size of a body chunk during a replay, in bytes.
 const CHUNK: usize = 16 * 1024;
 
 /// A stream of server-sent events.
 pub struct Feed {
     reader: LiveReader,
-    /// The message whose turn the reader wants, up to its end; `None` when it wants everything.
+    /// The message of the requested turn. The feed ends with the turn. `None` means every turn of the conversation.
     turn: Option<String>,
-    /// Text that goes out before the reader's frames.
+    /// Text before the reader's frames.
     preface: String,
     config: Arc<GatewayConfig>,
     /// Cancelled when the gateway closes its streams.
     closing: CancellationToken,
-    /// Resolves when the reader may read no more.
+    /// Resolves when the reader's credential expires.
     until: BoxFuture<'static, ()>,
-    /// The reason that the last frame gives. It is set once the other frames have gone out.
+    /// The reason in the last frame. The feed sends the last frame after every other frame.
     last: Option<StreamEnd>,
     is_over: bool,
     _permit: StreamPermit,
 }
 
 impl Feed {
-    /// Makes a feed of the reader's frames, which begins with the frame `replay`.
+    /// Makes a feed of the reader's frames. The frame `replay` comes first.
     pub(crate) fn new(
         reader: LiveReader,
         replay: &str,
@@ -62,7 +62,7 @@ impl Feed {
         }
     }
 
-    /// Restricts the feed to the turn of this message, until it ends.
+    /// Restricts the feed to the turn of a message. The feed ends with the turn.
     #[must_use]
     pub(crate) fn of_turn(mut self, message_id: &str) -> Self {
         let conversation = self.reader.conversation_name();
@@ -72,13 +72,13 @@ impl Feed {
         self
     }
 
-    /// Ends the feed when this resolves, because the reader's credential is no longer valid.
+    /// Ends the feed when `until` resolves, because the reader's credential is no longer valid.
     #[must_use]
     pub fn until(self, until: BoxFuture<'static, ()>) -> Self {
         Self { until, ..self }
     }
 
-    /// Returns the pieces of the body, to its end.
+    /// Returns the chunks of the body up to the end.
     pub fn into_chunks(self) -> impl Stream<Item = Bytes> + Send + 'static {
         futures::stream::unfold(self, |mut feed| async move {
             let chunk = feed.chunk().await?;
@@ -86,7 +86,7 @@ impl Feed {
         })
     }
 
-    /// Waits for the next frame, or returns a comment when there is none for long; `None` at the end.
+    /// Waits for the next frame. Returns a heartbeat comment after an idle interval, and `None` at the end.
     async fn chunk(&mut self) -> Option<Bytes> {
         if !self.preface.is_empty() {
             return Some(std::mem::take(&mut self.preface).into());
@@ -117,8 +117,8 @@ impl Feed {
         self.last.take().map(|reason| sse::end(reason).into())
     }
 
-    /// Joins frames that are replayed into one piece of the body: a piece of its own for each of a hundred thousand events
-    /// costs more than the events. Frames that everybody gets are shared, and not copied.
+    /// Joins replayed frames into one chunk of the body. A chunk per event costs more than the event, in a replay of a
+    /// hundred thousand events. Frames of the live tail are shared by reference and never copied.
     fn with_replayed(&mut self, first: &RenderedFrame) -> Bytes {
         let mut joined = Vec::new();
         while !self.is_over && joined.len() < CHUNK {
@@ -145,7 +145,7 @@ impl Feed {
         self.is_over = true;
     }
 
-    /// False for a frame of another turn than the one asked for. The last frame of that one ends the feed.
+    /// Returns false for a frame of another turn than the requested turn. The turn's last frame ends the feed.
     fn wants(&mut self, rendered: &RenderedFrame) -> bool {
         let Some(message_id) = &self.turn else {
             return true;

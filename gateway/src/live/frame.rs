@@ -1,35 +1,36 @@
-//! What a reader of a conversation receives.
+//! The frames that a reader of a conversation receives.
 
 use everturn_proto::event::Event;
 use everturn_stream::{OpenText, Piece, TextKey};
 
-/// One thing that a reader of a conversation receives.
+/// A frame for a reader of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveFrame {
-    /// The log is not the one that the reader has read: what it has from this number on counts no more.
+    /// The conversation's log differs from the log of the reader's cursor. Events and texts from `from_sequence` on are
+    /// void for the reader.
     Reset {
-        /// The first event that comes.
+        /// The sequence number of the first event after the reset.
         from_sequence: u32,
     },
     /// A persisted event.
     Event(Event),
-    /// A text as it is now. It replaces what the reader had for the text's key.
+    /// The text up to now. The text replaces the reader's earlier text with an equal key.
     TextStart(OpenText),
     /// The next piece of a text.
     TextDelta(Piece),
-    /// The model has finished a text. Its event follows.
+    /// The model has finished a text. The text's event follows.
     TextEnd {
-        /// The message whose turn it is.
+        /// The message of the text's turn.
         message_id: String,
         /// The key of the text.
         key: TextKey,
-        /// The generation that the text was written in.
+        /// The generation of the text.
         generation: u32,
     },
 }
 
 impl LiveFrame {
-    /// Makes the frame that ends a text, because the model has finished it.
+    /// Makes the frame for the end of a text, after the model has finished the text.
     pub(super) fn end_of(text: &OpenText) -> Self {
         Self::TextEnd {
             message_id: text.message_id.clone(),
@@ -38,7 +39,7 @@ impl LiveFrame {
         }
     }
 
-    /// Returns the message whose turn the frame belongs to; empty for a frame that is about all turns.
+    /// Returns the message of the frame's turn; empty for a frame about all turns.
     pub fn message_id(&self) -> &str {
         match self {
             Self::Reset { .. } => "",

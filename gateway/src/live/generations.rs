@@ -1,7 +1,8 @@
-//! Remembers the newest generation of each agent execution, as the store has it (invariant 7, fenced deltas).
+//! Remembers the newest generation of an agent execution, as the store has it (invariant 7, fenced deltas).
 //!
-//! The stream may have lost the newest generation, or this gateway may not have heard of it yet. A reader may have seen
-//! it at another gateway. Then it must not be shown an older one here.
+//! The stream may have lost the newest generation, or the gateway may not have received the generation yet. A reader
+//! may have seen the newest generation at another gateway. The gateway must then show no older generation to the
+//! reader.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,20 @@ use everturn_stream::TextKey;
 
 use super::newest::Newest;
 
-/// The newest generation of each agent execution.
+/// The newest generation of every known agent execution.
 #[derive(Debug, Default)]
 pub(super) struct Generations(Newest<u32>);
 
 impl Generations {
-    /// Notes what the store has. An older answer changes nothing.
+    /// Notes the generations in the store's answer. An older answer changes no generation.
     pub(super) fn note(&mut self, newest: &BTreeMap<String, u32>) {
         for (execution, generation) in newest {
             self.0.raise(execution, *generation);
         }
     }
 
-    /// True when a newer generation of the text's agent execution is known. The text is then of a step that is being
-    /// tried again, or of an earlier step: its event is saved before the next step is claimed.
+    /// Returns true when the text's agent execution has a newer generation. The text then belongs to a retried step or
+    /// to an earlier step, because the worker saves a step's event before claiming the next step.
     pub(super) fn is_superseded(&self, key: &TextKey, generation: u32) -> bool {
         let newest = self.0.of(&key.agent_execution_id);
         newest.is_some_and(|newest| generation < newest)

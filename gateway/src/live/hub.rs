@@ -1,8 +1,9 @@
-//! One live tail per conversation, however many readers (invariant 8, a cursor never expires).
+//! One live tail per conversation for any number of readers (invariant 8, a cursor never expires).
 //!
-//! The first reader starts it; it reads the store once per announcement and shows each frame, rendered once, to all. A
-//! reader replays pages of its own until it is where the tail is, and then subscribes: under one lock it gets the texts
-//! open at exactly that point, and every frame after it. A tail that nobody has read for a while ends.
+//! The first reader starts the tail. The tail reads the store once per announcement, renders a frame once, and shows
+//! the frame to every reader. A reader replays its own pages up to the tail's position and then subscribes. Under one
+//! lock, the new subscriber receives the texts that are open at its position, and every later frame. A tail without
+//! readers ends after the linger time.
 //!
 //! Must not be here: HTTP; the order of events and texts, which the tail decides.
 
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{config::GatewayConfig, deliveries::Deliveries, limits::memory::Memory};
 
-/// Holds the live tails of a gateway. Clones share them.
+/// Holds the live tails of a gateway. Clones share the tails.
 #[derive(Clone)]
 pub struct LiveHub {
     shared: Arc<SharedHub>,
@@ -34,12 +35,13 @@ struct SharedHub {
     deliveries: Option<Arc<dyn Deliveries>>,
     watcher: Watcher,
     memory: Arc<Memory>,
-    /// Bytes that may wait for one reader; see [`GatewayConfig::reader_buffer`].
+    /// The most bytes in the queue of one reader; see [`GatewayConfig::reader_buffer`].
     reader_buffer: usize,
-    /// How long a tail runs on without readers; see [`GatewayConfig::linger`].
+    /// The time until a tail without readers ends; see [`GatewayConfig::linger`].
     linger: Duration,
-    /// The broadcasts by log, because a conversation that has the id of a removed one is another conversation. There
-    /// are no more of them than readers now and readers who left within `linger`.
+    /// The broadcasts by log id. The key is not the conversation id, because a conversation made anew with the id of a
+    /// removed conversation has another log. The map has no more entries than current readers and readers that left
+    /// within `linger`.
     broadcasts: Mutex<HashMap<LogId, Arc<Broadcast>>>,
 }
 
@@ -53,8 +55,8 @@ impl LiveHub {
         Self::telling(events, stream, None, Memory::new(config), config)
     }
 
-    /// Makes a hub as [`LiveHub::new`] does, which also tells `deliveries` what readers were shown. What is held for them
-    /// counts in `memory`.
+    /// Makes a hub as [`LiveHub::new`] does. The hub also reports shown events to `deliveries`, and counts the readers'
+    /// frames and pages in `memory`.
     pub(crate) fn telling(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,
@@ -78,8 +80,8 @@ impl LiveHub {
         }
     }
 
-    /// Makes a reader that has every event up to `cursor`. When the log turns out to be another one than the cursor's,
-    /// the reader begins anew at the last event that both have in common. `access` is the reader's own, and must see the
+    /// Makes a reader that has every event up to `cursor`. If the cursor comes from another log, the reader begins anew
+    /// after the last event that is common to the two logs. `access` is the reader's own access and must include the
     /// conversation. Must be called within a tokio runtime.
     pub fn open(&self, access: Access, conversation: &Conversation, cursor: Cursor) -> LiveReader {
         let log = self.shared.log(access, conversation, cursor);
@@ -93,12 +95,12 @@ impl LiveHub {
             }
         };
         let log = log.counted_to(Arc::clone(broadcast.account()));
-        // The reader is counted under the lock, so that the tail cannot end before.
+        // The reader is counted under the lock, so the tail cannot end before.
         LiveReader::new(log, broadcast)
     }
 
-    /// Ends the tail of a conversation that was removed, and has the stream forget its texts. Tails at other gateways
-    /// end when their next query of the store does not find it.
+    /// Ends the tail of a removed conversation, and removes its texts from the stream. Tails at other gateways end
+    /// after their next query of the store.
     pub async fn forget(&self, log_id: &LogId) {
         let broadcast = self.shared.lock().get(log_id).map(Arc::clone);
         if let Some(broadcast) = broadcast {
@@ -109,18 +111,18 @@ impl LiveHub {
         }
     }
 
-    /// The number of tails that run now, for metrics and tests.
+    /// Returns the number of running tails, for metrics and tests.
     pub fn tails(&self) -> usize {
         self.shared.lock().len()
     }
 
-    /// The bytes that are held for tenants now, for tests.
+    /// Returns the number of bytes held for tenants, for tests.
     pub fn held_bytes(&self) -> usize {
         self.shared.memory.held()
     }
 
-    /// Starts a tail for all readers of the conversation, after its last event. Readers read the earlier events by
-    /// themselves.
+    /// Starts a tail for all readers of the conversation, after the conversation's last event. Readers replay earlier
+    /// events from the store.
     fn start_tail(&self, conversation: &Conversation) -> Arc<Broadcast> {
         let shared = Arc::clone(&self.shared);
         let account = shared.memory.account(&conversation.tenant_id);
@@ -159,7 +161,7 @@ impl SharedHub {
     }
 }
 
-/// Runs one tail. However it ends, its readers are told.
+/// Runs one tail. At the end of the task, also after a panic, the readers learn of the end.
 struct TailTask {
     shared: Arc<SharedHub>,
     broadcast: Arc<Broadcast>,
@@ -184,7 +186,7 @@ impl TailTask {
         }
     }
 
-    /// True when the tail was ended, or nobody has read it for long. It is then removed from the hub.
+    /// Returns true after the tail's end, or after the linger time without readers. A finished tail leaves the hub.
     fn is_done(&self) -> bool {
         let mut broadcasts = self.shared.lock();
         let is_done = self.broadcast.is_over(self.shared.linger);
@@ -208,7 +210,7 @@ impl TailTask {
 impl Drop for TailTask {
     fn drop(&mut self) {
         self.remove_from(&mut self.shared.lock());
-        // Only the first end counts; this one is for a task that panicked or was dropped.
+        // Only the first end counts. The end here is for a task that panicked or was dropped.
         self.broadcast.end(ReaderEnd::Unreadable);
     }
 }

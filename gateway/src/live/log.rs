@@ -1,4 +1,4 @@
-//! Reads a conversation's event log from a cursor, page by page. A tail and a reader's replay read it alike.
+//! Reads a conversation's event log from a cursor, page by page, for a tail or for a reader's replay.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,64 +12,64 @@ use tokio_util::task::AbortOnDropHandle;
 use super::cursor::Cursor;
 use crate::limits::memory::{Account, Held};
 
-/// The most that is read at a time. A tail or a reader holds two pages, and a reader only what its tenant has memory for.
+/// The largest page. A tail or a reader holds two pages at most. A reader waits until its tenant has memory for a page.
 const PAGE: PageLimit = PageLimit {
     rows: 500,
     bytes: 128 * 1024,
 };
 
-/// The memory that a page takes while it is read: the largest event, and its frame.
+/// The memory reserved for a page during its read: the largest event and the event's frame, in bytes.
 const READ_ROOM: usize = 2 * 1024 * 1024;
 
-/// How many events before the cursor are looked at for those that replaced a text.
+/// The number of events before the cursor to search for events that replaced a text.
 const PAST: u32 = 200;
 
-/// How many reads may fail in a row, one in each `pace`, before readers are told to come back later.
+/// The number of failed reads in a row, `pace` apart, before the gateway tells readers to come back later.
 const MAX_FAILURES: u32 = 30;
 
-/// What was read at a cursor.
+/// The result of a read at a cursor.
 pub(super) enum Read {
-    /// The events behind it.
+    /// The events after the cursor.
     Page(EventPage),
-    /// Another log was read up to the cursor: this one has all events up to `common` in common with that one, and the
-    /// cursor is there now.
+    /// The cursor comes from another log. The log at hand and the other log have the events up to `common` in common.
+    /// The cursor has moved to `common`.
     Lost {
-        /// The sequence number; 0 when there is no such event.
+        /// The sequence number of the last common event; 0 without a common event.
         common: u32,
     },
 }
 
-/// A place in a conversation's event log, from which the log is read on.
+/// A position in a conversation's event log, and a reader of the pages after the position.
 pub(super) struct LogCursor {
     events: Arc<dyn EventReader>,
     access: Access,
     log: EventLog,
-    /// What the pages are counted to; `None` for a tail, which shows a page at once and holds none.
+    /// The account that pages count to; `None` for a tail, because a tail shows a page at once and keeps no page.
     account: Option<Arc<Account>>,
-    /// What the page that was read last holds.
+    /// The memory of the last page.
     held: Option<Held>,
-    /// The last event that was read.
+    /// The position after the last event read.
     cursor: Cursor,
-    /// True while the log is known to have that event.
+    /// True while the log is known to have the event at the cursor.
     is_checked: bool,
-    /// The time between two tries of a read that failed.
+    /// The pause before a retry of a failed read.
     pace: Duration,
     failures: u32,
-    /// The page behind the one that was read last, while there is one.
+    /// The read of the page after the last page, while a read-ahead is active.
     ahead: Option<Ahead>,
 }
 
-/// A page that is read while the one before it is written to the reader. Dropping it ends the read.
+/// A read-ahead: a page read while the reader receives the page before. Dropping the read-ahead ends the read.
 struct Ahead {
     from: u32,
     page: AbortOnDropHandle<Result<CountedPage, StoreError>>,
 }
 
-/// A page, and what it holds.
+/// A page and its reserved memory.
 type CountedPage = (EventPage, Option<Held>);
 
 impl LogCursor {
-    /// Makes the place of the cursor.
+    /// Makes a log cursor at `cursor`.
     pub(super) fn new(
         events: Arc<dyn EventReader>,
         access: Access,
@@ -91,7 +91,7 @@ impl LogCursor {
         }
     }
 
-    /// Counts pages to the account, and waits before each while the account has no memory left.
+    /// Counts pages to the account. Before a page, the log cursor waits while the account has no memory left.
     pub(super) fn counted_to(self, account: Arc<Account>) -> Self {
         Self {
             account: Some(account),
@@ -99,7 +99,8 @@ impl LogCursor {
         }
     }
 
-    /// Waits until its account has memory. Nothing is held meanwhile: a page that was read ahead is not waited for, but taken.
+    /// Waits until the account has memory. The log cursor holds no page during the wait. A finished or active
+    /// read-ahead makes the wait unnecessary.
     pub(super) async fn has_room(&mut self) {
         self.held = None;
         if let Some(account) = self.account.as_ref().filter(|_| self.ahead.is_none()) {
@@ -107,37 +108,37 @@ impl LogCursor {
         }
     }
 
-    /// Reads no more for now, and holds nothing.
+    /// Stops reading for now, and frees the held page and the read-ahead.
     pub(super) fn rest(&mut self) {
         (self.held, self.ahead) = (None, None);
     }
 
-    /// Moves to an event that came another way.
+    /// Moves to the cursor of an event that came from the live tail.
     pub(super) fn move_to(&mut self, cursor: Cursor) {
         self.cursor = cursor;
     }
 
-    /// The number of the last event that was read.
+    /// Returns the sequence number of the last event read.
     pub(super) fn sequence(&self) -> u32 {
         self.cursor.sequence
     }
 
-    /// True when the log was found to have the event at the cursor.
+    /// Returns true when the log is known to have the event at the cursor.
     pub(super) fn is_checked(&self) -> bool {
         self.is_checked
     }
 
-    /// Says that time passes: the log may have lost the event at the cursor when it is read again.
+    /// Marks the cursor as unchecked, because the log may lose the event at the cursor before the next read.
     pub(super) fn doubt(&mut self) {
         self.is_checked = self.cursor.sequence == 0;
     }
 
-    /// Reads the events behind the cursor and moves it. The log is known to reach `known_last`, so a page without any
-    /// of the events up to there is one of a replica that is late, or of a conversation that was removed just now.
+    /// Reads the events after the cursor and moves the cursor. The log is known to reach `known_last`. Therefore a page
+    /// without events before `known_last` comes from a late replica, or from a conversation removed just now.
     ///
-    /// In doubt, the event at the cursor is read again, so that a log which has lost it is noticed.
+    /// While the cursor is unchecked, the read includes the event at the cursor, to notice a log without the event.
     ///
-    /// `None`: the read failed, and a while has passed; try again. Cancel safe.
+    /// Returns `None` after a failed read and a pause; the caller tries again. Cancel safe.
     pub(super) async fn next_page(&mut self, known_last: u32) -> Result<Option<Read>, StoreError> {
         match self.read_on(known_last).await {
             Ok(read) => Ok(Some(read)),
@@ -177,8 +178,8 @@ impl LogCursor {
         Ok(Read::Page(page))
     }
 
-    /// Moves the cursor to the last event that this log has in common with the one that the cursor is of. Nothing is
-    /// lost when the conversation is gone, or may be gone.
+    /// Moves the cursor to the last event that the log has in common with the cursor's own log. The cursor stays if the
+    /// conversation is gone or may be gone.
     async fn lost(&mut self, is_empty: bool) -> Result<Read, StoreError> {
         if is_empty && self.conversation_head().await?.is_none() {
             let id = &self.log.conversation_id;
@@ -191,7 +192,7 @@ impl LogCursor {
                     .last_common(&self.access, &self.log, at, saved_by)
                     .await?
             }
-            // A plain number that is larger than any: nothing is known of what the reader has.
+            // A plain number is larger than any stored number. The events of the reader are unknown.
             None => 0,
         };
         self.cursor = Cursor::at(common);
@@ -199,8 +200,8 @@ impl LogCursor {
         Ok(Read::Lost { common })
     }
 
-    /// Reads the last events up to the cursor, and hands them on in pages; `None` as in [`LogCursor::next_page`]. When
-    /// it is cancelled or fails, the next call begins anew.
+    /// Reads the last events up to the cursor, and passes the events to `take` page by page. `None` means a failed
+    /// read, as in [`LogCursor::next_page`]. After a cancellation or a failure, the next call begins anew.
     pub(super) async fn read_past(
         &mut self,
         mut take: impl FnMut(&[Event]),
@@ -223,7 +224,8 @@ impl LogCursor {
         }
     }
 
-    /// Reads where the conversation stands; `None` when its log is gone, also when another conversation has its id now.
+    /// Reads the conversation's head. Returns `None` when the log is gone, also when another conversation has the id
+    /// now.
     pub(super) async fn conversation_head(&self) -> Result<Option<ConversationHead>, StoreError> {
         let found = self
             .events
@@ -254,7 +256,7 @@ impl LogCursor {
         Ok(page)
     }
 
-    /// Begins to read what is behind the cursor, if there is memory.
+    /// Starts the read of the page after the cursor, if the account has memory.
     fn read_ahead(&mut self) {
         let room = match &self.account {
             Some(account) => match account.try_room(READ_ROOM) {
@@ -273,7 +275,7 @@ impl LogCursor {
         self.ahead = Some(Ahead { from, page });
     }
 
-    /// Waits for the next try, unless this was the last one.
+    /// Waits before the next try, or returns the error after the last try.
     async fn wait_after<T>(&mut self, error: StoreError) -> Result<Option<T>, StoreError> {
         self.failures += 1;
         if !error.is_retryable() || self.failures >= MAX_FAILURES {
@@ -285,7 +287,7 @@ impl LogCursor {
     }
 }
 
-/// Counts what a page holds, its frames included.
+/// Sets the reserved memory to the size of the page, frames included.
 fn counted(page: EventPage, mut room: Option<Held>) -> CountedPage {
     if let Some(room) = &mut room {
         let data = |event: &Event| {

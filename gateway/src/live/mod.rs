@@ -1,26 +1,26 @@
-//! The live side: what the readers of a conversation get, from the event log and from the stream, and what the readers of
-//! a list of conversations get. It does not know HTTP.
+//! Live delivery: the event log and the live texts for a conversation's readers, and list changes for the readers of a
+//! conversation list. The module does not know HTTP.
 //!
 //! From the top down:
 //!
-//! - `feed`: the body of one reader's response
+//! - `feed`: the response body of one reader
 //! - `hub`: one tail for all readers of a conversation
-//! - `tail`: joins the replay of events with the texts that are written now (invariant 8, a cursor never expires)
-//! - `reader`: one reader, which replays from its cursor and then gets what the tail shows to all
-//! - `broadcast`: what the tail has shown so far, and the readers who get the rest
-//! - `queue`: the frames that one reader has not taken yet, bounded
-//! - `open_texts`, `seals`, `generations`: which texts are open, which an event has replaced, and which a newer try of
-//!   their step has
+//! - `tail`: joins the event replay with the texts in progress (invariant 8, a cursor never expires)
+//! - `reader`: one reader, which first replays events from its cursor and then receives the tail's frames
+//! - `broadcast`: the frames shown by the tail, and the subscribed readers
+//! - `queue`: the bounded queue of one reader's untaken frames
+//! - `open_texts`, `seals`, `generations`: the open texts, the texts replaced by an event, and the texts replaced by a
+//!   newer attempt of their step
 //! - `newest`: the bounded memory of seals and generations
-//! - `watcher`: one query for all tails, which finds events whose announcement was lost
-//! - `cursor`: a reader's place in the event log
+//! - `watcher`: one query for all tails, which finds events after a lost announcement
+//! - `cursor`: a reader's position in the event log
 //! - `log`: the event log from a cursor, page by page
 //! - `sse`: frames as server-sent events
-//! - `frame`, `end`: what a reader receives, and why it gets no more
+//! - `frame`, `end`: a reader's frames, and the reasons for a reader's end
 //! - `lists`: the stream of a list of conversations
 //! - `timeline`: makes timeline items from events, without I/O
 //!
-//! Must not be here: requests and responses, and who may read what.
+//! Must not be here: requests and responses, and access checks.
 
 mod broadcast;
 mod cursor;

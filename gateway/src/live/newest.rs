@@ -1,26 +1,26 @@
-//! The highest known value of each agent execution of a conversation, bounded.
+//! The highest known value of an agent execution, in a bounded map for one conversation.
 
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
 
-/// The most agent executions that are remembered: more than can write texts at once in a conversation.
+/// The most agent executions in the map: more than can write texts at once in a conversation.
 const MAX_AGENT_EXECUTIONS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// The highest value of each agent execution. Beyond the limit, the agent execution that was longest not raised is
-/// forgotten. Reads do not count as use: an agent execution that writes is raised with each of its steps.
+/// The highest value of an agent execution. Beyond the limit, the map removes the agent execution with the oldest
+/// raise. Lookups do not count as use, because a writing agent execution raises its value with every step.
 #[derive(Debug)]
 pub(super) struct Newest<V>(LruCache<String, V>);
 
 impl<V> Default for Newest<V> {
     fn default() -> Self {
-        // Most conversations have few agent executions, so the map does not take its whole size from the start.
+        // Most conversations have few agent executions, so the map does not allocate its full size at the start.
         Self(LruCache::sparse(MAX_AGENT_EXECUTIONS))
     }
 }
 
 impl<V: Copy + Ord> Newest<V> {
-    /// Notes a value of an agent execution. A lower value than the known one changes nothing.
+    /// Notes a value of an agent execution. A value below the known value changes no entry.
     pub(super) fn raise(&mut self, execution: &str, value: V) {
         if let Some(known) = self.0.get_mut(execution) {
             *known = value.max(*known);

@@ -1,5 +1,5 @@
-//! The frames that one reader has not taken yet, bounded in bytes, so that a slow reader does not harm the others
-//! (invariant 10, nothing grows without a bound).
+//! The bounded queue of one reader's untaken frames. The bound is in bytes, because a slow reader must not harm other
+//! readers (invariant 10, nothing grows without a bound).
 
 use std::{
     collections::VecDeque,
@@ -10,14 +10,14 @@ use tokio::sync::Notify;
 
 use super::{end::ReaderEnd, sse::RenderedFrame};
 
-/// The largest frame that a reader may have to hold while its tenant is over its share of memory, in bytes: a piece of a
-/// text. A connection buffers 16 of them at the most.
+/// The largest frame in a reader's queue while the reader's tenant is over its share of memory, in bytes. A text piece
+/// fits. A connection buffers 16 small frames at the most.
 const SMALL: usize = 1024;
 
-/// The most frames for which an empty queue keeps its memory.
+/// The capacity in frames above which an empty queue frees its memory.
 const KEPT_CAPACITY: usize = 16;
 
-/// The queue of one reader. The tail adds frames, and the reader takes them.
+/// The queue of one reader. The tail adds frames, and the reader takes frames.
 #[derive(Debug)]
 pub(super) struct ReaderQueue {
     waiting: Mutex<WaitingFrames>,
@@ -28,23 +28,23 @@ pub(super) struct ReaderQueue {
 struct WaitingFrames {
     frames: VecDeque<Arc<RenderedFrame>>,
     bytes: usize,
-    /// The most bytes that may wait. A single frame may be larger.
+    /// The most bytes in the queue. A single frame may be larger.
     limit: usize,
     end: Option<QueueEnd>,
 }
 
-/// Why there are no more frames.
+/// The reason for a queue's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueEnd {
-    /// The reader gets nothing more.
+    /// The reader has ended.
     Over(ReaderEnd),
-    /// Its tenant is over its share of memory, and the reader has frames to take. It reads what follows from the store,
-    /// when there is memory.
+    /// The tenant is over its share of memory, and the reader lags behind. The reader reads later frames from the
+    /// store, after the tenant has memory again.
     SetBack,
 }
 
 impl ReaderQueue {
-    /// Makes a queue in which `limit` bytes may wait.
+    /// Makes a queue with a limit of `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         let waiting = WaitingFrames {
             frames: VecDeque::new(),
@@ -58,7 +58,7 @@ impl ReaderQueue {
         }
     }
 
-    /// Adds the texts a reader begins with. They come all at once, so the limit does not count them.
+    /// Adds the first texts of a reader. The texts come in one batch, so the limit does not count their bytes.
     pub(super) fn begin(&self, texts: impl IntoIterator<Item = Arc<RenderedFrame>>) {
         let mut waiting = self.lock();
         for text in texts {
@@ -68,8 +68,8 @@ impl ReaderQueue {
         self.changed.notify_one();
     }
 
-    /// Adds a frame. If its reader is too slow, returns false and ends the queue. While the tenant `is_over` its share of
-    /// memory, a reader is so that has not taken what there was before, or would have to hold a large frame.
+    /// Adds a frame. Returns false and ends the queue if the reader is too slow. While the tenant `is_over` its share of
+    /// memory, the queue sets back a reader with untaken frames, and a reader of a large frame.
     pub(super) fn push(&self, frame: Arc<RenderedFrame>, is_over: bool) -> bool {
         let mut waiting = self.lock();
         let (is_empty, bytes) = (waiting.frames.is_empty(), frame.bytes.len());
@@ -84,7 +84,7 @@ impl ReaderQueue {
         waiting.end.is_none()
     }
 
-    /// Ends the queue after the frames that wait in it. Only the first end counts.
+    /// Ends the queue after its waiting frames. Only the first end counts.
     pub(super) fn end(&self, end: ReaderEnd) {
         self.lock().end.get_or_insert(QueueEnd::Over(end));
         self.changed.notify_one();
@@ -96,7 +96,8 @@ impl ReaderQueue {
         self.changed.notify_one();
     }
 
-    /// Waits for the next frame, or tells why there are no more. For one reader only. Cancel safe.
+    /// Waits for the next frame, or returns the reason for the queue's end. Only one reader may call `next`. Cancel
+    /// safe.
     pub(super) async fn next(&self) -> Result<Arc<RenderedFrame>, QueueEnd> {
         loop {
             if let Some(next) = self.lock().take() {
@@ -117,7 +118,7 @@ impl WaitingFrames {
         self.frames.push_back(frame);
     }
 
-    /// Ends the queue and frees its frames at once, because perhaps nobody takes them.
+    /// Ends the queue and frees its frames at once, because the reader may never take the frames.
     fn end(&mut self, end: QueueEnd) {
         self.end.get_or_insert(end);
         self.frames = VecDeque::new();
@@ -129,7 +130,7 @@ impl WaitingFrames {
             return self.end.map(Err);
         };
         self.bytes -= frame.bytes.len();
-        // Most readers are idle most of the time, and there are many, so empty queues keep little memory.
+        // An empty queue keeps little memory, because a gateway has many readers and most readers are idle.
         if self.frames.is_empty() && self.frames.capacity() > KEPT_CAPACITY {
             self.frames = VecDeque::new();
         }

@@ -1,4 +1,4 @@
-//! One reader: first it replays the events after its cursor, and then it gets what the tail shows to all.
+//! One reader: replays the events after its cursor, and then receives the tail's frames.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -15,19 +15,19 @@ use super::{
 };
 use crate::limits::memory::Account;
 
-/// A reader of one conversation. Dropping it affects no other reader and no turn.
+/// A reader of one conversation. Dropping the reader affects no other reader and no turn.
 pub struct LiveReader {
-    /// The log, read with the reader's own access: until the reader has subscribed, and again when it was set back.
+    /// The log, read with the reader's own access: before the subscription, and again after a set-back.
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     page: VecDeque<Event>,
-    /// True once the reader has read a page.
+    /// True after the reader's first page since its start or its last set-back.
     has_read: bool,
     subscription: Option<(u64, Arc<ReaderQueue>)>,
 }
 
 impl LiveReader {
-    /// Makes a reader that has every event up to where `log` stands.
+    /// Makes a reader that has every event up to the position of `log`.
     pub(super) fn new(log: LogCursor, broadcast: Arc<Broadcast>) -> Self {
         broadcast.enter();
         Self {
@@ -39,17 +39,17 @@ impl LiveReader {
         }
     }
 
-    /// The account that its frames are counted to.
+    /// Returns the account that the reader's frames count to.
     pub(super) fn account(&self) -> &Arc<Account> {
         self.broadcast.account()
     }
 
-    /// Returns the name of the conversation that it reads.
+    /// Returns the name of the reader's conversation.
     pub fn conversation_name(&self) -> &str {
         self.broadcast.conversation_name()
     }
 
-    /// Returns the next frame of the page that is being replayed, without waiting; `None` at its end.
+    /// Returns the next frame of the replayed page, without waiting; `None` at the end of the page.
     pub(super) fn replayed(&mut self) -> Option<RenderedFrame> {
         let event = self.page.pop_front()?;
         let frame = LiveFrame::Event(event);
@@ -60,7 +60,7 @@ impl LiveReader {
         RenderedFrame::new(self.conversation_name(), frame, self.account())
     }
 
-    /// Takes the next frame of the subscription; `None` when the reader was set back.
+    /// Takes the next frame of the subscription; `None` after a set-back.
     async fn subscribed(
         &mut self,
         queue: &ReaderQueue,
@@ -73,7 +73,7 @@ impl LiveReader {
                 Some(Ok(frame))
             }
             Err(QueueEnd::Over(end)) => Some(Err(end)),
-            // As if the reader had come back with its cursor.
+            // The reader continues like a client that reconnects with its cursor.
             Err(QueueEnd::SetBack) => {
                 telemetry::over_memory("reader");
                 (self.subscription, self.has_read) = (None, false);
@@ -83,7 +83,7 @@ impl LiveReader {
         }
     }
 
-    /// Waits for the next frame. Cancel safe: dropping the future loses nothing.
+    /// Waits for the next frame. Cancel safe: dropping the future loses no frame.
     pub async fn next(&mut self) -> Result<Arc<RenderedFrame>, ReaderEnd> {
         loop {
             if let Some(frame) = self.replayed() {
@@ -96,9 +96,9 @@ impl LiveReader {
                 }
                 continue;
             }
-            // Who comes back reads at least the event that it has already: the log may be another one.
+            // A returning reader first reads its last event again, because the log may be another log.
             let known_last = if self.log.is_checked() {
-                // Open texts and frames to come need memory, too.
+                // Open texts and later frames need memory, too.
                 self.log.has_room().await;
                 match self.broadcast.subscribe(self.log.sequence(), self.has_read) {
                     Subscribed::Over(end) => return Err(end),

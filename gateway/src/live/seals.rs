@@ -1,4 +1,4 @@
-//! Remembers which texts were replaced by events that the reader has.
+//! Remembers the texts that are replaced by events of the reader.
 
 use everturn_proto::event::Event;
 use everturn_stream::TextKey;
@@ -6,21 +6,21 @@ use everturn_stream::TextKey;
 use super::newest::Newest;
 use crate::fields::Fields;
 
-/// What is sealed of each agent execution.
+/// The sealed steps of agent executions. The texts of a sealed step have been replaced by an event.
 #[derive(Debug, Default)]
 pub(super) struct Seals(Newest<Sealed>);
 
-/// The steps of an agent execution whose texts were replaced. The later variant covers more.
+/// The sealed steps of an agent execution. The later variant covers more steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sealed {
-    /// This step and those before it: the steps of an agent execution follow one another.
+    /// The steps up to this number, because the steps of an agent execution follow one another.
     UpTo(u32),
     /// Every step, because the agent execution has ended.
     All,
 }
 
 impl Seals {
-    /// Notes what an event seals. Most seal nothing.
+    /// Notes the steps sealed by an event. Most events seal no step.
     pub(super) fn note(&mut self, event: &Event) {
         let event_type = event.event_type();
         let is_end = event_type.ends_agent_execution();
@@ -28,7 +28,7 @@ impl Seals {
             return;
         }
         let fields = Fields::of_event(event);
-        // Old events name neither step nor agent execution. They cannot replace a text that is open now.
+        // Old events name neither step nor agent execution. Old events cannot replace an open text.
         let Some(execution) = fields
             .get::<String>("agent_execution_id")
             .filter(|id| !id.is_empty())
@@ -45,7 +45,7 @@ impl Seals {
         }
     }
 
-    /// True when the reader has the event that replaced this text.
+    /// Returns true when the reader has the event that replaced the text.
     pub(super) fn cover(&self, key: &TextKey) -> bool {
         let own = self.0.of(&key.agent_execution_id);
         own.is_some_and(|sealed| Sealed::UpTo(key.step) <= sealed)

@@ -1,12 +1,12 @@
-//! Finds events whose announcement was lost: one query asks the store about every conversation that this gateway's
-//! tails read.
+//! Finds events after a lost announcement: one query asks the store about every conversation of the gateway's tails.
 //!
-//! An announcement makes a tail read at once. It may be lost with the stream, and a worker in another process may have
-//! no way to send one. So one query in each interval asks for the last sequence number of all watched conversations,
-//! and the tails that lack events read them. Nothing runs, and nothing is asked, while no tail is open.
+//! After an announcement, a tail reads the store at once. The stream may lose announcements, and a worker in another
+//! process may be unable to announce. Therefore one query per interval asks for the last sequence numbers of all
+//! watched conversations, and a tail without the newest events reads the store. Without an open tail, no task runs and
+//! no query is sent.
 //!
-//! A store that was away may have lost its last commits, and other events may have their numbers by the time it is asked
-//! again. So each tail then looks at its log once, also when the number is the same.
+//! A store may lose its last commits in an outage, and other events may take their sequence numbers before the next
+//! query. Therefore a tail reads its log once after an outage, even with an unchanged last number.
 //!
 //! Must not be here: reading events, which the tails do.
 
@@ -26,7 +26,7 @@ use tokio::{
 /// The most conversations of one query: some 40 KB of ids.
 const MAX_IDS: usize = 1000;
 
-/// Asks the store for all tails of a gateway. Clones share the queries.
+/// Asks the store about the conversations of a gateway's tails. Clones share the queries.
 #[derive(Clone)]
 pub struct Watcher {
     shared: Arc<SharedWatcher>,
@@ -40,45 +40,46 @@ struct SharedWatcher {
 
 #[derive(Default)]
 struct WatchedConversations {
-    /// What the last query found.
+    /// The results of the last query.
     found: HashMap<EventLog, watch::Sender<Found>>,
-    /// How often the store has been away.
+    /// The number of outages of the store.
     outages: u64,
-    /// True after a query that failed.
+    /// True after a failed query.
     is_away: bool,
     is_running: bool,
 }
 
-/// What a query found of a log.
+/// The result of a query for one log.
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// `None` when the log is gone.
+    /// The last sequence number; `None` when the log is gone.
     last_sequence: Option<u32>,
-    /// The number of times that the store has been away before this query.
+    /// The number of outages before the query.
     outages: u64,
 }
 
-/// A watched conversation. Dropping it ends the watch.
+/// A watched conversation. Dropping the value ends the watch.
 #[derive(Debug)]
 pub struct WatchedConversation {
     found: watch::Receiver<Found>,
-    /// The outages that the tail was told of.
+    /// The outages already reported to the tail.
     outages: u64,
 }
 
 /// The result of a query for one tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum News {
-    /// There are events that the tail has not read.
+    /// The store has events that the tail has not read.
     Behind,
-    /// The log ends where the tail stands. But the store was away, and may have come back with another log.
+    /// The log ends at the tail's position, after an outage of the store. The store may have come back with another
+    /// log.
     Returned,
-    /// The log is not there, or has fewer events than the tail has read. A replica that is late shows the same.
+    /// The log is gone, or has fewer events than the tail has read. A late replica looks alike.
     Doubtful,
 }
 
 impl Watcher {
-    /// Makes a watcher that asks the store once in each `interval`, while there is something to watch.
+    /// Makes a watcher that queries the store once per `interval`, while a conversation is watched.
     pub fn new(events: Arc<dyn EventReader>, interval: Duration) -> Self {
         let interval = interval.max(Duration::from_millis(1));
         Self {
@@ -124,9 +125,8 @@ impl Watcher {
 }
 
 impl WatchedConversation {
-    /// Waits for a query that finds anything else than the event `cursor` at the end, or for the first one after the
-    /// store was away. Each such query is reported, so that a reader whose replica of the store is late is told again.
-    /// Cancel safe.
+    /// Waits for a query with a last sequence number other than `cursor`, or for the first query after an outage of the
+    /// store. Repeats the report after every such query, for a tail that read a late replica. Cancel safe.
     pub async fn news(&mut self, cursor: u32) -> News {
         loop {
             if self.found.changed().await.is_err() {
@@ -168,7 +168,7 @@ impl SharedWatcher {
         }
     }
 
-    /// Returns what tails watch now. If that is nothing, returns `None`, and the queries end.
+    /// Returns the watched logs. Without a watched log, returns `None`, and the queries end.
     fn logs(&self) -> Option<Vec<EventLog>> {
         let mut watched = self.lock();
         watched
