@@ -1,5 +1,6 @@
-//! The texts that are open for a reader that has every frame so far. Each conversation has one such memory. It decides
-//! what of the stream is new, and a reader that comes in the middle of a text begins with it.
+//! The open texts of a conversation, as a reader with all frames sees them. Every conversation has one [`OpenTexts`].
+//! The type decides which stream items are new, and gives the current texts to a reader that begins in the middle of a
+//! text.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +10,7 @@ use everturn_stream::{OpenText, Piece, TextKey};
 use super::{frame::LiveFrame, generations::Generations, seals::Seals, sse::RenderedFrame};
 use crate::limits::memory::Account;
 
-/// The most open texts that are remembered; the stream has fewer. A text beyond it is shown anew when it goes on.
+/// The most open texts in memory; the stream has fewer. A text beyond the limit starts anew with its next piece.
 const MAX_TEXTS: usize = 256;
 
 /// The open texts of a conversation.
@@ -17,35 +18,35 @@ const MAX_TEXTS: usize = 256;
 pub(super) struct OpenTexts {
     seals: Seals,
     generations: Generations,
-    /// The texts, in the order in which they began.
+    /// The texts, in order of their start.
     texts: Vec<ShownText>,
 }
 
-/// An open text as readers have seen it.
+/// An open text in the state shown to readers.
 #[derive(Debug)]
 struct ShownText {
     text: OpenText,
-    /// False after the stream is followed anew, because pieces may have been missed. What was shown is kept, above all
-    /// its generation: the stream may have lost it, and readers must not be shown an older one.
+    /// False after the tail follows the stream anew, because the tail may have missed pieces. The shown text stays,
+    /// above all its generation. The stream may have lost the generation, and readers must not see an older generation.
     is_certain: bool,
-    /// Its frame `text_start` as it is now. It is kept because many readers may begin between two pieces.
+    /// The current `text_start` frame. The frame is cached because many readers may begin between two pieces.
     rendered: Option<Arc<RenderedFrame>>,
 }
 
-/// The stream contradicts what was shown of a text: pieces are missing in between.
+/// The stream contradicts the shown text: pieces are missing between the two.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingPiece;
 
 impl OpenTexts {
-    /// Notes an event that every reader has or gets. The texts that it replaces are no longer open.
+    /// Notes an event of every reader. Texts replaced by the event are no longer open.
     pub(super) fn note(&mut self, event: &Event) {
         self.seals.note(event);
         self.texts
             .retain(|shown| !self.seals.cover(&shown.text.key));
     }
 
-    /// Notes the newest generations that the store has given. Texts of older ones are no longer open: a reader may have
-    /// seen a newer one at another gateway.
+    /// Notes the newest generations from the store. Texts of older generations are no longer open, because a reader may
+    /// have seen a newer generation at another gateway.
     pub(super) fn note_generations(&mut self, newest: &BTreeMap<String, u32>) {
         self.generations.note(newest);
         self.texts.retain(|ShownText { text, .. }| {
@@ -53,13 +54,13 @@ impl OpenTexts {
         });
     }
 
-    /// True when no text is open.
+    /// Returns true when no text is open.
     pub(super) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// Notes a text as the stream has it now. Returns what is to be shown of it: nothing when an event has replaced it,
-    /// or when there is a newer generation.
+    /// Notes a text in its current state in the stream. Returns the text's frames. A text replaced by an event or by a
+    /// newer generation has no frames.
     pub(super) fn start(&mut self, text: OpenText) -> Vec<LiveFrame> {
         if self.is_replaced(&text.key, text.generation) {
             return Vec::new();
@@ -92,7 +93,7 @@ impl OpenTexts {
         frames
     }
 
-    /// Notes the next piece of a text. Returns what is to be shown of it.
+    /// Notes the next piece of a text. Returns the piece's frames.
     pub(super) fn append(&mut self, piece: Piece) -> Result<Vec<LiveFrame>, MissingPiece> {
         if self.is_replaced(&piece.key, piece.generation) {
             return Ok(Vec::new());
@@ -124,19 +125,19 @@ impl OpenTexts {
         Ok(delta.into_iter().chain(end).collect())
     }
 
-    /// True when an event, or a newer generation, has replaced this text.
+    /// Returns true when an event or a newer generation has replaced the text.
     fn is_replaced(&self, key: &TextKey, generation: u32) -> bool {
         self.seals.cover(key) || self.generations.is_superseded(key, generation)
     }
 
-    /// Notes that the stream is followed anew. Pieces of a text count again only after the text's next start.
+    /// Notes that the tail follows the stream anew. Pieces of a text count again only after the text's next start.
     pub(super) fn doubt(&mut self) {
         for shown in &mut self.texts {
             shown.is_certain = false;
         }
     }
 
-    /// Returns the frames that show every open text to a reader that begins now.
+    /// Returns the frames of every open text, for a reader that begins now.
     pub(super) fn frames(
         &mut self,
         conversation: &str,

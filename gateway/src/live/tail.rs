@@ -1,10 +1,9 @@
-//! Joins the replay of events with the texts that are being written: every event after a cursor, once and in order, and
-//! then the open texts (invariant 8, a cursor never expires). New readers, returning readers and retried steps all take
-//! this one way.
+//! Joins the event replay with the texts in progress: every event after a cursor, once and in order, and then the open
+//! texts (invariant 8, a cursor never expires). New readers, returning readers and retried steps take one common path.
 //!
-//! The order matters: the tail first follows the stream, then reads the store until it has every event, then shows the
-//! open texts that none of these events has replaced, and then passes on deltas. An announcement only makes the tail
-//! read the store; events never come from the stream.
+//! The order matters. The tail first follows the stream and then reads the store up to the last event. After the last
+//! event, the tail shows the open texts that no event has replaced, and then passes on deltas. An announcement only
+//! triggers a read of the store; events never come from the stream.
 //!
 //! Must not be here: single readers, which the broadcast serves.
 
@@ -26,34 +25,35 @@ use super::{
 };
 use crate::deliveries::{DeliveredEvent, Deliveries};
 
-/// The shortest time between two tries to follow. A stream that cuts its followers at once must not make a busy loop.
+/// The shortest time between two tries to follow. A stream may cut its followers at once, and the tail must not loop
+/// without a pause.
 const MIN_FOLLOWED: Duration = Duration::from_millis(50);
 
-/// Reads one conversation and shows it to its readers.
+/// Reads one conversation and shows frames to the conversation's readers.
 pub(super) struct Tail {
     stream: Arc<dyn StreamReader>,
     log: LogCursor,
     deliveries: Option<Arc<dyn Deliveries>>,
     broadcast: Arc<Broadcast>,
     items: Option<mpsc::Receiver<Item>>,
-    /// Texts that are open, to be shown once every event is read.
+    /// The open texts at the start of following. The tail shows the texts after the last event.
     snapshot: Vec<OpenText>,
-    /// False after an error of the stream, until it is time to try again.
+    /// False after an error of the stream, until the next try is due.
     may_follow: bool,
     followed_at: Instant,
-    /// The earliest time of the next try.
+    /// The earliest time of the next try to follow the stream.
     follow_at: Instant,
-    /// The time between two tries to follow a stream that is there and still cannot be followed.
+    /// The pause before a new try, when the stream is present and following fails.
     pace: Duration,
     is_behind: bool,
-    /// True until the events before the first cursor have been searched for events that replace texts.
+    /// True until the tail has searched the events before the first cursor for events that replaced texts.
     is_past_unknown: bool,
-    /// Tells when the store has events that were not announced.
+    /// Reports events in the store without an announcement.
     watched: WatchedConversation,
 }
 
 impl Tail {
-    /// Makes a tail that begins where `log` stands. Must be called within a tokio runtime.
+    /// Makes a tail that begins at the position of `log`. Must be called within a tokio runtime.
     pub(super) fn new(
         log: LogCursor,
         stream: Arc<dyn StreamReader>,
@@ -78,14 +78,14 @@ impl Tail {
         }
     }
 
-    /// Reads the store with the next [`Tail::step`]: somebody knows of events that have not been announced here.
+    /// Makes the next [`Tail::step`] read the store, because a reader knows events that were not announced here.
     pub(super) fn look(&mut self) {
         self.is_behind = true;
     }
 
-    /// Does what comes next: follows the stream, reads the store, or waits for news. The error [`StoreError::NotFound`]
-    /// means that the conversation is gone, any other that its readers should come back later. Cancel safe: dropping
-    /// the future loses nothing.
+    /// Performs the next action: follows the stream, reads the store, or waits for news. The error
+    /// [`StoreError::NotFound`] means a removed conversation. After any other error, readers should come back later.
+    /// Cancel safe: dropping the future loses no item.
     pub(super) async fn step(&mut self) -> Result<(), StoreError> {
         if self.items.is_none() && self.may_follow {
             self.follow().await;
@@ -104,14 +104,14 @@ impl Tail {
                 self.items = Some(following.items);
                 self.snapshot = following.open;
                 self.broadcast.doubt_texts();
-                // What was announced before this moment is in the store, and nowhere else.
+                // Items announced before the subscription are in the store only.
                 self.is_behind = true;
             }
             Err(error) => {
-                // Readers get every event also without the stream, which is tried again later.
+                // Readers get every event also without the stream. The tail tries the stream again later.
                 tracing::debug!(%error, "readers go without live texts");
                 self.follow_later(match error {
-                    // The stream itself says when it is back.
+                    // The stream itself signals its return.
                     StreamError::Away(_) => MIN_FOLLOWED,
                     StreamError::Failed(_) => self.pace,
                 });
@@ -119,10 +119,10 @@ impl Tail {
         }
     }
 
-    /// Reads one page. After the last one, shows the texts that were open when following began.
+    /// Reads one page. After the last page, shows the texts that were open at the start of following.
     async fn catch_up(&mut self) -> Result<(), StoreError> {
-        // A text may have been replaced by an event that readers had before the tail began: its announcement may have
-        // been lost, and then the stream still holds the text as open.
+        // An event from before the tail's start may have replaced a text. The event's announcement may have been lost,
+        // and the stream then still has the text as open.
         if self.is_past_unknown && !self.snapshot.is_empty() {
             let note = |past: &[Event]| self.broadcast.note_past(past);
             if self.log.read_past(note).await?.is_none() {
@@ -146,7 +146,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Shows events to the readers, and says that it has.
+    /// Shows events to the readers, and reports the shown events to `deliveries`.
     fn show(&self, events: Vec<Event>) {
         let Some(deliveries) = self.deliveries.as_ref().filter(|_| !events.is_empty()) else {
             return self.broadcast.show_events(events);
@@ -166,7 +166,7 @@ impl Tail {
         let item = tokio::select! {
             item = receive(self.items.as_mut()) => item,
             news = self.watched.news(self.log.sequence()) => match news {
-                // In doubt, the next read is of the event at the cursor too.
+                // The cursor is unchecked here, so the next read includes the event at the cursor.
                 News::Behind | News::Returned => {
                     self.is_behind = true;
                     return Ok(());
@@ -179,8 +179,9 @@ impl Tail {
             }
         };
         match item {
-            // The event that replaces this text may be before the first cursor. So the text is shown only after a
-            // search there, like those of the snapshot. Before the first event, nothing is known of the generations.
+            // The event that replaces the text may be before the first cursor. Therefore the tail shows the text only
+            // after a search of earlier events, like a text of the snapshot. Before the first event, the newest
+            // generations are unknown.
             Some(Item::Start(text)) if self.is_past_unknown || self.log.sequence() == 0 => {
                 self.snapshot.push(text);
                 self.is_behind = true;
@@ -194,7 +195,7 @@ impl Tail {
             Some(Item::Announced(news)) => {
                 self.is_behind |= news.last_sequence > self.log.sequence();
             }
-            // The stream has cut off this tail because it was slow. The tail follows again, from its cursor.
+            // The stream has cut off a slow tail. The tail follows again, from its cursor.
             None => {
                 self.items = None;
                 if self.followed_at.elapsed() < MIN_FOLLOWED {
@@ -205,14 +206,15 @@ impl Tail {
         Ok(())
     }
 
-    /// Asks the store for this conversation alone, after a query that found fewer events of it than were read.
+    /// Asks the store for the tail's conversation alone, after a query found fewer events than the tail has read.
     async fn check_presence(&self) -> Result<(), StoreError> {
         match self.log.conversation_head().await {
             Ok(None) => Err(StoreError::not_found(
                 Missing::Conversation,
                 self.broadcast.conversation_id(),
             )),
-            // A replica is late, or the database has lost its last commits. Readers that come back are told which.
+            // A replica is late, or the database has lost its last commits. Returning readers learn from the log which
+            // case applies.
             Ok(Some(status)) if status.last_sequence < self.log.sequence() => Err(another_log()),
             Ok(Some(_)) => Ok(()),
             // The next query of the watcher may bring certainty.
@@ -223,8 +225,8 @@ impl Tail {
         }
     }
 
-    /// Follows the stream anew after it contradicted what was shown. Waits a while before, because a stream that goes
-    /// on contradicting must not make a busy loop.
+    /// Follows the stream anew after a contradiction between the stream and the shown text. The tail pauses before the
+    /// new try, because a stream with repeated contradictions must not make a busy loop.
     fn follow_anew_later(&mut self) {
         tracing::warn!(
             conversation_id = self.broadcast.conversation_id(),
@@ -240,12 +242,13 @@ impl Tail {
     }
 }
 
-/// The database has lost commits. Every reader comes back with its cursor, and is told from where it begins anew.
+/// Makes the error for a database that has lost commits. Readers come back with their cursors and receive a reset
+/// frame.
 fn another_log() -> StoreError {
     StoreError::Conflict("the event log is not the one that was read".to_owned())
 }
 
-/// Waits until the stream may be followed again: not before this time, and not while the stream is away.
+/// Waits until the stream may be followed again: at `earliest` or later, and only while the stream is present.
 async fn until_followable(stream: &dyn StreamReader, earliest: Instant) {
     sleep_until(earliest).await;
     stream.may_follow().await;

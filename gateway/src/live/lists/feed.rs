@@ -1,4 +1,4 @@
-//! The body of a response, made from a reader of a list.
+//! The response body, made from a reader of a conversation list.
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ use crate::{
 /// A stream of server-sent events about a list.
 pub struct ListFeed {
     reader: ListReader,
-    /// The account that its frames are counted to.
+    /// The account that the list's frames count to.
     account: Arc<Account>,
-    /// Text that goes out first; empty once it has.
+    /// Text before the first frame; empty after the text is sent.
     preface: String,
     config: Arc<GatewayConfig>,
     /// Cancelled when the gateway closes its streams.
     closing: CancellationToken,
-    /// Resolves when the reader may read no more.
+    /// Resolves when the reader's credential expires.
     until: BoxFuture<'static, ()>,
     is_over: bool,
     _permit: StreamPermit,
 }
 
 impl ListFeed {
-    /// Makes a feed of the reader's frames, which ends when `until` resolves, because the reader's credential is no longer
-    /// valid.
+    /// Makes a feed of the reader's frames. The feed ends when `until` resolves, because the reader's credential is no
+    /// longer valid.
     pub(crate) fn new(
         reader: ListReader,
         account: Arc<Account>,
@@ -53,7 +53,7 @@ impl ListFeed {
         }
     }
 
-    /// Returns the pieces of the body, to its end.
+    /// Returns the chunks of the body up to the end.
     pub fn into_chunks(self) -> impl Stream<Item = Bytes> + Send + 'static {
         futures::stream::unfold(self, |mut feed| async move {
             let chunk = feed.chunk().await?;
@@ -61,7 +61,7 @@ impl ListFeed {
         })
     }
 
-    /// Waits for the next frames, or returns a comment when there are none for long; `None` at the end.
+    /// Waits for the next frames. Returns a heartbeat comment after an idle interval, and `None` at the end.
     async fn chunk(&mut self) -> Option<Bytes> {
         if self.is_over {
             return None;
@@ -85,7 +85,7 @@ impl ListFeed {
     }
 }
 
-/// Waits for the next frames, and for memory for them. Cancel safe.
+/// Waits for the next frames, and for memory for the frames. Cancel safe.
 async fn next(reader: &mut ListReader, account: &Arc<Account>) -> Option<Bytes> {
     reader.changed().await?;
     account.has_room().await;

@@ -1,7 +1,8 @@
-//! One tail per list, however many readers. A list is what one caller sees: an owner's conversations, or a tenant's.
+//! One tail per list for any number of readers. A list is the view of one caller: an owner's conversations, or a
+//! tenant's conversations.
 //!
-//! A tail reads its list again when something may have changed: this gateway has changed something itself, the query that
-//! asks for all lists at once says so, or it was long ago. It ends with its last reader.
+//! A tail reads its list again after a change by the gateway itself, after a change found by the query for all lists,
+//! and after a maximum time. The tail ends with its last reader.
 
 use std::{
     collections::HashMap,
@@ -17,20 +18,20 @@ use tokio::{
 
 use super::snapshot::ListSnapshot;
 
-/// Conversations of a list that readers are told of: more than a page of a client shows at once, and some 50 KB.
+/// The number of conversations in a list snapshot: more than a page of a client, and some 50 KB.
 const LISTED: u32 = 100;
 
-/// The shortest time between two reads of a list. What happens meanwhile is told with the next one.
+/// The shortest time between two reads of a list. The next read includes the changes in between.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A list is read this many intervals after the last read, whatever the query for all lists says. It finds what does not
-/// change the time of the newest conversation: a removal, a new title, or a save of a worker whose clock is late.
+/// The maximum time between two reads of a list, in query intervals. The extra read finds changes that leave the newest
+/// update time unchanged: a removal, a new title, or a save by a worker with a late clock.
 const READ_AFTER: u32 = 10;
 
 /// The most lists of one query: some 100 KB of names.
 const MAX_LISTS: usize = 1000;
 
-/// Holds the tails of a gateway's lists. Clones share them.
+/// Holds the tails of a gateway's lists. Clones share the tails.
 #[derive(Clone)]
 pub struct ListHub {
     shared: Arc<SharedLists>,
@@ -45,29 +46,29 @@ struct SharedLists {
 
 #[derive(Default)]
 struct Tails {
-    /// There are no more of them than readers.
+    /// The tails by caller. The map has no more entries than there are readers.
     by_caller: HashMap<Access, Arc<ListTail>>,
     is_looking: bool,
 }
 
-/// A list that somebody reads.
+/// A list with at least one reader.
 struct ListTail {
     access: Access,
-    /// The list as it was read last; `None` before.
+    /// The snapshot of the last read; `None` before the first read.
     newest: watch::Sender<Option<Arc<ListSnapshot>>>,
     /// Notified when the list may have changed.
     wake: Notify,
 }
 
-/// One reader of a list. Dropping it ends the tail if it is the last one.
+/// One reader of a list. Dropping the last reader ends the tail.
 pub struct ListReader {
     newest: watch::Receiver<Option<Arc<ListSnapshot>>>,
-    /// The list that the reader was shown last.
+    /// The last snapshot shown to the reader.
     shown: Option<Arc<ListSnapshot>>,
 }
 
 impl ListHub {
-    /// Makes a hub without tails, which asks the store for changes of all its lists once in each `interval`.
+    /// Makes a hub without tails. Once per `interval`, the hub asks the store for changes of its lists.
     pub fn new(conversations: Arc<dyn Conversations>, interval: Duration) -> Self {
         let shared = SharedLists {
             conversations,
@@ -96,7 +97,7 @@ impl ListHub {
             tokio::spawn(TailTask { shared, tail: run }.run());
             tail
         });
-        // The reader is counted under the lock, so that the tail cannot end before.
+        // The reader is counted under the lock, so the tail cannot end before.
         let mut newest = tail.newest.subscribe();
         newest.mark_changed();
         ListReader {
@@ -105,7 +106,8 @@ impl ListHub {
         }
     }
 
-    /// Has the lists read again that show conversations of this caller, because one of them was changed here.
+    /// Makes the tails with conversations of the caller read again, because the gateway has changed a conversation of
+    /// the caller.
     pub fn changed(&self, access: &Access) {
         let tails = self.shared.lock();
         for caller in [access, &Access::tenant(&access.tenant_id)] {
@@ -115,21 +117,21 @@ impl ListHub {
         }
     }
 
-    /// The number of lists that are read now.
+    /// Returns the number of lists with readers.
     pub fn tails(&self) -> usize {
         self.shared.lock().by_caller.len()
     }
 }
 
 impl ListReader {
-    /// Waits until the list has changed, which it still has for [`ListReader::next`]; `None` at the end. Cancel safe.
+    /// Waits until the list has changed, and keeps the change for [`ListReader::next`]; `None` at the end. Cancel safe.
     pub(super) async fn changed(&mut self) -> Option<()> {
         self.newest.changed().await.ok()?;
         self.newest.mark_changed();
         Some(())
     }
 
-    /// Waits for the next frames; `None` when there are no more. Cancel safe.
+    /// Waits for the next frames; `None` at the end. Cancel safe.
     pub async fn next(&mut self) -> Option<String> {
         loop {
             self.newest.changed().await.ok()?;
@@ -145,8 +147,8 @@ impl ListReader {
 }
 
 impl SharedLists {
-    /// Asks the store for the newest time of all lists, and has those read again in which it has changed. It ends when
-    /// nobody reads a list.
+    /// Asks the store for the newest update time of every list, and makes the tails of changed lists read again. The
+    /// loop ends when no list has a reader.
     async fn look_for_changes(self: Arc<Self>) {
         loop {
             sleep(self.interval).await;
@@ -182,14 +184,14 @@ impl SharedLists {
 }
 
 impl ListTail {
-    /// True when the list was read with another newest time than this one.
+    /// Returns true when the last snapshot has a newest update time other than `at`.
     fn has_other_than(&self, at: Option<chrono::DateTime<chrono::Utc>>) -> bool {
         let newest = self.newest.borrow();
         newest.as_ref().is_some_and(|list| list.newest() != at)
     }
 }
 
-/// Runs one tail. However it ends, its readers are told.
+/// Runs one tail. At the end of the task, also after a panic, the readers learn of the end.
 struct TailTask {
     shared: Arc<SharedLists>,
     tail: Arc<ListTail>,
@@ -228,7 +230,7 @@ impl TailTask {
         Ok(())
     }
 
-    /// True when nobody reads the list. The tail is then removed from the hub.
+    /// Returns true when the list has no reader. An unread tail leaves the hub.
     fn is_unread(&self) -> bool {
         let mut tails = self.shared.lock();
         let is_unread = self.tail.newest.receiver_count() == 0;
@@ -248,7 +250,7 @@ impl TailTask {
 
 impl Drop for TailTask {
     fn drop(&mut self) {
-        // After a panic. Readers get nothing more when the hub holds the tail no longer.
+        // After a panic, the hub must drop the tail, because only then do the readers learn of the end.
         self.remove_from(&mut self.shared.lock());
     }
 }

@@ -1,12 +1,12 @@
-//! The stream of a list: what a caller's newest conversations are, and each change of them.
+//! The stream of a conversation list: a caller's newest conversations, and every change in the list.
 //!
-//! - `feed`: the body of one reader's response
-//! - `hub`: one tail for all readers of a list, which reads the list again when something may have changed
-//! - `snapshot`: the list as it was read, and the frames that lead from one such list to a later one
+//! - `feed`: the response body of one reader
+//! - `hub`: one tail for all readers of a list, which reads the list again after a possible change
+//! - `snapshot`: the list at one moment, and the frames that lead from an earlier snapshot to a later snapshot
 //!
-//! The store alone says what a list is, so that nothing is lost with the stream or with another gateway. A reader has no
-//! queue: it keeps the list that it has shown last, and is told how the newest one differs. So a reader that is slow gets
-//! fewer frames, and a text that is being written none.
+//! Only the store defines a list, so a failure of the stream or of another gateway loses no change. A reader has no
+//! queue: the reader keeps the last shown list, and receives the differences from the newest list. Therefore a slow
+//! reader gets fewer frames. Deltas of a text make no list frame.
 //!
 //! Must not be here: events and texts of a conversation.
 

@@ -1,4 +1,4 @@
-//! Frames of the stream itself: where it begins, and how it ends.
+//! Frames about the stream itself: the beginning and the end.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use utoipa::{ToSchema, openapi::schema::Object};
 use super::message::{StreamFrame, json, message};
 use crate::schema::{Id, Sequence, one_of};
 
-/// A comment, which keeps proxies from cutting an idle stream.
+/// A comment as heartbeat. The comment keeps proxies from cutting an idle stream.
 pub(crate) const HEARTBEAT: &str = ": still here\n\n";
 
-/// Returns the field that tells the reader how long to wait before it connects again.
+/// Returns the `retry:` field: the time until the reader should connect again.
 pub(crate) fn retry(after: Duration) -> String {
     format!("retry: {}\n\n", after.as_millis())
 }
 
-/// `data` of the first frame: where this connection begins.
+/// `data` of the first frame: the position where the connection begins.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReplayFrame)]
 pub(crate) struct ReplayFrame<'a> {
@@ -25,9 +25,9 @@ pub(crate) struct ReplayFrame<'a> {
     kind: &'a str,
     #[schema(value_type = Id)]
     conversation_id: &'a str,
-    /// The first event that will come.
+    /// The sequence number of the first event in the stream.
     from_sequence: u32,
-    /// The last one there is now.
+    /// The sequence number of the conversation's last event at the start of the stream.
     #[schema(value_type = Sequence)]
     last_sequence: u32,
 }
@@ -36,8 +36,7 @@ fn replay_type() -> Object {
     one_of(&[StreamFrame::Replay.as_str()])
 }
 
-/// Returns the first frame, which says where the replay begins: the first event that will come, and the last one there
-/// is now.
+/// Returns the first frame: the sequence number of the first event to come, and the number of the last event by now.
 pub(crate) fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
     let body = ReplayFrame {
         kind: StreamFrame::Replay.as_str(),
@@ -48,8 +47,8 @@ pub(crate) fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u
     message(None, body.kind, &json(&body))
 }
 
-/// `data` of the frame that a reader gets whose cursor is of another log: the database has lost its last commits, or the
-/// conversation was removed and made anew. What the reader has from `from_sequence` on counts no more.
+/// `data` of the frame for a client whose cursor comes from another log. The database has lost its last commits, or the
+/// conversation was removed and made anew. The client must discard events and texts from `from_sequence` on.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ResetFrame)]
 pub(crate) struct ResetFrame<'a> {
@@ -58,7 +57,7 @@ pub(crate) struct ResetFrame<'a> {
     kind: &'a str,
     #[schema(value_type = Id)]
     conversation_id: &'a str,
-    /// The first event that will come.
+    /// The sequence number of the first event after the reset.
     #[schema(value_type = Sequence)]
     from_sequence: u32,
 }
@@ -77,14 +76,14 @@ pub(super) fn reset(conversation_id: &str, from_sequence: u32) -> String {
     message(None, body.kind, &json(&body))
 }
 
-/// `data` of the last frame of a gateway that stops: come back, after a while.
+/// `data` of the last frame of a gateway that stops. The client should connect again after `delay_ms`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReconnectFrame)]
 pub(crate) struct ReconnectFrame<'a> {
     #[serde(rename = "type")]
     #[schema(schema_with = reconnect_type)]
     kind: &'a str,
-    /// Another time for each reader.
+    /// The delay in milliseconds until the client should connect again. The delay differs per client.
     #[schema(value_type = u64)]
     delay_ms: u128,
 }
@@ -93,14 +92,14 @@ fn reconnect_type() -> Object {
     one_of(&[StreamFrame::Reconnect.as_str()])
 }
 
-/// Returns the last frame of a gateway that stops: the reader should connect again, after a while.
+/// Returns the last frame of a gateway that stops. The reader should connect again after the delay.
 pub(crate) fn reconnect(delay: Duration) -> String {
     let body = ReconnectFrame {
         kind: StreamFrame::Reconnect.as_str(),
         delay_ms: delay.as_millis(),
     };
-    // The delay is also in the frame's own field `retry:`, for a client that reads no `delay_ms`: its library obeys the
-    // field.
+    // The delay is also in the server-sent `retry:` field, for a client without support for `delay_ms`. The client's
+    // library obeys the `retry:` field.
     format!(
         "retry: {}\n{}",
         delay.as_millis(),
@@ -108,20 +107,20 @@ pub(crate) fn reconnect(delay: Duration) -> String {
     )
 }
 
-/// Why there is nothing to come back for.
+/// The reason for the end of a stream. The client has no reason to connect again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = EndReason)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamEnd {
-    /// The turn that was asked for has ended.
+    /// The requested turn has ended.
     TurnEnded,
     /// The conversation is gone.
     ConversationDeleted,
-    /// The reader's credential is no longer valid; with another one it may come back.
+    /// The client's credential is no longer valid. With a new credential, the client may connect again.
     TokenExpired,
 }
 
-/// `data` of the last frame of a stream that its reader need not open again.
+/// `data` of the last frame of a stream that the client need not open again.
 #[derive(Serialize, ToSchema)]
 #[schema(as = EndFrame)]
 pub(crate) struct EndFrame<'a> {
@@ -137,7 +136,7 @@ fn end_type() -> Object {
     one_of(&[StreamFrame::End.as_str()])
 }
 
-/// Returns the last frame of a stream that its reader need not open again.
+/// Returns the last frame of a stream that the reader need not open again.
 pub(crate) fn end(reason: StreamEnd) -> String {
     let body = EndFrame {
         kind: StreamFrame::End.as_str(),
@@ -147,7 +146,7 @@ pub(crate) fn end(reason: StreamEnd) -> String {
     message(None, body.kind, &json(&body))
 }
 
-/// Returns the first frame of a chat, which says where the message went.
+/// Returns the first frame of a chat: the conversation and the message's id.
 pub(crate) fn conversation(conversation_id: &str, message_id: &str) -> String {
     message(
         None,
@@ -159,7 +158,7 @@ pub(crate) fn conversation(conversation_id: &str, message_id: &str) -> String {
     )
 }
 
-/// `data` of the first frame of a chat: where the message went.
+/// `data` of the first frame of a chat: the conversation and the id of the message.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ChatFrame)]

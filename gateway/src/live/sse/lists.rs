@@ -1,4 +1,4 @@
-//! Frames of the stream of a list.
+//! Frames of the stream of a conversation list.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,14 +10,14 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// The names in `event:` of the frames about a list.
+/// The names in `event:` of the list frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListStreamFrame {
-    /// The newest conversations: what a reader begins with, and what replaces all that it has.
+    /// The newest conversations. The frame is the first frame for a reader, and replaces the reader's whole list.
     List,
-    /// A conversation that is new in the list, or shown otherwise than before.
+    /// A conversation that is new in the list, or whose entry has changed.
     ConversationChanged,
-    /// A conversation that is not in the list any more.
+    /// A conversation that is no longer in the list.
     ConversationRemoved,
 }
 
@@ -32,17 +32,18 @@ impl ListStreamFrame {
     }
 }
 
-/// `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations.
+/// `data` of the frame with the newest conversations. The frame begins a list's stream, and later replaces the client's
+/// whole list.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ListFrame)]
 pub(crate) struct ListFrame<'a> {
     #[serde(rename = "type")]
     #[schema(schema_with = list_type)]
     kind: &'a str,
-    /// The last updated first.
+    /// The conversations, with the last updated conversation first.
     #[schema(value_type = Vec<ListedConversationBody>)]
     conversations: &'a [&'a RawValue],
-    /// `before` of the page of the list with older ones; null when there are none.
+    /// The value of `before` for the list page with older conversations; null without older conversations.
     #[schema(required = true)]
     next_before: Option<&'a str>,
 }
@@ -61,14 +62,14 @@ pub(crate) fn list(conversations: &[&RawValue], next_before: Option<&str>) -> St
     message(None, body.kind, &json(&body))
 }
 
-/// `data` of the frame of a conversation that is new in the list, or shown otherwise than before.
+/// `data` of the frame of a conversation that is new in the list, or whose entry has changed.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ConversationChangedFrame)]
 pub(crate) struct ConversationChangedFrame<'a> {
     #[serde(rename = "type")]
     #[schema(schema_with = changed_type)]
     kind: &'a str,
-    /// It replaces the one with the same id.
+    /// The new entry of the conversation. The entry replaces the client's entry with the same id.
     #[schema(value_type = ListedConversationBody)]
     conversation: &'a RawValue,
 }
@@ -77,7 +78,7 @@ fn changed_type() -> Object {
     one_of(&[ListStreamFrame::ConversationChanged.as_str()])
 }
 
-/// Returns the frame of a conversation that is new or changed.
+/// Returns the frame of a new or changed conversation.
 pub(crate) fn conversation_changed(conversation: &RawValue) -> String {
     let body = ConversationChangedFrame {
         kind: ListStreamFrame::ConversationChanged.as_str(),
@@ -86,7 +87,7 @@ pub(crate) fn conversation_changed(conversation: &RawValue) -> String {
     message(None, body.kind, &json(&body))
 }
 
-/// `data` of the frame of a conversation that is not in the list any more.
+/// `data` of the frame of a conversation that is no longer in the list.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ConversationRemovedFrame)]
 pub(crate) struct ConversationRemovedFrame<'a> {
@@ -101,7 +102,7 @@ fn removed_type() -> Object {
     one_of(&[ListStreamFrame::ConversationRemoved.as_str()])
 }
 
-/// Returns the frame of a conversation that was removed.
+/// Returns the frame of a removed conversation.
 pub(crate) fn conversation_removed(conversation_id: &str) -> String {
     let body = ConversationRemovedFrame {
         kind: ListStreamFrame::ConversationRemoved.as_str(),

@@ -9,13 +9,13 @@ use crate::live::cursor::Cursor;
 /// The names in `event:` of the frames that are not persisted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFrame {
-    /// The first frame of a chat: where the message went.
+    /// The first frame of a chat: the conversation and the message's id.
     Conversation,
-    /// The first frame of a stream: where the replay begins.
+    /// The first frame of a stream: the position where the replay begins.
     Replay,
-    /// The log is not the one that the reader's cursor is of: where the reader begins anew.
+    /// The reader's cursor comes from another log. The frame names the event where the reader begins anew.
     Reset,
-    /// A text as far as it is written now.
+    /// A text in its current state.
     TextStart,
     /// The next piece of a text.
     TextDelta,
@@ -62,16 +62,16 @@ pub(super) fn json(value: &impl Serialize) -> String {
     })
 }
 
-/// Returns a server-sent event with this `event:` and this `data:`. It has an `id:` when a reader may come back with
-/// that id.
+/// Returns a server-sent event with the name in `event:` and the data in `data:`. With an `id:`, a reader may come back
+/// with the id as its cursor.
 pub(super) fn message(id: Option<Cursor>, name: &str, data: &str) -> String {
     let mut frame = String::with_capacity(data.len() + 64);
     if let Some(id) = id {
         let _ = writeln!(frame, "id: {id}");
     }
     let _ = writeln!(frame, "event: {}", name.replace(['\r', '\n'], " "));
-    // Raw JSON may hold line breaks between its tokens. Each line gets its own `data:`, and the reader joins them
-    // again. Nearly no data has any, and to look for bytes is quicker than to split at characters.
+    // Raw JSON may hold line breaks between its tokens. Every line gets its own `data:`, and the reader joins the lines
+    // again. Line breaks are rare, and a search for bytes is quicker than a split at characters.
     if data.bytes().any(|byte| matches!(byte, b'\r' | b'\n')) {
         for line in data.split(['\r', '\n']) {
             let _ = writeln!(frame, "data: {line}");

@@ -1,12 +1,12 @@
 //! Frames as server-sent events.
 //!
-//! - `frames`: what a conversation's readers get: events and texts
-//! - `control`: what the stream says about itself
-//! - `lists`: what readers of a list of conversations get
+//! - `frames`: events and texts for a conversation's readers
+//! - `control`: frames about the stream itself
+//! - `lists`: frames for readers of a conversation list
 //! - `message`: one server-sent event as text
 //!
-//! Only persisted events carry an `id:`, their sequence number: what a browser sends back as `Last-Event-ID` is always
-//! a cursor (invariant 8, a cursor never expires).
+//! Only persisted events carry an `id:`, their cursor. Therefore a browser's `Last-Event-ID` is always a cursor
+//! (invariant 8, a cursor never expires).
 
 mod control;
 mod frames;

@@ -1,4 +1,4 @@
-//! What a timeline shows of one event.
+//! The timeline item of one event.
 
 use chrono::DateTime;
 use everturn_proto::{
@@ -18,23 +18,23 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineItem {
-    /// The message's id, else `<event type>-<sequence number>`.
+    /// The message's id for a message; otherwise `<event type>-<sequence number>`.
     pub id: String,
-    /// `user_message`, `thought`, `tool_call`, `tool_result`, `assistant_message`, or the type of the event that the item
-    /// is made of. Skip types that you do not know; there will be more.
+    /// The type of the item: `user_message`, `thought`, `tool_call`, `tool_result`, `assistant_message`, or the type of
+    /// the item's event. Clients must skip unknown types, because later versions add types.
     #[serde(rename = "type")]
     #[schema(schema_with = TimelineItemKind::schema)]
     pub kind: TimelineItemKind,
-    /// The event's place.
+    /// The sequence number of the item's event.
     #[schema(value_type = Sequence)]
     pub sequence_number: u32,
-    /// Milliseconds since 1970.
+    /// The time of the event, in milliseconds since 1970.
     pub timestamp: i64,
-    /// Text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
+    /// The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub content: Option<String>,
-    /// The files that a user's message names: `blob_id`, `media_type`, `file_name` and `bytes` of each.
+    /// The attached files of a user's message: `blob_id`, `media_type`, `file_name` and `bytes` per file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
     pub attachments: Option<Json>,
@@ -42,83 +42,84 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub tool_name: Option<String>,
-    /// The input of a tool call, exactly as the event has it.
+    /// The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub tool_input: Option<Json>,
-    /// The output of a tool result, exactly as the event has it.
+    /// The output of a tool result, exactly as in the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub tool_output: Option<Json>,
-    /// Whether a tool result is an error.
+    /// True for a tool result with an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub is_error: Option<bool>,
-    /// True of a tool result whose tool was cut off: it may or may not have had its effect.
+    /// True for a result of an interrupted tool. The tool may or may not have had its effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub outcome_unknown: Option<bool>,
-    /// How long the tool of a tool result took, in milliseconds.
+    /// The duration of the tool, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub duration_ms: Option<u32>,
-    /// The id of the tool execution. The tool call, its result and the other items about the call have the same one.
+    /// The id of the tool execution. The tool call, its result and later items about the call have an equal id.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub execution_id: Option<String>,
-    /// The model's id of the tool call. The tool call, its result and the other items about the call have the same one.
+    /// The model's id of the tool call. The tool call, its result and later items about the call have an equal id.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub call_id: Option<String>,
-    /// The LLM call that the item comes from, of those of its agent execution: from 0.
+    /// The number of the LLM call within the agent execution, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub step: Option<u32>,
-    /// True of an answer that is only the text so far, because the turn was cut short.
+    /// True for an incomplete answer, because the turn was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub partial: Option<bool>,
-    /// Why the text of an answer ends where it does.
+    /// The reason for the end of the answer's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "stop")]
     pub finish: Option<String>,
-    /// The code of an `error`, which is stable.
+    /// The stable code of an `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "step_limit")]
     pub code: Option<String>,
-    /// What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it.
+    /// The tokens of the agent and its sub-agents at every level. The last item of a turn, or of a sub-agent's part,
+    /// has the usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub usage: Option<ItemUsage>,
-    /// What that cost, in USD; absent when no model has a price.
+    /// The cost of the usage, in USD; absent if no model has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "0.0421")]
     pub cost_usd: Option<String>,
-    /// The event's data. An item has it when its type is its event's, but for `error` and `cancelled`.
+    /// The event's data. Present if the item's type equals the event's type, except in `error` and `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>, nullable = false)]
     pub data: Option<Json>,
-    /// The id of the sub-agent's agent execution, in an item of a sub-agent.
+    /// The id of the sub-agent's agent execution, in a sub-agent's item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_execution_id: Option<String>,
-    /// The `callId` of the tool call that started the sub-agent, in an item of a sub-agent. The item belongs under that call.
+    /// The `callId` of the tool call that started the sub-agent, in a sub-agent's item. Show the item below the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<String>,
 }
 
-/// Tokens of LLM calls whose answers were stored.
+/// The tokens of LLM calls with stored answers.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-// The wire names its fields.
+// The field names are the names on the wire.
 #[allow(clippy::struct_field_names)]
 pub struct ItemUsage {
     input_tokens: u32,
     output_tokens: u32,
-    /// Input tokens that the provider read from its cache. They are part of `inputTokens`.
+    /// The input tokens that the provider read from its cache. Part of `inputTokens`.
     cached_tokens: u32,
-    /// Input tokens that the provider wrote to its cache. They are part of `inputTokens`.
+    /// The input tokens that the provider wrote to its cache. Part of `inputTokens`.
     cache_write_tokens: u32,
-    /// Output tokens of the reasoning. They are part of `outputTokens`.
+    /// The output tokens of the reasoning. Part of `outputTokens`.
     reasoning_tokens: u32,
 }
 
@@ -134,10 +135,10 @@ impl From<Usage> for ItemUsage {
     }
 }
 
-/// Makes the kinds of items and their words.
+/// Makes the item kinds and their words.
 macro_rules! kinds {
     ($($(#[$doc:meta])+ $kind:ident = $word:literal,)+) => {
-        /// The kind of a timeline's item.
+        /// The kind of a timeline item.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         pub enum TimelineItemKind {
             $($(#[$doc])+ #[serde(rename = $word)] $kind,)+
@@ -152,42 +153,42 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// What the user said.
+    /// A message of the user.
     UserMessage = "user_message",
-    /// What the model said before it asked for tools.
+    /// The model's text before its tool calls.
     Thought = "thought",
-    /// What the model asked of a tool.
+    /// A tool call of the model.
     ToolCall = "tool_call",
-    /// What the tool answered.
+    /// The result of a tool call.
     ToolResult = "tool_result",
-    /// What the agent answered.
+    /// The answer of the agent.
     AssistantMessage = "assistant_message",
-    /// An agent ended without an answer.
+    /// The end of an agent without an answer.
     Error = "error",
-    /// An agent was cancelled.
+    /// The cancellation of an agent.
     Cancelled = "cancelled",
-    /// A plan that the agent made for itself, as it is now.
+    /// The current work plan of the agent.
     WorkPlan = "work_plan",
-    /// A step of a work plan began.
+    /// The start of a plan step.
     PlanStepStart = "step_start",
-    /// A step of a work plan ended.
+    /// The end of a plan step.
     PlanStepEnd = "step_end",
-    /// A person must approve a call.
+    /// A tool call that a person must approve.
     ApprovalRequested = "approval_requested",
-    /// An approval was answered, or can no longer be.
+    /// The answer to an approval, or the end of an approval without an answer.
     ApprovalResolved = "approval_resolved",
-    /// The client is to run a call.
+    /// A tool call that the client must run.
     ClientToolRequested = "client_tool_requested",
-    /// A sub-agent began.
+    /// The start of a sub-agent.
     SubAgentStart = "sub_agent_start",
-    /// A summary stands for older messages.
+    /// A compaction: a summary replaces older messages.
     ContextCompacted = "context_compacted",
-    /// A step calls the next model of the chain.
+    /// A step's change to the next model of the chain.
     ModelFallback = "model_fallback",
 }
 
 impl TimelineItem {
-    /// About how many bytes the item has as JSON.
+    /// Returns the approximate size of the item as JSON, in bytes.
     pub(super) fn bytes(&self) -> usize {
         const NAMES_AND_IDS: usize = 300;
         let json = |value: &Option<Json>| value.as_ref().map_or(0, |json| json.as_str().len());
@@ -200,8 +201,8 @@ impl TimelineItem {
             + json(&self.data)
     }
 
-    /// Returns the item of an event; `None` for an event that timelines do not show. The end of an agent execution that has
-    /// answered is shown by its answer ([`TimelineItem::note_end`]).
+    /// Returns the item of an event; `None` for an event without an item. The end of a completed agent execution has no
+    /// item, because the answer's item shows the end ([`TimelineItem::note_end`]).
     pub fn of(event: &Event) -> Option<Self> {
         let fields = Fields::of_event(event);
         let note = |kind| Some(Self::note(kind, event, &fields));
@@ -233,7 +234,7 @@ impl TimelineItem {
         Some(item)
     }
 
-    /// Adds what the end of its agent execution says: what it took.
+    /// Adds the usage and cost from the end of the item's agent execution.
     pub(super) fn note_end(&mut self, end: &Fields<'_>) {
         self.usage = end.get::<Usage>("usage").map(ItemUsage::from);
         self.cost_usd = end.get("cost_usd");
@@ -276,7 +277,7 @@ impl TimelineItem {
         item
     }
 
-    /// Makes an item that has its event's data as it is.
+    /// Makes an item with the event's unchanged data.
     fn note(kind: TimelineItemKind, event: &Event, fields: &Fields<'_>) -> Self {
         Self {
             execution_id: id(fields, "execution_id"),
@@ -300,7 +301,7 @@ impl TimelineItem {
     }
 
     fn tool_result(event: &Event, fields: &Fields<'_>) -> Self {
-        // The events of the first design named it `observation`.
+        // The events of the first design have the name `observation` for the result.
         let output = json(fields, "result").or_else(|| json(fields, "observation"));
         Self {
             tool_output: Some(output.unwrap_or_default()),
@@ -320,7 +321,7 @@ impl TimelineItem {
         }
     }
 
-    /// Makes an item with what every item takes from its event.
+    /// Makes an item with the fields common to all items.
     fn new(kind: TimelineItemKind, event: &Event) -> Self {
         let created_at = DateTime::parse_from_rfc3339(&event.created_at);
         Self {

@@ -1,6 +1,6 @@
-//! The timeline of a conversation. It is made from events alone, the newest first, without I/O.
+//! The timeline of a conversation, made from events alone, without I/O. The newest event comes first into a page.
 //!
-//! Unknown events are skipped and missing fields are left out: events of every earlier version make a timeline.
+//! Unknown events and missing fields are skipped, so events of every earlier version make a timeline.
 
 mod item;
 #[cfg(test)]
@@ -14,30 +14,32 @@ use everturn_store::{EventLinks, WantedLinks};
 pub use self::item::{TimelineItem, TimelineItemKind};
 use crate::fields::Fields;
 
-/// A page of a timeline under construction. It grows from its end to its beginning.
+/// A timeline page under construction. The page grows from its end to its beginning.
 #[derive(Debug)]
 pub struct Timeline {
     items: VecDeque<TimelineItem>,
-    /// Bytes of the items.
+    /// The size of the items in bytes.
     bytes: usize,
     max_items: usize,
     max_bytes: usize,
-    /// Sequence number of the oldest event that was taken.
+    /// The sequence number of the oldest event in the page.
     oldest: Option<u32>,
-    /// The calls that started sub-agents, by the sub-agent's agent execution.
+    /// The tool calls that started sub-agents, by the sub-agent's agent execution.
     parents: HashMap<String, String>,
-    /// The inputs that persons gave instead of the model's, by tool execution.
+    /// The tool inputs that persons edited, by tool execution.
     inputs: HashMap<String, Json>,
-    /// The tool executions that have ended in the page, and so have had their approval in it, if not before.
+    /// The tool executions with a result in the page. An approval comes before the result, so the page has the approval
+    /// of a call in the page, too.
     observed: HashSet<String>,
-    /// The end of an agent execution, until its answer comes, which is just before it.
+    /// The `complete` event of an agent execution, until the page receives the answer. The answer is the event before.
     completed: Option<Event>,
-    /// The agent execution whose tool has ended in the event behind. What that tool emitted is just before.
+    /// The agent execution of the tool result that follows the next event to add. The tool's emitted events come
+    /// directly before the result.
     emitter: Option<String>,
 }
 
 impl Timeline {
-    /// Makes an empty page of at most `max_items`, of at most `max_bytes`. It always takes one.
+    /// Makes an empty page of at most `max_items` items and `max_bytes` bytes. A page takes at least one item.
     pub fn new(max_items: usize, max_bytes: usize) -> Self {
         Self {
             items: VecDeque::new(),
@@ -53,10 +55,11 @@ impl Timeline {
         }
     }
 
-    /// Adds the event before those that were added. False when the page is full: the event is then of the page before.
+    /// Adds the event before the oldest added event. Returns false when the page is full; the event then belongs to the
+    /// page before.
     pub fn push_before(&mut self, event: &Event) -> bool {
         if event.event_type() == EventType::Complete {
-            // Its answer shows it, so it belongs to the page that has its answer.
+            // The answer's item shows the end, so the end belongs to the page of the answer.
             self.completed = Some(event.clone());
             return true;
         }
@@ -89,7 +92,8 @@ impl Timeline {
         true
     }
 
-    /// Adds to an answer what the end of its agent execution says, which was the event behind it.
+    /// Adds the usage and cost to an answer, from the end of the answer's agent execution. The end is the event after
+    /// the answer.
     fn note_end(&mut self, item: Option<&mut TimelineItem>, event: &Event) {
         let Some(end) = self.completed.take() else {
             return;
@@ -103,7 +107,7 @@ impl Timeline {
         }
     }
 
-    /// The agent execution whose tool emitted this event; `None` for events that tools do not emit.
+    /// Returns the agent execution of the tool that emitted the event; `None` for events that tools do not emit.
     fn emitter_of(&self, event_type: &EventType) -> Option<String> {
         let is_emitted = event_type.may_be_emitted_by_tools();
         self.emitter.clone().filter(|_| is_emitted)
@@ -114,7 +118,7 @@ impl Timeline {
             || (self.items.len() < self.max_items && self.bytes + item.bytes() <= self.max_bytes)
     }
 
-    /// Notes the input that ran instead of the model's.
+    /// Notes the edited input, which ran instead of the model's input.
     fn note_answer(&mut self, answer: &Fields<'_>) {
         let Some(id) = answer.get::<String>("execution_id") else {
             return;
@@ -132,7 +136,7 @@ impl Timeline {
         }
     }
 
-    /// What the page does not know of its items, because it is said in events that are not in the page.
+    /// Returns the links that the page's items lack, because only events outside the page have the links.
     pub fn wanted_links(&self) -> WantedLinks {
         let agents = self
             .items
@@ -155,14 +159,14 @@ impl Timeline {
         }
     }
 
-    /// Returns the items, in order. `links` are those that were wanted.
+    /// Returns the items, in order. `links` is the answer to [`Timeline::wanted_links`].
     pub fn into_items(mut self, links: EventLinks) -> Vec<TimelineItem> {
         self.parents.extend(links.parent_calls);
         self.inputs.extend(links.approved_inputs);
         for item in &mut self.items {
             let agent = item.agent_execution_id.take();
             let call = agent.as_ref().and_then(|id| self.parents.get(id)).cloned();
-            // An agent that no call has started is the turn's own.
+            // An agent that was not started by a tool call is the turn's own agent.
             item.agent_execution_id = agent.filter(|_| call.is_some());
             item.parent_tool_call_id = call;
             let input = item
@@ -176,7 +180,7 @@ impl Timeline {
         self.items.into()
     }
 
-    /// Sequence number of the oldest event of the page; `None` while it has none.
+    /// Returns the sequence number of the page's oldest event; `None` for an empty page.
     pub fn oldest(&self) -> Option<u32> {
         self.oldest
     }

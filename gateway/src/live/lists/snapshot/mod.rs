@@ -1,4 +1,4 @@
-//! A list as it was read, and what a reader is told who has seen an earlier one.
+//! A conversation list at one moment, and the frames for a reader with an earlier snapshot.
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +17,13 @@ use crate::{
 /// The newest conversations of a list at one moment.
 #[derive(Debug)]
 pub(super) struct ListSnapshot {
-    /// The last updated first.
+    /// The conversations, with the last updated conversation first.
     rows: Vec<Arc<Row>>,
-    /// Where older ones begin; `None` when there are none.
+    /// The cursor of older conversations; `None` without older conversations.
     next_before: Option<String>,
 }
 
-/// A conversation, and how it is shown.
+/// A conversation, and its JSON form.
 #[derive(Debug)]
 struct Row {
     place: ListPlace,
@@ -32,7 +32,7 @@ struct Row {
 }
 
 impl ListSnapshot {
-    /// Makes a list of what was read. It shares the rows that have not changed with `earlier`.
+    /// Makes a snapshot of a page. The snapshot shares unchanged rows with `earlier`.
     pub(super) fn new(page: ListPage, earlier: Option<&Self>) -> Self {
         let known = earlier.map(Self::by_id).unwrap_or_default();
         let row = |listed: ListedConversation| {
@@ -49,13 +49,13 @@ impl ListSnapshot {
         }
     }
 
-    /// When the first conversation was updated; `None` when there is none.
+    /// Returns the update time of the first conversation; `None` for an empty list.
     pub(super) fn newest(&self) -> Option<DateTime<Utc>> {
         self.rows.first().map(|row| row.place.updated_at)
     }
 
-    /// Returns the frames for a reader who has been shown `shown`: the whole list, or what has changed since. They are empty
-    /// when nothing has.
+    /// Returns the frames for a reader with the snapshot `shown`: the whole list, or the changes after `shown`. The
+    /// result is empty without a change.
     pub(super) fn frames_since(&self, shown: Option<&Self>) -> String {
         let Some(shown) = shown.filter(|shown| !self.may_lack_changes_since(shown)) else {
             return self.whole();
@@ -68,7 +68,7 @@ impl ListSnapshot {
         let mut frames: String = removed
             .map(|row| sse::conversation_removed(row.listed.conversation.name()))
             .collect();
-        // The first row of the list comes last, so that a reader may put each changed one at the front.
+        // The first row of the list comes last, so a reader may move every changed conversation to the front.
         for row in self.rows.iter().rev() {
             let is_known = before
                 .get(row.id())
@@ -85,14 +85,15 @@ impl ListSnapshot {
         sse::list(&rows, self.next_before.as_deref())
     }
 
-    /// True when more conversations may have changed since than are in this list: each of it is newer than all of `shown`.
+    /// Returns true when the list may lack changes after `shown`: the list has more pages, and all its rows are newer
+    /// than the rows of `shown`.
     fn may_lack_changes_since(&self, shown: &Self) -> bool {
         let newest = shown.rows.first().map(|row| &row.place);
         let oldest = self.rows.last().map(|row| &row.place);
         self.next_before.is_some() && oldest > newest
     }
 
-    /// True when a conversation at this place would be in the list.
+    /// Returns true when a conversation with the rank `place` would be in the list.
     fn reaches(&self, place: &ListPlace) -> bool {
         let oldest = self.rows.last();
         self.next_before.is_none() || oldest.is_some_and(|oldest| *place > oldest.place)

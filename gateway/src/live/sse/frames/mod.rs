@@ -1,4 +1,4 @@
-//! What a conversation's readers get, as server-sent events: events and texts.
+//! Events and texts for a conversation's readers, as server-sent events.
 
 #[cfg(test)]
 mod tests;
@@ -22,21 +22,21 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// A frame and its bytes, which are rendered once for all readers.
+/// A frame and its bytes, rendered once for all readers.
 #[derive(Debug)]
 pub struct RenderedFrame {
     /// The frame itself.
     pub frame: LiveFrame,
-    /// Its bytes on the wire. They are counted to the tenant while anybody has them.
+    /// The frame's bytes on the wire. The bytes count to the tenant until the last reader drops them.
     pub bytes: Bytes,
-    /// The place behind the frame, when it is an event.
+    /// The cursor after the frame's event; `None` for a frame without an event.
     pub(in crate::live) cursor: Option<Cursor>,
-    /// What the frame itself holds, which is about as much as its bytes.
+    /// The memory of the frame itself, which is about the size of the frame's bytes.
     _held: Held,
 }
 
 impl RenderedFrame {
-    /// Renders a frame of the conversation with this name, and counts it to the account.
+    /// Renders a frame of the conversation with the name `conversation`, and counts the frame to the account.
     pub(in crate::live) fn new(
         conversation: &str,
         frame: LiveFrame,
@@ -57,7 +57,7 @@ impl RenderedFrame {
     }
 }
 
-/// Returns a frame as text. `conversation_id` is what readers call so: the name.
+/// Returns a frame as text. `conversation_id` is the conversation's name, which is the id for readers.
 fn render(conversation_id: &str, frame: &LiveFrame, cursor: Option<Cursor>) -> String {
     match frame {
         LiveFrame::Reset { from_sequence } => reset(conversation_id, *from_sequence),
@@ -117,8 +117,8 @@ fn render(conversation_id: &str, frame: &LiveFrame, cursor: Option<Cursor>) -> S
     }
 }
 
-/// Returns the `event:` of an event of this type. A browser's `EventSource` has events of its own (its `error` is a
-/// broken connection), and the events of a conversation must not be taken for them.
+/// Returns the `event:` of an event type. A browser's `EventSource` has its own events (for example, its `error` is a
+/// broken connection), and a client must be able to distinguish a conversation's events from the browser's events.
 pub fn event_name(event_type: &str) -> &str {
     match event_type {
         "error" => "turn_error",
@@ -127,7 +127,8 @@ pub fn event_name(event_type: &str) -> &str {
     }
 }
 
-/// `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`.
+/// `data` of a text frame: the text that the model is writing. The key of the text is `agent_execution_id`, `step` and
+/// `part`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TextFrame)]
 pub(crate) struct TextFrame<'a> {
@@ -141,9 +142,9 @@ pub(crate) struct TextFrame<'a> {
     step: u32,
     #[schema(schema_with = parts)]
     part: Part,
-    /// The try that wrote the text: with a larger one, the text begins anew.
+    /// The number of the attempt that wrote the text. With a larger number, the text begins anew.
     generation: u32,
-    /// Bytes of UTF-8 before this piece.
+    /// The number of UTF-8 bytes of the text before the piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     offset: Option<usize>,
@@ -194,10 +195,10 @@ impl<'a> TextFrame<'a> {
     }
 }
 
-/// An event with the fields of its data beside its own, each kept to the letter.
+/// An event as one flat JSON object: the event's own fields, and the unchanged fields of the event's data.
 ///
-/// `message_id` is the data's when it has one (as in `assistant_message`, whose own id it is), else the id of
-/// the message whose turn it is.
+/// `message_id` is the data's `message_id` if present (in `assistant_message`, the id of the answer itself). Otherwise
+/// `message_id` is the id of the turn's message.
 struct FlatEvent<'a>(&'a str, &'a Event);
 
 impl Serialize for FlatEvent<'_> {
@@ -213,7 +214,7 @@ impl Serialize for FlatEvent<'_> {
         map.serialize_entry("sequence_number", &event.sequence_number)?;
         map.serialize_entry("created_at", &event.created_at)?;
         for (name, value) in fields.iter() {
-            // The envelope is ours: data must not be able to pretend to be another event.
+            // The envelope fields belong to Everturn: data must not be able to imitate another event.
             if !matches!(
                 name,
                 "type" | "conversation_id" | "sequence_number" | "created_at"
