@@ -1,4 +1,4 @@
-//! Restarts activities of workers that are dead or have ended: the port, and its implementation with Temporal.
+//! Restarts the activities of dead or ended workers: the port, and its implementation with Temporal.
 
 use std::time::Duration;
 
@@ -28,15 +28,15 @@ use super::{
     temporal::{TemporalTurns, unavailable},
 };
 
-/// The delay with which the engine gives the activity to another worker at once. Without one it takes that of the retry
-/// policy.
+/// The retry delay of a restarted activity. With the delay, the engine gives the activity to another worker at once.
+/// Without a delay in the failure, the engine takes the delay of the retry policy.
 const RETRY_AT_ONCE: Duration = Duration::from_millis(1);
 
-/// The engine, for whoever knows that a worker is dead or has ended.
+/// Restarts activities in the engine, after the caller has found a worker dead or ended.
 #[async_trait]
 pub trait ActivityRestarter: Send + Sync {
-    /// Has the activities of an agent execution begin again that one of these workers has begun and not ended. Returns how
-    /// many there were.
+    /// Restarts the activities of an agent execution that run on one of `workers`. Returns the number of restarted
+    /// activities.
     async fn restart_activities(
         &self,
         execution: &RunningAgentExecution,
@@ -58,8 +58,9 @@ impl ActivityRestarter for TemporalTurns {
             .workflow_execution_info
             .and_then(|info| info.execution)
             .unwrap_or_default();
-        // What the engine says counts, and not the claims: the worker may have begun what it had not claimed yet, or have
-        // ended what it could not report. And another worker may have begun anew what this one claimed.
+        // The engine's view decides, and not the claims in the store. The worker may have begun an activity without a
+        // claim, or ended an activity without a report. Another worker may have restarted an activity with a claim of
+        // the dead worker.
         let pending = described.pending_activities;
         let theirs: Vec<_> = pending
             .into_iter()
@@ -68,7 +69,8 @@ impl ActivityRestarter for TemporalTurns {
         if theirs.is_empty() {
             return Ok(0);
         }
-        // Before the failure, because the next workflow task may come as soon as the activity has ended elsewhere.
+        // The run leaves the sticky queue before the failure, because the next workflow task may come as soon as the
+        // activity has ended.
         self.leave_sticky_queue(&run).await;
         let mut restarted = 0;
         for activity in theirs {
@@ -79,7 +81,7 @@ impl ActivityRestarter for TemporalTurns {
 }
 
 impl TemporalTurns {
-    /// Describes the latest run of a workflow; `None` when there is none.
+    /// Describes the latest run of a workflow; `None` without a run.
     async fn described(
         &self,
         workflow_id: &str,
@@ -100,8 +102,9 @@ impl TemporalTurns {
         }
     }
 
-    /// Takes the run from the worker that has it in memory, which may be the dead one: its next workflow task would wait
-    /// for that worker (docs/engine.md, a dead worker's sticky queue). Where this fails, it waits.
+    /// Takes the run from the worker with the run in its cache, which may be the dead worker. Otherwise the next
+    /// workflow task would wait for the dead worker (docs/engine.md, a dead worker's sticky queue). If the call fails,
+    /// the workflow task waits.
     async fn leave_sticky_queue(&self, run: &WorkflowExecution) {
         let request = ResetStickyTaskQueueRequest {
             namespace: self.namespace(),
@@ -116,7 +119,7 @@ impl TemporalTurns {
         }
     }
 
-    /// Ends the attempt of an activity, so that the next one begins. Returns false when it has ended by itself.
+    /// Ends the attempt of an activity, so the next attempt begins. Returns false if the attempt has already ended.
     async fn restart(
         &self,
         run: &WorkflowExecution,
@@ -126,7 +129,7 @@ impl TemporalTurns {
         let id = ActivityIdentifier::by_id_workflow(workflow_id, run_id, &activity.activity_id);
         let handle = self.client().get_async_activity_handle(id);
         let ended = if activity.state() == PendingActivityState::CancelRequested {
-            // It is not tried again: its turn was cancelled, and waits for nothing but this.
+            // A cancelled turn waits only for the activity, so the activity needs no new attempt.
             let cancelled = handle.report_cancelation::<()>(None, self.rpc_options());
             self.within(cancelled).await?
         } else {
@@ -149,8 +152,8 @@ fn workflow_id(execution: &RunningAgentExecution) -> String {
     )
 }
 
-/// True when a worker has taken the activity and not ended it. One that waits for its next attempt names its last worker,
-/// too.
+/// Returns true when a worker has begun the activity and has not ended it. The state decides, because an activity that
+/// waits for its next attempt still names its last worker.
 fn has_begun(activity: &PendingActivityInfo) -> bool {
     let state = activity.state();
     state == PendingActivityState::Started || state == PendingActivityState::CancelRequested
@@ -161,7 +164,7 @@ fn is_of(workers: &[WorkerId], activity: &PendingActivityInfo) -> bool {
     workers.iter().any(|worker| worker.is_called(identity))
 }
 
-/// The failure of an attempt whose worker is dead.
+/// Makes the failure of an attempt with a dead worker.
 fn worker_lost(activity: &PendingActivityInfo) -> ApplicationFailure {
     let identity = &activity.last_worker_identity;
     let message = format!("The worker {identity} gives no sign of life: another one is asked.");

@@ -1,10 +1,10 @@
-//! The engine: the port that hands it messages and answers, and what implements it.
+//! Temporal as the engine of turns: the port for messages and answers, and the port's implementation.
 //!
-//! - `port`: what the gateway asks of the engine
-//! - `temporal`: the implementation of the port with Temporal
-//! - `activities`: what has activities of dead workers begin again
-//! - `runs`: what deletes the runs of a conversation that is removed
-//! - `search_attributes`: what the engine must know before a turn is started
+//! - `port`: the gateway's calls to the engine
+//! - `temporal`: implements the port with Temporal
+//! - `activities`: restarts the activities of dead workers
+//! - `runs`: deletes the workflow runs of a removed conversation
+//! - `search_attributes`: registers the search attributes of turns, before the first turn
 
 mod activities;
 mod port;

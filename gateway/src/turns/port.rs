@@ -1,4 +1,4 @@
-//! The port to the engine: handing messages and answers to turns, starting, cancelling and terminating them.
+//! The port to the engine: passes messages and answers to turns, and starts, cancels and terminates turns.
 
 use std::error::Error;
 
@@ -11,11 +11,11 @@ use everturn_store::{Conversation, ResumePoint};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Starts and signals turns. Called after the message is stored, so every call may be repeated
-/// (invariant 9, accepted means durable).
+/// Starts and signals turns. The gateway stores a message before the call, so every call may be repeated (invariant 9,
+/// accepted means durable).
 #[async_trait]
 pub trait TurnStarter: Send + Sync {
-    /// Hands a stored message to the conversation's turn, starting one when none runs.
+    /// Passes a stored message to the conversation's turn, and starts a turn if no turn runs.
     async fn submit(
         &self,
         conversation: &Conversation,
@@ -23,7 +23,8 @@ pub trait TurnStarter: Send + Sync {
         on_busy: OnBusy,
     ) -> Result<(), TurnError>;
 
-    /// Signals a stored message to the workflow of the conversation. Returns false when none runs, and starts none.
+    /// Signals a stored message to the workflow of the conversation. Returns false without a running workflow, and
+    /// starts no workflow.
     async fn signal(
         &self,
         conversation_id: &str,
@@ -31,28 +32,28 @@ pub trait TurnStarter: Send + Sync {
         on_busy: OnBusy,
     ) -> Result<bool, TurnError>;
 
-    /// Starts a workflow for stored messages, unless one runs for the conversation.
+    /// Starts a workflow for stored messages, unless a workflow runs for the conversation.
     async fn start(
         &self,
         conversation: &Conversation,
         messages: StartMessages,
     ) -> Result<StartOutcome, TurnError>;
 
-    /// Makes the engine ready for turns, in case that it is a new one.
+    /// Prepares the engine for turns, because the engine may be new.
     async fn prepare(&self) -> Result<(), TurnError>;
 
-    /// True when a workflow runs for the conversation.
+    /// Returns true when a workflow runs for the conversation.
     async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError>;
 
-    /// Asks the turn of this message, and no other, to end. When the message still waits, its turn ends as it begins.
+    /// Asks the turn of the message to end, and no other turn. If the message still waits, its turn ends at the start.
     async fn cancel(
         &self,
         conversation_id: &str,
         message_id: &str,
     ) -> Result<CancelOutcome, TurnError>;
 
-    /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it. `sub_agent` is the
-    /// tool execution that started the sub-agent which asked; it is `None` when the turn's own agent asked.
+    /// Gives a person's answer to the turn that asked, and waits until the turn has taken or refused the answer.
+    /// `sub_agent` is the tool execution that started the asking sub-agent; `None` if the turn's own agent asked.
     async fn resolve_approval(
         &self,
         conversation_id: &str,
@@ -60,8 +61,8 @@ pub trait TurnStarter: Send + Sync {
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError>;
 
-    /// Tells the turn that the result of a client tool is stored. It is no error when no turn runs, because a turn that
-    /// is resumed finds the result. `sub_agent` means the same as in [`Self::resolve_approval`].
+    /// Tells the turn about the stored result of a client tool. Without a running turn, the call succeeds, because a
+    /// resumed turn finds the result. `sub_agent` has the meaning of `sub_agent` in [`Self::resolve_approval`].
     async fn tool_result(
         &self,
         conversation_id: &str,
@@ -69,30 +70,30 @@ pub trait TurnStarter: Send + Sync {
         execution_id: &str,
     ) -> Result<(), TurnError>;
 
-    /// Ends the conversation's workflow at once, with nothing saved, because the conversation is removed. It is no
-    /// error when there is no workflow.
+    /// Ends the conversation's workflow at once, without a last save, because the conversation is removed. Without a
+    /// workflow, the call succeeds.
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
 
-    /// Has the engine delete what it keeps of the conversation, whose workflow was ended: the histories of its turns, its
-    /// sub-agents and its hooks. What the engine does not find yet is deleted later.
+    /// Deletes the engine's data about a conversation after the workflow's end: the histories of turns, sub-agents and
+    /// hooks. A later try deletes histories that the engine does not list yet.
     async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError>;
 }
 
-/// The messages that a workflow is started for. It holds only ids, because the store has the messages (invariant 4,
-/// linear history).
+/// The messages for a workflow's start. The value has only ids, because the store has the messages (invariant 4, linear
+/// history).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartMessages {
-    /// The message whose turn comes first.
+    /// The message of the first turn.
     pub first: String,
-    /// The step at which that turn goes on: that of its last checkpoint, or 0. `None` when it has not begun.
+    /// The step where the first turn continues: the step of the turn's last checkpoint, or 0. `None` for a new turn.
     pub goes_on_at: Option<u32>,
-    /// Messages that wait behind it, in order.
+    /// The waiting messages after `first`, in order.
     pub waiting: Vec<String>,
 }
 
 impl StartMessages {
-    /// What was accepted and has not ended: the turn that has begun, then the messages that wait. `None` when there is
-    /// nothing.
+    /// Returns the accepted and unfinished messages: the begun turn's message, then the waiting messages. `None`
+    /// without such messages.
     pub fn unfinished(point: ResumePoint) -> Option<Self> {
         let mut waiting = point.waiting.into_iter();
         let (first, goes_on_at) = match point.turn {
@@ -110,15 +111,15 @@ impl StartMessages {
 /// The result of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartOutcome {
-    /// A workflow runs now.
+    /// A new workflow runs.
     Started,
-    /// The workflow that runs was started for the same first message, by an earlier try of the same request.
+    /// The running workflow has the same first message, because an earlier try of the request started the workflow.
     StartedBefore,
-    /// Another workflow runs, so nothing was started.
+    /// Another workflow runs, so the engine started no workflow.
     Busy,
 }
 
-/// The engine did not take the call, and may take it later.
+/// The engine did not take the call. A later try may succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("the workflow engine is not available: {0}")]
 pub struct TurnError(#[source] pub Box<dyn Error + Send + Sync>);
@@ -126,7 +127,7 @@ pub struct TurnError(#[source] pub Box<dyn Error + Send + Sync>);
 /// The result of a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The turn has been told to end.
+    /// The turn has received the cancel.
     Requested,
     /// No turn runs in the conversation.
     NotRunning,
@@ -145,23 +146,23 @@ pub enum ApprovalOutcome {
     Unanswered,
 }
 
-/// What a message does when a turn is running.
+/// The effect of a message on a running turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBusy {
-    /// It waits for the next turn.
+    /// The message waits for the next turn.
     #[default]
     Queue,
-    /// It joins the running turn before its next LLM call.
+    /// The message joins the running turn before the turn's next LLM call.
     Steer,
-    /// It ends the running turn and starts the next.
+    /// The message ends the running turn and starts the next turn.
     Interrupt,
-    /// It is not accepted.
+    /// The gateway refuses the message.
     Reject,
 }
 
 impl OnBusy {
-    /// Returns what signal `submit` says. A message that is to be rejected is never signalled while a turn runs.
+    /// Returns the policy in the signal `submit`. The gateway never signals a message with `reject` to a running turn.
     pub fn signalled(self) -> words::OnBusy {
         match self {
             Self::Queue | Self::Reject => words::OnBusy::Queue,
@@ -170,7 +171,7 @@ impl OnBusy {
         }
     }
 
-    /// Returns what the store keeps.
+    /// Returns the policy for the store.
     pub fn stored(self) -> words::OnBusy {
         match self {
             Self::Reject => words::OnBusy::Reject,
@@ -178,7 +179,7 @@ impl OnBusy {
         }
     }
 
-    /// Reads the stored policy.
+    /// Reads the policy from the store.
     pub fn of_stored(stored: &words::OnBusy) -> Self {
         match stored {
             words::OnBusy::Steer => Self::Steer,

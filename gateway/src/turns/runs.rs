@@ -1,8 +1,8 @@
-//! Deletes what the engine keeps of a conversation: the runs of its workflow, of its sub-agents' and of its hooks'.
+//! Deletes the engine's data about a conversation: the runs of the conversation's workflow, sub-agents and hooks.
 //!
-//! The engine finds runs in a list, which learns of a run some time after it has begun. So the list is read again later.
-//! Somebody may make the conversation anew meanwhile: only runs are deleted that have begun before the last run of the
-//! removed one has ended, by the engine's own clock.
+//! The engine finds runs in a list, and the list shows a run only some time after the run's start. Therefore the
+//! gateway reads the list again later. A client may make the conversation anew in the meantime. Therefore the gateway
+//! deletes only runs that started before the end of the removed conversation's last run, by the engine's own clock.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -26,9 +26,10 @@ use super::{
     temporal::{TemporalTurns, unavailable},
 };
 
-/// Runs that one look at the list deletes at the most. The next look goes on.
+/// The most deleted runs per read of the list. The next read continues with the rest.
 const RUNS: usize = 200;
-/// When the list is read again after a conversation was deleted. Its delay is milliseconds to seconds.
+/// The pauses before later reads of the list, after the removal of a conversation. The list lags by milliseconds to
+/// seconds.
 const LOOKS: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(3),
@@ -36,12 +37,13 @@ const LOOKS: [Duration; 5] = [
     Duration::from_secs(30),
     Duration::from_mins(2),
 ];
-/// Conversations whose runs are looked for again at once. Of more, the engine's own retention removes what is left.
+/// Permits for conversations with later reads of the list. Beyond the limit, the engine's own retention removes the
+/// remaining runs.
 static LOOKED_FOR: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(256)));
 
 impl TemporalTurns {
-    /// Deletes the runs of a conversation whose workflow was ended, and goes on with those that the engine does not list
-    /// yet.
+    /// Deletes the runs of a conversation whose workflow has ended. A background task deletes the runs that the engine
+    /// does not list yet.
     pub(super) async fn delete_all_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
         let Some((newest, last)) = self.newest_run(conversation_id).await? else {
             return Ok(());
@@ -68,8 +70,8 @@ impl TemporalTurns {
         Ok(())
     }
 
-    /// The newest run of the conversation's workflow, and when the last of its runs can have begun; `None` when the engine
-    /// knows of none.
+    /// Returns the newest run of the conversation's workflow, and the latest start time of a run to delete; `None` if
+    /// the engine knows no run.
     async fn newest_run(
         &self,
         conversation_id: &str,
@@ -77,7 +79,8 @@ impl TemporalTurns {
         let Some(described) = self.describe(conversation_id).await? else {
             return Ok(None);
         };
-        // One that runs again begins with what was accepted meanwhile, and the conversation is not removed yet.
+        // A run that is still open began with messages accepted in the meantime, and the conversation is not removed
+        // yet.
         let last = described
             .close_time()
             .or_else(|| described.start_time())
@@ -111,7 +114,7 @@ impl TemporalTurns {
         Ok(())
     }
 
-    /// Has the engine delete a run. One that runs is ended by it.
+    /// Deletes a run in the engine. The engine also ends an open run.
     async fn delete_run(&self, run: WorkflowExecution) -> Result<(), TurnError> {
         let request = DeleteWorkflowExecutionRequest {
             namespace: self.namespace(),
@@ -126,7 +129,8 @@ impl TemporalTurns {
     }
 }
 
-/// The workflows of a conversation. Its sub-agents' and its hooks' have ids that begin with its own.
+/// Returns the list query for the workflows of a conversation. The workflow ids of sub-agents and hooks begin with the
+/// conversation's workflow id.
 fn query(conversation_id: &str, last: DateTime<Utc>) -> String {
     let id = ids::workflow_id(conversation_id).replace('\'', "''");
     let last = last.to_rfc3339_opts(SecondsFormat::Nanos, true);

@@ -1,4 +1,4 @@
-//! The search attributes of turns, which an engine must know before a turn is started.
+//! Registers the search attributes of turns in the engine, before the first turn.
 
 use everturn_proto::words::search_attribute;
 use temporalio_client::{
@@ -9,17 +9,17 @@ use temporalio_common::protos::temporal::api::{
     enums::v1::IndexedValueType, operatorservice::v1::AddSearchAttributesRequest,
 };
 
-/// A search attribute that could not be registered, and the engine's answer.
+/// The error of a search attribute's registration, with the engine's answer.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot register search attribute {name}: {status}")]
 pub struct RegisterError {
-    /// Name of the search attribute.
+    /// The name of the search attribute.
     pub name: &'static str,
-    /// The engine's answer, which tells whether it helps to try again.
+    /// The engine's answer. The status tells whether a retry helps.
     pub status: Status,
 }
 
-/// Registers the search attributes of turns. Those that exist stay as they are.
+/// Registers the search attributes of turns. Registered attributes stay unchanged.
 ///
 /// # Errors
 ///
@@ -38,8 +38,8 @@ pub async fn register_search_attributes(client: &Client) -> Result<(), RegisterE
         match added {
             Ok(_) => tracing::info!(name, "registered a search attribute"),
             Err(status) if status.code() == Code::AlreadyExists => {}
-            // A cluster may not allow this to its clients. Then its operator has done it (`everturn migrate`), or the
-            // first turn fails and says so.
+            // A cluster may refuse the registration to its clients. The cluster's operator then registers the
+            // attributes (`everturn migrate`), or the first turn fails with a clear error.
             Err(status) if status.code() == Code::PermissionDenied => {
                 tracing::warn!(
                     name,

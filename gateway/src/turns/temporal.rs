@@ -1,5 +1,5 @@
-//! Implements the port with Temporal: one workflow id for each conversation, and either signal-with-start or a start
-//! that fails when a workflow runs already.
+//! Implements the port with Temporal. A conversation has one workflow id. A message comes by signal-with-start, or by a
+//! start that fails if a workflow already runs.
 
 use std::{error::Error, time::Duration};
 
@@ -43,15 +43,15 @@ const TENANT_ID: SearchAttributeKey<String> =
 const TURN_STATUS: SearchAttributeKey<String> =
     SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
 
-/// The memo that says for which message a workflow was started, when it was started without a signal.
+/// The memo with the first message of a workflow that was started without a signal.
 const FIRST_MESSAGE: &str = "first_message_id";
 
-/// Options of the calls to the engine.
+/// Options for calls to the engine.
 #[derive(Debug, Clone)]
 pub struct TemporalTurnsOptions {
-    /// The task queue that the workers listen on. Default `everturn`.
+    /// The task queue of the workers. Default `everturn`.
     pub task_queue: String,
-    /// How long a call may take with its retries. Default 5 s: the client waits for it.
+    /// The most time for a call with its retries. Default 5 s, because the client waits for the call.
     pub timeout: Duration,
 }
 
@@ -77,7 +77,7 @@ impl TemporalTurns {
         Self { client, options }
     }
 
-    /// Waits for a call about a workflow. Returns false when that workflow does not run.
+    /// Waits for a call to a workflow. Returns false when the workflow does not run.
     async fn reached(
         &self,
         call: impl Future<Output = Result<(), WorkflowInteractionError>>,
@@ -89,7 +89,7 @@ impl TemporalTurns {
         }
     }
 
-    /// Waits for a call, for as long as one call may take.
+    /// Waits for a call, up to the timeout of the options.
     pub(super) async fn within<T, E>(
         &self,
         call: impl Future<Output = Result<T, E>>,
@@ -99,12 +99,12 @@ impl TemporalTurns {
             .map_err(unavailable)
     }
 
-    /// The connection to Temporal.
+    /// Returns the connection to Temporal.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The namespace of all turns.
+    /// Returns the namespace of all turns.
     pub(super) fn namespace(&self) -> String {
         self.client.options().namespace.clone()
     }
@@ -113,8 +113,9 @@ impl TemporalTurns {
         RpcOptions::builder().timeout(self.options.timeout).build()
     }
 
-    /// Options of a signal that a run takes once. The engine drops one with a known request id before it becomes
-    /// history, so a client may repeat its request as often as it likes (invariant 4, linear history).
+    /// Makes the options of a signal that a run takes once. The engine drops a signal with a known request id before
+    /// the signal enters the history. Therefore a client may repeat its request any number of times (invariant 4,
+    /// linear history).
     fn signal_options(&self, request_id: String) -> WorkflowSignalOptions {
         WorkflowSignalOptions::builder()
             .request_id(request_id)
@@ -129,7 +130,7 @@ impl TemporalTurns {
             TENANT_ID.value_set(conversation.tenant_id.clone()),
             TURN_STATUS.value_set(AgentExecutionStatus::Running.into()),
         ]);
-        // Sub-agents, activities and later runs inherit it (docs/engine.md, tenants share workers).
+        // Sub-agents, activities and later runs inherit the priority (docs/engine.md, tenants share workers).
         let mut priority = Priority::default();
         priority.fairness_key = Some(ids::fairness_key(&conversation.tenant_id));
         WorkflowStartOptions::new(
@@ -144,8 +145,8 @@ impl TemporalTurns {
         .build()
     }
 
-    /// True when the conversation's workflow was started for this message. A start that is repeated because its answer
-    /// was lost finds its own workflow in this way: the SDK lets no caller choose the request id of a start.
+    /// Returns true when the conversation's workflow was started for the message. A start repeated after a lost answer
+    /// finds its own workflow by the memo, because the SDK does not let callers choose a start's request id.
     async fn started_for(
         &self,
         conversation_id: &str,
@@ -158,7 +159,8 @@ impl TemporalTurns {
         Ok(first.as_deref() == Some(message_id))
     }
 
-    /// The text of a failure, which may be encrypted. The SDK gives that of an update as it came.
+    /// Returns the text of a failure. The text may be encrypted, because the SDK passes an update's failure on without
+    /// decoding.
     async fn text_of(&self, mut failure: Failure) -> Result<String, TurnError> {
         let converter = &self.client.options().data_converter;
         let context = SerializationContextData::None;
@@ -169,7 +171,7 @@ impl TemporalTurns {
         Ok(error.map_err(unavailable)?.failure().message.clone())
     }
 
-    /// Describes the latest workflow of a conversation; `None` when there is none.
+    /// Describes the latest workflow of a conversation; `None` without a workflow.
     pub(super) async fn describe(
         &self,
         conversation_id: &str,
@@ -306,13 +308,13 @@ impl TurnStarter for TemporalTurns {
             conversation_id,
             sub_agent,
         );
-        // The same answer again waits for the same update, and becomes history once.
+        // A repeated answer waits for the first update and enters the history once.
         let options = WorkflowExecuteUpdateOptions::builder()
             .update_id(ids::answer_id(&answer))
             .rpc_options(self.rpc_options())
             .build();
         let call = handle.execute_update(AgentExecution::resolve_approval, answer.into(), options);
-        // The engine waits for a worker as long as this call waits for the engine.
+        // The engine waits for a worker as long as the gateway waits for the engine.
         let Ok(answered) = tokio::time::timeout(self.options.timeout, call).await else {
             return Ok(ApprovalOutcome::Unanswered);
         };
@@ -367,8 +369,8 @@ impl TurnStarter for TemporalTurns {
     }
 }
 
-/// Makes the signal for a stored message. It has no content: the row in `messages` holds it, and the history stays small
-/// (invariant 4, linear history).
+/// Makes the signal for a stored message. The signal has no content: the row in `messages` has the content, and the
+/// history stays small (invariant 4, linear history).
 fn submission(message_id: &str, on_busy: OnBusy) -> Submit {
     Submit {
         message_id: Some(message_id.to_owned()),
@@ -387,7 +389,7 @@ fn turn_input(conversation: &Conversation) -> TurnInput {
     }
 }
 
-/// Returns a handle of the workflow that asked: the conversation's, or a sub-agent's.
+/// Returns a handle of the workflow that asked: the conversation's workflow, or a sub-agent's workflow.
 fn asker<W: HasWorkflowDefinition>(
     client: &Client,
     _definition: W,
@@ -400,8 +402,8 @@ fn asker<W: HasWorkflowDefinition>(
     }))
 }
 
-/// Returns a handle that is typed by the workflow's definition. The workflow's state is not `Send`, so a handle typed
-/// by the workflow itself would not be `Send` either.
+/// Returns a handle typed by the workflow's definition. The workflow's state is not `Send`, so a handle typed by the
+/// workflow itself would not be `Send` either.
 fn handle<W: HasWorkflowDefinition>(
     client: &Client,
     _definition: W,
