@@ -32,7 +32,7 @@ pub struct Feed {
     config: Arc<GatewayConfig>,
     /// Cancelled when the gateway closes its streams.
     closing: CancellationToken,
-    /// Resolves when the reader's credential expires.
+    /// Resolves when the reader's credential is no longer valid.
     until: BoxFuture<'static, ()>,
     /// The reason in the last frame. The feed sends the last frame after every other frame.
     last: Option<StreamEnd>,
@@ -117,8 +117,8 @@ impl Feed {
         self.last.take().map(|reason| sse::end(reason).into())
     }
 
-    /// Joins replayed frames into one chunk of the body. A chunk per event costs more than the event, in a replay of a
-    /// hundred thousand events. Frames of the live tail are shared by reference and never copied.
+    /// Joins replayed frames into one chunk of the body. In a replay of a hundred thousand events, a chunk per event
+    /// costs more than the events. Frames of the live tail are shared by reference and never copied.
     fn with_replayed(&mut self, first: &RenderedFrame) -> Bytes {
         let mut joined = Vec::new();
         while !self.is_over && joined.len() < CHUNK {

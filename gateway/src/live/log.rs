@@ -99,8 +99,8 @@ impl LogCursor {
         }
     }
 
-    /// Waits until the account has memory. The log cursor holds no page during the wait. A finished or active
-    /// read-ahead makes the wait unnecessary.
+    /// Waits until the account has memory. The log cursor holds no page during the wait. With a read-ahead, the log
+    /// cursor does not wait.
     pub(super) async fn has_room(&mut self) {
         self.held = None;
         if let Some(account) = self.account.as_ref().filter(|_| self.ahead.is_none()) {
@@ -133,8 +133,8 @@ impl LogCursor {
         self.is_checked = self.cursor.sequence == 0;
     }
 
-    /// Reads the events after the cursor and moves the cursor. The log is known to reach `known_last`. Therefore a page
-    /// without events before `known_last` comes from a late replica, or from a conversation removed just now.
+    /// Reads the events after the cursor and moves the cursor. The log is known to reach `known_last`. Therefore an
+    /// empty page before `known_last` comes from a late replica, or from a conversation removed just now.
     ///
     /// While the cursor is unchecked, the read includes the event at the cursor, to notice a log without the event.
     ///
@@ -192,7 +192,8 @@ impl LogCursor {
                     .last_common(&self.access, &self.log, at, saved_by)
                     .await?
             }
-            // A plain number is larger than any stored number. The events of the reader are unknown.
+            // The cursor is a plain number, larger than every stored number. The gateway does not know the reader's
+            // events.
             None => 0,
         };
         self.cursor = Cursor::at(common);

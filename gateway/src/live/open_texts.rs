@@ -26,8 +26,9 @@ pub(super) struct OpenTexts {
 #[derive(Debug)]
 struct ShownText {
     text: OpenText,
-    /// False after the tail follows the stream anew, because the tail may have missed pieces. The shown text stays,
-    /// above all its generation. The stream may have lost the generation, and readers must not see an older generation.
+    /// False after the tail follows the stream anew, because the tail may have missed pieces. The entry stays, above
+    /// all because of the generation. The stream may have lost the generation, and readers must not see an older
+    /// generation.
     is_certain: bool,
     /// The current `text_start` frame. The frame is cached because many readers may begin between two pieces.
     rendered: Option<Arc<RenderedFrame>>,

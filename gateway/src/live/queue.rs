@@ -14,7 +14,7 @@ use super::{end::ReaderEnd, sse::RenderedFrame};
 /// fits. A connection buffers 16 small frames at the most.
 const SMALL: usize = 1024;
 
-/// The capacity in frames above which an empty queue frees its memory.
+/// The largest capacity of an empty queue, in frames.
 const KEPT_CAPACITY: usize = 16;
 
 /// The queue of one reader. The tail adds frames, and the reader takes frames.
@@ -58,7 +58,7 @@ impl ReaderQueue {
         }
     }
 
-    /// Adds the first texts of a reader. The texts come in one batch, so the limit does not count their bytes.
+    /// Adds the first texts of a reader. The texts come in one batch, and the limit grows by the size of the batch.
     pub(super) fn begin(&self, texts: impl IntoIterator<Item = Arc<RenderedFrame>>) {
         let mut waiting = self.lock();
         for text in texts {

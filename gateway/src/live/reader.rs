@@ -1,4 +1,4 @@
-//! One reader: replays the events after its cursor, and then receives the tail's frames.
+//! A reader, which replays the events after the cursor and then receives the tail's frames.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -21,7 +21,7 @@ pub struct LiveReader {
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     page: VecDeque<Event>,
-    /// True after the reader's first page since its start or its last set-back.
+    /// True after the first page since the reader's start or last set-back.
     has_read: bool,
     subscription: Option<(u64, Arc<ReaderQueue>)>,
 }
@@ -73,7 +73,7 @@ impl LiveReader {
                 Some(Ok(frame))
             }
             Err(QueueEnd::Over(end)) => Some(Err(end)),
-            // The reader continues like a client that reconnects with its cursor.
+            // The reader continues like a reconnected client.
             Err(QueueEnd::SetBack) => {
                 telemetry::over_memory("reader");
                 (self.subscription, self.has_read) = (None, false);

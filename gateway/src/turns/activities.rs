@@ -35,8 +35,8 @@ const RETRY_AT_ONCE: Duration = Duration::from_millis(1);
 /// Restarts activities in the engine, after the caller has found a worker dead or ended.
 #[async_trait]
 pub trait ActivityRestarter: Send + Sync {
-    /// Restarts the activities of an agent execution that run on one of `workers`. Returns the number of restarted
-    /// activities.
+    /// Restarts those activities of an agent execution that one of `workers` has begun and not ended. Returns the
+    /// number of restarted activities.
     async fn restart_activities(
         &self,
         execution: &RunningAgentExecution,
@@ -59,8 +59,8 @@ impl ActivityRestarter for TemporalTurns {
             .and_then(|info| info.execution)
             .unwrap_or_default();
         // The engine's view decides, and not the claims in the store. The worker may have begun an activity without a
-        // claim, or ended an activity without a report. Another worker may have restarted an activity with a claim of
-        // the dead worker.
+        // claim, or ended an activity without a report. Another worker may have begun anew an activity that the dead
+        // worker had claimed.
         let pending = described.pending_activities;
         let theirs: Vec<_> = pending
             .into_iter()

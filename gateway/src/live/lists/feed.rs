@@ -24,7 +24,7 @@ pub struct ListFeed {
     config: Arc<GatewayConfig>,
     /// Cancelled when the gateway closes its streams.
     closing: CancellationToken,
-    /// Resolves when the reader's credential expires.
+    /// Resolves when the reader's credential is no longer valid.
     until: BoxFuture<'static, ()>,
     is_over: bool,
     _permit: StreamPermit,

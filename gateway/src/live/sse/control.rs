@@ -36,7 +36,7 @@ fn replay_type() -> Object {
     one_of(&[StreamFrame::Replay.as_str()])
 }
 
-/// Returns the first frame: the sequence number of the first event to come, and the number of the last event by now.
+/// Returns the first frame: the sequence numbers of the first event to come and of the conversation's last event.
 pub(crate) fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
     let body = ReplayFrame {
         kind: StreamFrame::Replay.as_str(),
@@ -107,7 +107,7 @@ pub(crate) fn reconnect(delay: Duration) -> String {
     )
 }
 
-/// The reason for the end of a stream. The client has no reason to connect again.
+/// The reason for the end of a stream that the client need not open again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = EndReason)]
 #[serde(rename_all = "snake_case")]
