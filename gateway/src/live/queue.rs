@@ -36,7 +36,7 @@ struct WaitingFrames {
 /// The reason for a queue's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueEnd {
-    /// The reader has ended.
+    /// The reader gets no more frames.
     Over(ReaderEnd),
     /// The tenant is over its share of memory, and the reader lags behind. The reader reads later frames from the
     /// store, after the tenant has memory again.
