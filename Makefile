@@ -6,7 +6,7 @@ TEMPORAL_SERVER_VERSION := v1.29.1
 # A store that speaks S3, for tests.
 VERSITYGW_VERSION := v1.8.0
 # The files that pin what is installed for tests, besides the versions above.
-PINS := $(addprefix tests/collector/,go.mod go.sum main.go) $(addprefix tests/mcp/,package-lock.json requirements.txt) \
+PINS := $(addprefix tests/mcp/,package-lock.json requirements.txt) \
 	tests/aimock/package-lock.json tests/requirements.txt deploy/requirements.txt deploy/supply/requirements.txt \
 	examples/python-tool/requirements.txt clients/python/requirements.txt bench/peers/python/requirements.txt \
 	$(addprefix bench/peers/typescript/,package-lock.json worker.js workflows.js activities.js)
@@ -32,7 +32,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test verify quick check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -46,7 +46,7 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 	@target/debug/everturn-stack
 
 # In this order. Each step is a target of its own, so that `make <step>` repeats it.
-INSTALL := deps temporal temporal-server s3 collector mcp-servers aimock python python-tool
+INSTALL := deps temporal temporal-server s3 mcp-servers aimock python python-tool
 STEPS := chart-test deny check build empty-root clients python-client page crates embedded production
 test: ## Everything CI checks: formatting, lints, all tests but the long ones. Ends with the time of each step and the slowest tests.
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
@@ -279,12 +279,6 @@ s3: $(TOOLS)/versitygw ## Install a store that speaks S3 into .tools/bin, unless
 $(TOOLS)/versitygw:
 	@echo "▸ versitygw $(VERSITYGW_VERSION) with go install (about 2 minutes, once)"
 	@GOBIN="$(TOOLS)" go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
-
-collector: $(TOOLS)/otelcol ## Build the OpenTelemetry Collector that tests export to into .tools/bin, pinned (tests/collector).
-
-$(TOOLS)/otelcol: | $(addprefix tests/collector/,go.mod go.sum main.go)
-	@echo "▸ the OpenTelemetry Collector with go build (about 2 minutes, once)"
-	@cd tests/collector && go build -trimpath -ldflags "-s -w" -o "$@" .
 
 mcp-servers: $(NPM)/installed $(VENV)/mcp-installed ## Install the MCP servers that tests run into .tools, pinned (tests/mcp).
 

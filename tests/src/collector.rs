@@ -1,26 +1,45 @@
-//! The OpenTelemetry Collector, which writes what it gets into a file, and traces as trees.
+//! A receiver of OTLP over HTTP in the test's process, and traces as trees.
+//!
+//! The messages are those of the OpenTelemetry protocol (opentelemetry-proto). A request with another path, method, media
+//! type or body is refused, as a collector refuses it, and fails the test that waits for its spans.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    process::Stdio,
+    sync::{Arc, Mutex},
 };
 
-use serde_json::Value;
-use tempfile::TempDir;
-use tokio::process::{Child, Command};
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, State},
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
+    routing::post,
+};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse},
+    common::v1::{AnyValue, KeyValue, any_value::Value},
+    trace::v1::{Span as SentSpan, status::StatusCode as SpanStatus},
+};
+use prost::Message;
+use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::{temporal::free_port, wait};
+use crate::wait;
 
-/// A collector that runs. It ends when this is dropped.
+const PROTOBUF: &str = "application/x-protobuf";
+
+/// The most bytes of one request: a batch of 512 spans with long texts.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+type Received = Arc<Mutex<Vec<Span>>>;
+
+/// A running receiver. Dropping the receiver closes its port.
 pub struct Collector {
-    directory: TempDir,
     port: u16,
-    _process: Child,
+    spans: Received,
+    serving: JoinHandle<()>,
 }
 
-/// A span as the collector got it.
+/// A received span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// The name.
@@ -43,36 +62,30 @@ pub struct Span {
     pub time: (u64, u64),
 }
 
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
 impl Collector {
-    /// Starts one, and waits until it listens.
+    /// Starts a receiver on a free port.
     pub async fn start() -> Self {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/bin/otelcol");
-        assert!(program.is_file(), "run `make collector`");
-        let (directory, port) = (TempDir::new().unwrap(), free_port());
-        let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("collector/config.yaml");
-        let process = Command::new(program)
-            .arg("--config")
-            .arg(config)
-            .env("OTLP_GRPC", format!("127.0.0.1:{}", free_port()))
-            .env("OTLP_HTTP", format!("127.0.0.1:{port}"))
-            .env("OTLP_FILE", directory.path().join("out"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(fs::File::create(directory.path().join("log")).unwrap())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let started = Self {
-            directory,
+        let spans = Received::default();
+        let router = Router::new()
+            .route("/v1/traces", post(receive))
+            .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+            .with_state(Arc::clone(&spans));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serving = tokio::spawn(async move {
+            axum::serve(listener, router).await.unwrap();
+        });
+        Self {
             port,
-            _process: process,
-        };
-        wait::until("the collector listens", || async {
-            let connection = tokio::net::TcpStream::connect(("127.0.0.1", port));
-            connection.await.ok()
-        })
-        .await;
-        started
+            spans,
+            serving,
+        }
     }
 
     /// The address for OTLP over HTTP.
@@ -80,13 +93,9 @@ impl Collector {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// All spans that it got.
+    /// Returns all received spans.
     pub fn spans(&self) -> Vec<Span> {
-        let text = fs::read_to_string(self.directory.path().join("out")).unwrap_or_default();
-        let requests = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        requests.flat_map(|request| spans_of(&request)).collect()
+        self.spans.lock().unwrap().clone()
     }
 
     /// Waits until a trace has a span for each of these names, and returns its spans. Each process exports its own.
@@ -103,53 +112,67 @@ impl Collector {
     }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value[key].as_array().map_or(&[], Vec::as_slice)
+async fn receive(
+    State(received): State<Received>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<([(&'static str, &'static str); 1], Vec<u8>), StatusCode> {
+    if headers.get(CONTENT_TYPE).is_none_or(|it| it != PROTOBUF) {
+        return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    let request = ExportTraceServiceRequest::decode(body).map_err(|_| StatusCode::BAD_REQUEST)?;
+    received.lock().unwrap().extend(spans_of(request));
+    let answer = ExportTraceServiceResponse::default().encode_to_vec();
+    Ok(([("content-type", PROTOBUF)], answer))
 }
 
-fn spans_of(request: &Value) -> Vec<Span> {
+fn spans_of(request: ExportTraceServiceRequest) -> Vec<Span> {
     let mut spans = Vec::new();
-    for resource in list(request, "resourceSpans") {
-        let service = &attributes(&resource["resource"])["service.name"];
-        for scope in list(resource, "scopeSpans") {
+    for of_resource in request.resource_spans {
+        let attributes = attributes(of_resource.resource.unwrap_or_default().attributes);
+        let service = &attributes["service.name"];
+        for scope in of_resource.scope_spans {
             let of = |span| span_of(span, service);
-            spans.extend(list(scope, "spans").iter().map(of));
+            spans.extend(scope.spans.into_iter().map(of));
         }
     }
     spans
 }
 
-fn span_of(span: &Value, service: &str) -> Span {
-    let text = |key: &str| span[key].as_str().unwrap_or_default().to_owned();
-    let time = |key: &str| text(key).parse().unwrap();
+fn span_of(span: SentSpan, service: &str) -> Span {
     Span {
-        name: text("name"),
-        trace_id: text("traceId"),
-        id: text("spanId"),
-        parent: text("parentSpanId"),
+        name: span.name,
+        trace_id: hex(&span.trace_id),
+        id: hex(&span.span_id),
+        parent: hex(&span.parent_span_id),
         service: service.to_owned(),
-        attributes: attributes(span),
-        events: list(span, "events")
-            .iter()
-            .map(|event| event["name"].as_str().unwrap().to_owned())
-            .collect(),
-        is_failed: span["status"]["code"] == 2,
-        time: (time("startTimeUnixNano"), time("endTimeUnixNano")),
+        attributes: attributes(span.attributes),
+        events: span.events.into_iter().map(|event| event.name).collect(),
+        is_failed: span
+            .status
+            .is_some_and(|status| status.code() == SpanStatus::Error),
+        time: (span.start_time_unix_nano, span.end_time_unix_nano),
     }
 }
 
-fn attributes(of: &Value) -> BTreeMap<String, String> {
-    let pair = |pair: &Value| {
-        let value = pair["value"]
-            .as_object()
-            .and_then(|value| value.values().next());
-        let value = value.cloned().unwrap_or_default();
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        (pair["key"].as_str().unwrap().to_owned(), text)
-    };
-    list(of, "attributes").iter().map(pair).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn attributes(of: Vec<KeyValue>) -> BTreeMap<String, String> {
+    let pair = |pair: KeyValue| (pair.key, pair.value.map_or_else(String::new, text));
+    of.into_iter().map(pair).collect()
+}
+
+fn text(value: AnyValue) -> String {
+    match value.value {
+        None => String::new(),
+        Some(Value::StringValue(text)) => text,
+        Some(Value::BoolValue(value)) => value.to_string(),
+        Some(Value::IntValue(value)) => value.to_string(),
+        Some(Value::DoubleValue(value)) => value.to_string(),
+        Some(other) => format!("{other:?}"),
+    }
 }
 
 /// Writes the spans of one trace as a tree below this span: a line for each, indented by its depth, in the order of their

@@ -13,7 +13,7 @@
 //! - [`events`]: helpers that read the events of a conversation
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and the processes that they read from
-//! - [`collector`]: the OpenTelemetry Collector
+//! - [`collector`]: a receiver of OTLP, which collects spans
 //! - [`count`]: a number that rises in other tasks, and that a test waits for
 //! - [`engine_dump`]: everything that Temporal and Redis keep, as text
 //! - [`hostile`]: a tenant that attacks a gateway in every way at once

@@ -387,7 +387,7 @@ async fn a_workflow_by_hand_names_its_tenant() {
     for (id, tenant, says) in [
         (of_acme.as_str(), None, "tenant `acme`"),
         (&of_acme, Some("other"), "tenant `acme`"),
-        (&unique, Some("acme"), "tenant `default`"),
+        (&unique, Some("acme"), "`conversation-acme~"),
         ("nobodys", Some("acme"), "`conversation-acme~nobodys`"),
     ] {
         start_by_hand(&stack, id, tenant).await;
