@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     prost_build::Config::new()
         .extern_path(".everturn.v1.Json", "crate::json::Json")
-        // The state would be large otherwise, wherever it is moved.
+        // The boxes keep the state small, because code moves the state often.
         .boxed(".everturn.v1.LlmCompleteState.compacted")
         .boxed(".everturn.v1.LlmCompleteState.sent")
         .compile_fds(descriptors.clone())?;
@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         events.register_file_descriptor(file.clone());
         turn.register_file_descriptor(file);
     }
-    // Events write every field (readers should not guess); what goes into history leaves defaults out.
+    // The JSON of events has every field, because readers should not guess. The JSON in the history leaves out
+    // defaults.
     for (builder, prefix) in [
         (events.emit_fields(), ".everturn.event.v1"),
         (&mut turn, ".everturn.v1"),

@@ -1,9 +1,9 @@
 //! The activities by name, input and output; no bodies.
 //!
-//! `everturn-workflows` calls these declarations, `everturn-activities` implements them (`definition = …`),
-//! and neither needs the other. The names are part of every stored history and never change.
+//! `everturn-workflows` calls these declarations, `everturn-activities` implements them (`definition = …`), and neither
+//! crate needs the other. The names are part of every stored history and never change.
 
-// The macro generates undocumented markers beside each declaration.
+// The macro generates undocumented markers beside every declaration.
 #![allow(missing_docs)]
 
 use temporalio_common::ActivityError;
@@ -32,7 +32,7 @@ impl AgentActivities {
         unimplemented!()
     }
 
-    /// Runs one tool and records how it ended.
+    /// Runs a tool and records the end of the tool execution.
     #[activity(name = "tool_execution_activity")]
     pub fn tool_execution(_: RunToolRequest) -> Result<RunToolResult, ActivityError> {
         unimplemented!()
@@ -44,7 +44,7 @@ impl AgentActivities {
         unimplemented!()
     }
 
-    /// Records how a remote tool's activity ended. A local activity.
+    /// Records the end of a remote tool's activity. A local activity.
     #[activity(name = "record_remote_tool_activity")]
     pub fn record_remote_tool(_: RecordRemoteToolRequest) -> Result<RunToolResult, ActivityError> {
         unimplemented!()
@@ -56,13 +56,13 @@ impl AgentActivities {
         unimplemented!()
     }
 
-    /// Persists one batch of events. A local activity, and an ordinary one while the store is away.
+    /// Persists a batch of events. A local activity, and an ordinary activity while the store is away.
     #[activity(name = "save_event_activity")]
     pub fn save_event(_: SaveRequest) -> Result<SaveResult, ActivityError> {
         unimplemented!()
     }
 
-    /// Announces to all workers that an agent execution is cancelled. A local activity, which waits for nobody.
+    /// Announces the cancellation of an agent execution to every worker. A local activity, which waits for no answer.
     #[activity(name = "announce_cancel_activity")]
     pub fn announce_cancel(_: AnnounceCancelRequest) -> Result<(), ActivityError> {
         unimplemented!()

@@ -1,4 +1,4 @@
-//! What an answer to an approval must be, wherever it comes from: the gateway or the command line.
+//! The checks of an answer to an approval, for answers through the gateway and through the command line.
 
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl ResolveApproval {
-    /// Returns what is wrong with the answer itself, whatever call it is for; `None` when it can be taken.
+    /// Returns the flaw of the answer itself, independent of the call; `None` for an answer without a flaw.
     pub fn flaw(&self) -> Option<&'static str> {
         let is_approved = match self.decision() {
             Decision::Approve => true,
@@ -41,13 +41,13 @@ impl ResolveApproval {
     }
 }
 
-/// True for a text that is small enough and that can be stored.
+/// True for a text within the size limit and without a NUL, which the store cannot hold.
 fn is_short(text: &str) -> bool {
     text.len() <= MAX_APPROVAL_REASON_BYTES && !text.contains('\0')
 }
 
-/// True for an input that tools take, that is small enough for the engine and that can be stored unchanged: what runs
-/// is exactly what was approved.
+/// True for an input in the form that tools take (an object), within the engine's size limit, and unchanged by the
+/// store. The tool must run with exactly the approved input.
 fn is_usable(input: &Json) -> bool {
     input.stored_len() <= MAX_APPROVED_INPUT_BYTES
         && !input.is_too_deep()

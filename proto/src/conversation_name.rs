@@ -1,28 +1,29 @@
-//! How a conversation is named by its tenant, and which id it has for everybody else.
+//! The tenant's name for a conversation, and the conversation's id outside the tenant.
 //!
-//! A tenant names its conversations as it likes, so two tenants may use one name. Everything that all tenants share has
-//! the id of a conversation: the tables, the workflow ids, the live texts. It is made from both here, and only here.
+//! A tenant chooses the names of its conversations freely, so two tenants may use an equal name. Everything shared by
+//! tenants (the tables, the workflow ids, the live texts) uses the conversation's id. Only this file makes the id from
+//! the tenant and the name.
 
 use crate::{
     ids::{self, workflow_id},
     words::DEFAULT_TENANT,
 };
 
-/// Stands between a tenant and a name. Neither of them may have it (`ids::is_valid`), so an id comes apart in one way, and
-/// it is not the `/` of the workflow ids of sub-agents.
+/// The separator between a tenant and a name. Neither part may contain the separator (`ids::is_valid`), so an id splits
+/// in only one way. The separator differs from the `/` in the workflow ids of sub-agents.
 const SEPARATOR: char = '~';
 
-/// A conversation, as its tenant names it.
+/// A conversation, identified by the tenant and by the tenant's name for the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConversationName<'a> {
     /// The tenant.
     pub tenant_id: &'a str,
-    /// The name, which is unique in the tenant. The API, the clients and the tools call it the id of the conversation.
+    /// The name, unique in the tenant. The API, the clients and the tools call the name the id of the conversation.
     pub name: &'a str,
 }
 
 impl ConversationName<'_> {
-    /// Returns the id of a new conversation: its name in the default tenant, and `<tenant>~<name>` in any other one.
+    /// Returns the conversation's id: the name in the default tenant, and `<tenant>~<name>` in every further tenant.
     pub fn id(&self) -> String {
         if self.tenant_id == DEFAULT_TENANT {
             self.name.to_owned()
@@ -31,7 +32,7 @@ impl ConversationName<'_> {
         }
     }
 
-    /// Returns the name of the conversation with this id.
+    /// Returns the name of the conversation with the id.
     pub fn of_id(id: &str) -> &str {
         id.split_once(SEPARATOR).map_or(id, |(_, name)| name)
     }

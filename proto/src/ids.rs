@@ -1,5 +1,5 @@
-//! Deterministic ids (invariant 1, pure workflow): hashes of stable names, so that a replay, a retry, a resume or a
-//! `temporal workflow reset` makes the same ones. An id is never random, and never made from the id of a run.
+//! Deterministic ids (invariant 1, pure workflow): hashes of stable names. A replay, a retry, a resume and a `temporal
+//! workflow reset` therefore make equal ids. An id is never random, and never made from the id of a run.
 
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -9,17 +9,18 @@ use crate::{Json, limits::MAX_ID_BYTES, turn::ResolveApproval, words::Effect};
 /// The most bytes of a fairness key (docs/engine.md, tenants share workers).
 const MAX_FAIRNESS_KEY_BYTES: usize = 64;
 
-/// Workflow id of the conversation's turns: the engine itself guarantees at most one running turn each.
+/// Returns the workflow id of the conversation's turns: the engine guarantees at most one running turn for a workflow
+/// id.
 pub fn workflow_id(conversation_id: &str) -> String {
     format!("conversation-{conversation_id}")
 }
 
-/// Workflow id of the sub-agent that a tool execution started.
+/// Returns the workflow id of the sub-agent that a tool execution started.
 pub fn sub_agent_workflow_id(conversation_id: &str, execution_id: &str) -> String {
     format!("{}/{execution_id}", workflow_id(conversation_id))
 }
 
-/// Workflow id of the hooks that run after the turn of an agent execution.
+/// Returns the workflow id of the hooks that run after the turn of an agent execution.
 pub fn after_turn_workflow_id(conversation_id: &str, agent_execution_id: &str) -> String {
     format!(
         "{}/after-{agent_execution_id}",
@@ -27,15 +28,15 @@ pub fn after_turn_workflow_id(conversation_id: &str, agent_execution_id: &str) -
     )
 }
 
-/// The step of the hooks that run after a turn: none of the turn has this number.
+/// The step number of the hooks that run after a turn. No step of the turn has this number.
 pub const AFTER_TURN_STEP: u32 = u32::MAX;
 
-/// Id of the root agent execution of the turn that `message_id` starts.
+/// Returns the id of the root agent execution in the turn that `message_id` starts.
 pub fn root_agent_execution_id(conversation_id: &str, message_id: &str) -> String {
     format!("run_{}", hash(&["run", conversation_id, message_id], 16))
 }
 
-/// Id of the agent execution of the sub-agent that a tool execution started.
+/// Returns the id of the agent execution of the sub-agent that a tool execution started.
 pub fn sub_agent_execution_id(conversation_id: &str, execution_id: &str) -> String {
     format!(
         "run_{}",
@@ -43,12 +44,12 @@ pub fn sub_agent_execution_id(conversation_id: &str, execution_id: &str) -> Stri
     )
 }
 
-/// Id of the row in `messages` that holds a sub-agent's task.
+/// Returns the id of the row in `messages` with a sub-agent's task.
 pub fn task_message_id(agent_execution_id: &str) -> String {
     format!("msg_{}", hash(&["task", agent_execution_id], 16))
 }
 
-/// Id of a tool execution: unique in its conversation, the same after a replay or a reset.
+/// Returns the id of a tool execution: unique in its conversation, and unchanged after a replay or a reset.
 pub fn tool_execution_id(
     message_id: &str,
     agent_execution_id: &str,
@@ -62,7 +63,7 @@ pub fn tool_execution_id(
     )
 }
 
-/// Id of the assistant's row in `messages` for one step.
+/// Returns the id of the assistant's row in `messages` for a step.
 pub fn assistant_message_id(agent_execution_id: &str, step: u32) -> String {
     format!(
         "msg_{}",
@@ -70,8 +71,8 @@ pub fn assistant_message_id(agent_execution_id: &str, step: u32) -> String {
     )
 }
 
-/// Id of a message that came without one (typed into the CLI), made from its place in the chain of runs.
-/// `first_execution_run_id` is the same for every run of the chain and after a reset.
+/// Returns the id of a message that came without an id (typed into the CLI), made from its position in the chain of
+/// runs. Every run of the chain has the same `first_execution_run_id`, also after a reset.
 pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> String {
     format!(
         "msg_{}",
@@ -82,27 +83,27 @@ pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> Strin
     )
 }
 
-/// Returns the call id that we make when the model gave none, or one that is already used.
+/// Returns the call id for a call without an id from the model, or with an id that is already used.
 pub fn call_id(execution_id: &str) -> String {
     format!("call_{}", execution_id.trim_start_matches("exec_"))
 }
 
-/// Returns the idempotency key that a tool gets (invariant 6, done once).
+/// Returns the idempotency key for a tool (invariant 6, done once).
 pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &str) -> String {
     format!("{conversation_id}/{message_id}/{execution_id}")
 }
 
-/// Returns the hash that binds an approval to what a person was shown: the tool's name, the input in its canonical form
-/// ([`Json::canonical`]), and the definition that the tool had ([`tool_definition_hash`]). It is the first 32 hex digits
-/// of the SHA-256 of `approval`, these three, each ended by a NUL.
+/// Returns the hash that binds an approval to the call on a person's screen: the tool's name, the input in its
+/// canonical form ([`Json::canonical`]), and the tool's definition at that time ([`tool_definition_hash`]). The hash is
+/// the first 32 hex digits of the SHA-256 of `approval` and these three values, each value ended by a NUL.
 pub fn approval_hash(tool_name: &str, tool_input: &Json, definition_hash: &str) -> String {
     let input = tool_input.canonical();
     hash(&["approval", tool_name, &input, definition_hash], 32)
 }
 
-/// Returns the hash of a tool's definition: the first 32 hex digits of the SHA-256 of `definition`, its name (which names
-/// the source of a tool of an MCP server), its description, its schema in canonical form, and its effect, each ended by a
-/// NUL.
+/// Returns the hash of a tool's definition. The hash is the first 32 hex digits of the SHA-256 of `definition`, the
+/// name (which names the source of an MCP server's tool), the description, the schema in canonical form, and the
+/// effect, each value ended by a NUL.
 pub fn tool_definition_hash(
     name: &str,
     description: &str,
@@ -114,16 +115,16 @@ pub fn tool_definition_hash(
     hash(&parts, 32)
 }
 
-/// Returns the id of an answer to an approval: that of the update which carries it, and that under which a gateway notes
-/// who gave it. The same answer of the same person has the same id, so the engine takes it once. Any other answer has
-/// another one, so nobody can give an answer in the name of somebody who has not given it.
+/// Returns the id of an answer to an approval. The update with the answer has the id, and a gateway notes the sender of
+/// the answer under the id. A repeated answer of a person has an equal id, so the engine takes the answer once. Any
+/// different answer has a different id, so nobody can answer in another person's name.
 pub fn answer_id(answer: &ResolveApproval) -> String {
     let digest = Sha256::digest(answer.encode_to_vec());
     format!("{}/{}", answer.execution_id, hex(&digest, 32))
 }
 
-/// Returns the key by which the engine shares out the work of workers among tenants: the tenant, or a hash of one that is
-/// longer than the engine takes.
+/// Returns the key by which the engine divides the workers' time among tenants: the tenant's id, or a hash of an id
+/// that is too long for the engine.
 pub fn fairness_key(tenant_id: &str) -> String {
     if tenant_id.len() <= MAX_FAIRNESS_KEY_BYTES {
         tenant_id.to_owned()
@@ -132,7 +133,7 @@ pub fn fairness_key(tenant_id: &str) -> String {
     }
 }
 
-/// Returns the hash by which an agent definition is stored and pinned.
+/// Returns the hash by which the store keeps an agent definition, and by which a turn is pinned to the definition.
 pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)
 }
@@ -146,8 +147,8 @@ pub fn is_valid(id: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
 }
 
-/// The first `length` hex digits of the SHA-256 of the parts, each ended by a NUL so that
-/// ("a", "bc") and ("ab", "c") differ.
+/// Returns the first `length` hex digits of the SHA-256 of the parts. A NUL ends every part, because ("a", "bc") and
+/// ("ab", "c") must differ.
 fn hash(parts: &[&str], length: usize) -> String {
     let mut digest = Sha256::new();
     for part in parts {
@@ -157,7 +158,7 @@ fn hash(parts: &[&str], length: usize) -> String {
     hex(&digest.finalize(), length)
 }
 
-/// The first `length` hex digits of a digest.
+/// Returns the first `length` hex digits of a digest.
 fn hex(digest: &[u8], length: usize) -> String {
     let mut hex = String::with_capacity(2 * digest.len());
     for byte in digest {

@@ -1,4 +1,4 @@
-//! A JSON value that is kept exactly as it was written.
+//! A JSON value with its text kept exactly as written.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::{limits::MAX_JSON_LEVELS, storable};
 
-/// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of
-/// tools are such values. The empty text, protobuf's default, stands for `null`.
+/// A JSON value kept as its text, because numbers beyond 2^53 and the order of keys must survive. The inputs and
+/// results of tools are `Json` values. The empty text, protobuf's default, stands for `null`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Json {
     #[prost(string, tag = "1")]
@@ -19,14 +19,14 @@ pub struct Json {
 }
 
 impl Json {
-    /// Keeps `text` as it is written when it is one JSON value; else returns an error.
+    /// Keeps `text` as written when `text` is a single JSON value; otherwise returns an error.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<&RawValue>(&text)?;
         Ok(Self { text })
     }
 
-    /// Makes the JSON of `value`; `null` when it has no JSON form (a map with keys that are not strings).
+    /// Makes the JSON of `value`; `null` when `value` has no JSON form (a map with keys that are not strings).
     pub fn of(value: &impl Serialize) -> Self {
         Self {
             text: serde_json::to_string(value).unwrap_or_default(),
@@ -47,39 +47,40 @@ impl Json {
         serde_json::from_str(self.as_str())
     }
 
-    /// Returns the value with what the store cannot hold replaced: escapes of NUL and of lone surrogates by U+FFFD, and
-    /// numbers that are too long when they are written out (`1e131071`) by strings of the same characters. `None` when
-    /// there is nothing of the kind.
+    /// Returns the value with replacements for parts that the store cannot hold. U+FFFD replaces escapes of NUL and of
+    /// lone surrogates. A string of equal characters replaces a number that is too long when written out (`1e131071`).
+    /// `None` when the value needs no replacement.
     pub fn made_storable(&self) -> Option<Self> {
         storable::made_storable(self.as_str()).map(|text| Self { text })
     }
 
-    /// Returns about how many bytes the value has when the store gives it back, which writes numbers out: `1e300` comes
-    /// back with 301 digits.
+    /// Returns about how many bytes the value has when read from the store. The store writes numbers out: `1e300`
+    /// returns with 301 digits.
     pub fn stored_len(&self) -> usize {
         storable::stored_len(self.as_str())
     }
 
-    /// True when more arrays and objects lie in one another than many readers can follow ([`MAX_JSON_LEVELS`]).
+    /// True when the value nests arrays and objects deeper than many readers can follow ([`MAX_JSON_LEVELS`]).
     pub fn is_too_deep(&self) -> bool {
         levels(self.as_str()) > MAX_JSON_LEVELS
     }
 
-    /// Returns the value in a form that does not depend on how it was written: without spaces, with the keys of objects in
-    /// the order of their bytes, and with each string escaped as little as possible. Numbers stay as they were written.
+    /// Returns the value in canonical form: without spaces, with the keys of objects in the order of their bytes, and
+    /// with the fewest possible escapes in strings. Numbers stay as written.
     pub fn canonical(&self) -> String {
         let mut text = String::with_capacity(self.as_str().len());
         write_canonical(self.as_str(), &mut text);
         text
     }
 
-    /// Returns the value as a tree. Numbers beyond 64 bits become floats in it, while the text keeps them.
+    /// Returns the value as a tree. Numbers beyond 64 bits become floats in the tree, while the text keeps them.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
 }
 
-/// Counts how many arrays and objects of a JSON text lie in one another at the most. It takes no room on the stack.
+/// Counts the deepest nesting of arrays and objects in a JSON text. The count is a loop and uses no stack for the
+/// levels.
 fn levels(json: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     let (mut is_in_string, mut is_escaped) = (false, false);
@@ -100,8 +101,8 @@ fn levels(json: &str) -> usize {
     most
 }
 
-/// Appends the canonical form of one JSON value. A level of nesting is read again for each level that it is in: the
-/// parser allows 128 of them.
+/// Appends the canonical form of a JSON value. The function parses a nested value again for every level around the
+/// value; the parser allows 128 levels.
 fn write_canonical(json: &str, text: &mut String) {
     let json = json.trim();
     let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();

@@ -1,12 +1,11 @@
-//! Payloads that people type.
+//! Payloads typed by people.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
-/// A payload that may not be what it should be.
+/// A payload, or the reason why the payload does not decode.
 ///
-/// A workflow input or signal that does not decode would fail the workflow task, which the engine then retries
-/// for ever. Decoding into `Lenient` always succeeds, so that the workflow can say what is wrong and end
-/// (input) or go on (signal).
+/// Temporal would retry a workflow task for ever if the task fails to decode a workflow's input or a signal. Decoding
+/// into `Lenient` always succeeds. The workflow then names the mistake and ends (input), or ignores the payload (signal).
 #[derive(Debug, Clone)]
 pub struct Lenient<T>(pub Result<T, String>);
 

@@ -1,25 +1,26 @@
-//! The contract of Everturn: everything two processes, or two versions of one process, must agree on.
+//! The contract of Everturn: the types, ids and limits on which two processes, or two versions of a process, must
+//! agree.
 //!
 //! - [`event`]: the persisted events as readers see them
 //! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1, pure workflow)
-//! - [`ConversationName`]: how a tenant names a conversation, and the id that follows from it
-//! - [`Thread`]: whose messages are the context of an agent execution
-//! - [`LogId`]: the event log of one conversation, from its creation to its removal
-//! - [`SealedStep`]: a step whose streamed text is replaced by saved events
-//! - `storable`: what the store can hold of a JSON text
-//! - `approval`: what an answer to an approval must be
-//! - `turn_end`: whether an event ends its turn
-//! - `unknown_agent`: the definition of an agent that nobody here knows
+//! - [`ConversationName`]: a tenant's name for a conversation, and the id made from the tenant and the name
+//! - [`Thread`]: the sequence of messages in the context of an agent execution
+//! - [`LogId`]: the id of a conversation's event log, valid from the conversation's creation to its removal
+//! - [`SealedStep`]: a step with its whole text in saved events, which replace the streamed text
+//! - `storable`: the parts of a JSON text that PostgreSQL's JSONB cannot hold, and their replacements
+//! - `approval`: the checks of an answer to an approval
+//! - `turn_end`: the rule that tells the events that end a turn
+//! - `unknown_agent`: the definition of an agent with a known name and nothing else known
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
 //! - `typed`: the words of the generated messages as their types
-//! - [`money`]: what calls of models take and cost
-//! - [`limits`]: sizes that all parts must agree on
-//! - [`is_loopback`], [`is_private`]: which hosts are this machine, and where nobody on the way can read
+//! - [`money`]: the tokens and the cost of model calls
+//! - [`limits`]: sizes shared by the parts of the runtime
+//! - [`is_loopback`], [`is_private`]: the hosts of the local machine, and the URLs that nobody on the network can read
 //!
-//! The messages are compiled from `proto/everturn/v1/*.proto`. Nothing here does I/O, reads a clock or knows a
-//! database; a change here is a change of the wire and of stored histories, so fields are only ever added.
+//! The messages are compiled from `proto/everturn/v1/*.proto`. The crate does no I/O, reads no clock and knows no
+//! database. A change in the crate changes the wire and the stored histories, so fields are only ever added.
 
 pub mod activities;
 mod approval;
@@ -47,14 +48,14 @@ pub use loopback::{is_loopback, is_private};
 pub use sealed_step::SealedStep;
 pub use thread::Thread;
 
-/// Events as readers see them. Generated from `event.proto`.
+/// The events as readers see them. Generated from `event.proto`.
 pub mod event {
     #![allow(missing_docs, clippy::pedantic)]
     include!(concat!(env!("OUT_DIR"), "/everturn.event.v1.rs"));
     include!(concat!(env!("OUT_DIR"), "/everturn.event.v1.serde.rs"));
 }
 
-/// Payloads of the workflow and its activities. Generated from `turn.proto`.
+/// The payloads of the workflow and of its activities. Generated from `turn.proto`.
 pub mod turn {
     #![allow(missing_docs, clippy::pedantic)]
     include!(concat!(env!("OUT_DIR"), "/everturn.v1.rs"));

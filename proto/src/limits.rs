@@ -1,88 +1,92 @@
-//! Sizes that all parts must agree on. Limits of one part live in that part's configuration.
+//! Sizes shared by the gateway, the workflows, the activities and the store. A limit of a single part is in the
+//! configuration of that part.
 
-/// The largest message, in bytes of UTF-8, unless configured lower. Everything of a turn must fit the engine's 2 MB
-/// payload limit even when typed into the CLI, with room for JSON escapes.
+/// The largest message, in bytes of UTF-8, unless the configuration lowers the limit. Every payload of a turn must fit
+/// the engine's 2 MB payload limit, also for a message typed into the CLI, with room for JSON escapes.
 pub const MAX_MESSAGE_BYTES: usize = 256 * 1024;
 
-/// The longest id that a client may choose (conversation, message), in bytes. It becomes part of a workflow id, which
-/// the engine limits to 1000 bytes together with the suffixes of sub-agents.
+/// The longest id that a client may choose (conversation, message), in bytes. The id becomes part of a workflow id, and
+/// the engine limits a workflow id to 1000 bytes, suffixes of sub-agents included.
 pub const MAX_ID_BYTES: usize = 100;
 
-/// Messages that may wait for their turn in one conversation. They travel in one payload at continue-as-new.
+/// The most messages that may wait for their turn in a conversation. Continue-as-new carries all waiting messages in a
+/// single payload.
 pub const MAX_QUEUED_MESSAGES: usize = 100;
 
-/// The part of a tool's result that a model sees, in bytes. The whole result is kept in `tool_execution_records`
-/// (invariant 4, linear history).
+/// The largest part of a tool's result in the model's context, in bytes. `tool_execution_records` keeps the whole
+/// result (invariant 4, linear history).
 pub const TOOL_RESULT_INLINE_BYTES: usize = 16 * 1024;
 
-/// The largest tool result, in bytes; a larger one is an error (invariant 10, nothing grows without a bound).
+/// The largest tool result, in bytes; a larger result is an error (invariant 10, nothing grows without a bound).
 pub const TOOL_RESULT_MAX_BYTES: usize = 1024 * 1024;
 
-/// The most that is read of a tool's whole result at once, in bytes. It is a page that still reaches a client or a
-/// model quickly.
+/// The largest slice of a tool's whole result that a read returns, in bytes. A page of this size still reaches a client
+/// or a model quickly.
 pub const TOOL_RESULT_SLICE_MAX_BYTES: usize = 256 * 1024;
 
 /// The largest input of a remote tool, in bytes of JSON. The input travels by value, through the history.
 pub const REMOTE_INPUT_MAX_BYTES: usize = 256 * 1024;
 
-/// An input of a remote tool up to this size is small, in bytes. Calls with larger ones take two of the places below.
+/// The largest input of a remote tool that counts as small, in bytes. A call with a larger input takes at least two of
+/// the slots of [`REMOTE_PLACES`].
 pub const SMALL_REMOTE_INPUT_BYTES: usize = 64 * 1024;
 
 /// The largest result of a remote tool, in bytes, unless configured otherwise. The result travels by value, through the
 /// history.
 pub const REMOTE_RESULT_BYTES: u32 = 128 * 1024;
 
-/// How many remote tools of one step run at the same time, if their inputs and results are small. A call with larger ones
-/// takes more of these places: one for each 128 KiB that its result may have. The engine keeps no more than 2 MB of
-/// results for a run while a workflow task of it runs, and takes 4 MB at once, where each input travels twice.
+/// The slots for parallel remote tools of a step. A call takes one slot for each 128 KiB of its largest possible
+/// result, at least two slots with a large input, and never more than the 12 slots. The engine keeps at most 2 MB
+/// of results for a run during a workflow task, and accepts 4 MB in a request, in which each input travels twice.
 pub const REMOTE_PLACES: u32 = 12;
 
-/// How many results of remote tools are recorded at the same time. Each may travel through the engine once more, which
-/// takes 4 MB at once.
+/// How many results of remote tools the workflow records in parallel. Each result may travel through the engine once
+/// more, and the engine accepts 4 MB in a request.
 pub const REMOTE_RECORDS_AT_ONCE: u32 = 2;
 
-/// The largest input that a person may give with an approval, in bytes of JSON. Several may travel through the engine
-/// at once.
+/// The largest input that a person may give with an approval, in bytes of JSON. Several inputs may travel through the
+/// engine in a single request.
 pub const MAX_APPROVED_INPUT_BYTES: usize = 64 * 1024;
 
-/// The longest reason that a person may give with an approval or a denial, in bytes. The model reads it.
+/// The longest reason that a person may give with an approval or a denial, in bytes. The model reads the reason.
 pub const MAX_APPROVAL_REASON_BYTES: usize = 4 * 1024;
 
-/// How often a tool is run when its worker dies or it is not available. Each run passes the claim, which decides whether
-/// the tool may run again, and counts. The last one records why the tool failed.
+/// How often the engine runs a tool when the tool's worker dies or the tool is not available. Each run passes the
+/// claim, which counts the run and decides whether the tool may run again. The last run records why the tool failed.
 pub const TOOL_ATTEMPTS: u32 = 5;
 
-/// How long an inline tool may take, in milliseconds. It runs while a workflow task is open, and no signal reaches the turn
-/// meanwhile.
+/// How long an inline tool may take, in milliseconds. An inline tool runs inside an open workflow task, and no signal
+/// reaches the turn until the tool ends.
 pub const INLINE_LIMIT_MS: u32 = 2_000;
 
-/// How long the hooks after a turn may take together, in seconds, with all their tries and the time in which no worker
-/// is there. What a hook keeps of a turn is of little use later.
+/// How long the hooks after a turn may take together, in seconds, with all retries and the time without any worker.
+/// After an hour, a hook's notes about the turn are of little use.
 pub const AFTER_TURN_LIMIT_S: u32 = 60 * 60;
 
-/// How many hooks after turns may run in one conversation. They hold up no turn, so a conversation with short turns and slow
-/// hooks would otherwise have any number of them.
+/// How many hooks after turns may run in a conversation. Hooks delay no turn, so without the limit a conversation with
+/// short turns and slow hooks could have any number of running hooks.
 pub const MAX_HOOKS_AFTER_TURNS: usize = 64;
 
-/// The most tool calls of one step. A reply with more is an invalid response of the model.
+/// The most tool calls of a step. A reply with more tool calls is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 
-/// The most that is read of a conversation for one call of a model, in bytes: as much as the largest windows hold, which
-/// have a million tokens. With more, the context is compacted.
+/// The most bytes of a conversation that a model call reads: as many as the largest context windows hold, which have a
+/// million tokens. When the conversation has more bytes, the context is compacted.
 pub const MAX_CONTEXT_BYTES: u32 = 4 * 1024 * 1024;
 
-/// The most messages that are read of a conversation for one call of a model. With more, the context is compacted. The
-/// largest windows have room for so many short ones.
+/// The most messages of a conversation that a model call reads. When the conversation has more messages, the context is
+/// compacted. The largest context windows have room for 10,000 short messages.
 pub const MAX_CONTEXT_MESSAGES: u32 = 10_000;
 
-/// The longest summary of older messages, in bytes: some 20,000 tokens. What a model writes beyond it is cut off.
+/// The longest summary of older messages, in bytes: some 20,000 tokens. A longer summary of a model is cut at the
+/// limit.
 pub const MAX_SUMMARY_BYTES: usize = 64 * 1024;
 
-/// The longest text of a model (an answer or a thought), in bytes. With a longer one the call ends as an invalid
+/// The longest text of a model (an answer or a thought), in bytes. With a longer text the call ends as an invalid
 /// response.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
-/// How many arrays and objects of a JSON value may lie in one another. Readers in many languages give up at 128 or more, the
-/// SDK of the engine among them, and values travel inside of messages that have a few levels of their own. A workflow whose
-/// payload its worker cannot read would stand still.
+/// The most levels of nested arrays and objects in a JSON value. Readers in many languages fail at 128 levels or more,
+/// the engine's SDK among them, and the message around a value adds a few levels. A workflow would stand still if its
+/// worker could not read a payload.
 pub const MAX_JSON_LEVELS: usize = 100;

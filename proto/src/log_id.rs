@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// Names the event log of one conversation, from its creation to its removal. A conversation that gets the same id
-/// later has another log: what a reader or a worker of the old one holds does not fit it.
+/// The id of a conversation's event log, valid from the conversation's creation to its removal. A later conversation
+/// with an equal conversation id has a new log: cursors and leases of the old log do not fit the new log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogId(String);
 
 impl LogId {
-    /// The id as it is stored.
+    /// Returns the id as the store keeps it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,9 +1,10 @@
-//! Which hosts are this machine: what goes there needs no encryption, and nobody else can call from there.
+//! Detects the hosts of the local machine: traffic to such a host needs no encryption, and no other machine can call
+//! from there.
 
 use std::net::IpAddr;
 
-/// True for `localhost` and for an address of loopback, as in a URL or without the brackets of IPv6. No other name is
-/// looked up, because what it leads to may change.
+/// True for `localhost` and for a loopback address, as in a URL or without the brackets of IPv6. The function resolves
+/// no other name, because the address behind a name may change.
 pub fn is_loopback(host: &str) -> bool {
     let address = host
         .strip_prefix('[')
@@ -15,7 +16,8 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// True when nobody on the way can read or change what goes to the host of a URL: https, or http on this machine.
+/// True when nobody on the network can read or change traffic to the host of a URL: https, or http on the local
+/// machine.
 pub fn is_private(scheme: &str, host: Option<&str>) -> bool {
     scheme == "https" || (scheme == "http" && host.is_some_and(is_loopback))
 }

@@ -1,19 +1,20 @@
-//! What calls of models take and cost. Money is counted in whole nano-USD (10^-9 USD), so that sums are exact.
+//! The tokens and the cost of model calls. Money is counted in whole nano-USD (10^-9 USD), because sums must be exact.
 
 use crate::{
     event::Usage,
     turn::{LlmCompleteState, Prices},
 };
 
-/// Nano-USD of one USD.
+/// The number of nano-USD in a USD.
 pub const NANO_USD: u64 = 1_000_000_000;
-/// A price is in micro-USD per million tokens, which is this many times what one token costs in nano-USD.
+/// The divisor from prices to nano-USD: a price is in micro-USD per million tokens, which is 1000 times the cost of a
+/// token in nano-USD.
 const PER_TOKEN: u128 = 1000;
-/// How many tokens an answer is taken to have when nothing says how long it may be.
+/// The assumed number of output tokens of an answer without a known length limit.
 pub const ASSUMED_OUTPUT_TOKENS: u32 = 4096;
 
 impl Usage {
-    /// The tokens that a stored answer took.
+    /// Returns the token counts of a stored answer.
     pub fn of(state: &LlmCompleteState) -> Self {
         Self {
             input_tokens: state.input_tokens,
@@ -24,7 +25,7 @@ impl Usage {
         }
     }
 
-    /// The sums with another usage. A sum that does not fit stays at the largest number.
+    /// Returns the sums with another usage. A sum beyond the largest number stays at the largest number.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         Self {
@@ -38,15 +39,15 @@ impl Usage {
         }
     }
 
-    /// Tokens read and written.
+    /// Returns the number of tokens read and written.
     pub fn tokens(&self) -> u64 {
         u64::from(self.input_tokens) + u64::from(self.output_tokens)
     }
 }
 
 impl Prices {
-    /// What these tokens cost, in nano-USD, rounded up. Of the tokens read, those of the cache have prices of their own,
-    /// and of the tokens written those of the reasoning.
+    /// Returns the cost of the tokens in nano-USD, rounded up. Cached tokens have prices of their own among the input
+    /// tokens, and reasoning tokens have a price of their own among the output tokens.
     pub fn nano_usd(&self, usage: &Usage) -> u64 {
         let apart = usage.cached_tokens.saturating_add(usage.cache_write_tokens);
         let parts = [

@@ -1,7 +1,7 @@
-//! Steps whose texts are sealed.
+//! The steps with sealed texts.
 
-/// A step whose text is sealed: saved events hold the whole text now. They replace what was streamed of it on every
-/// reader, and late pieces of it are refused.
+/// A step with a sealed text: saved events hold the whole text now. The events replace the streamed text on every
+/// reader, and late deltas of the text are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SealedStep {
     /// The agent execution that made the step.

@@ -1,13 +1,15 @@
-//! What the store can hold of a JSON text, and how long the text is that it gives back. PostgreSQL's JSONB has no NUL
-//! and no lone surrogates, and it writes every number out: `1e131071` comes back as 131,072 digits.
+//! The parts of a JSON text that the store cannot hold, and the length of the text as the store returns it.
+//! PostgreSQL's JSONB has no NUL and no lone surrogates, and JSONB writes every number out: `1e131071` returns as
+//! 131,072 digits.
 
-/// The most digits that a number with an exponent may have when it is written out. Every 64-bit float has fewer.
+/// The most digits that a number with an exponent may have when written out. Every 64-bit float has fewer digits.
 const MAX_WRITTEN_OUT: usize = 500;
-/// The most digits of a number without an exponent: JSONB holds 16,383 behind the point.
+/// The most digits of a number without an exponent: JSONB holds 16,383 digits behind the point.
 const MAX_DIGITS: usize = 16_000;
 
-/// Returns the text with what cannot be held replaced: escapes of NUL and of lone surrogates by U+FFFD, and numbers
-/// that are too long by strings of the same characters. `None` when there is nothing of the kind.
+/// Returns the text with replacements for parts that the store cannot hold. U+FFFD replaces escapes of NUL and of lone
+/// surrogates, and strings of equal characters replace numbers that are too long. `None` when the text needs no
+/// replacement.
 pub(crate) fn made_storable(json: &str) -> Option<String> {
     let mut out = String::new();
     let mut is_changed = false;
@@ -29,7 +31,7 @@ pub(crate) fn made_storable(json: &str) -> Option<String> {
     is_changed.then_some(out)
 }
 
-/// Returns the length of the text in bytes when every number is written out.
+/// Returns the length of the text in bytes with every number written out.
 pub(crate) fn stored_len(json: &str) -> usize {
     let written_out = Tokens::of(json).map(|token| match token {
         Token::Number(number) => number.len().max(written_out(number)),
@@ -38,12 +40,12 @@ pub(crate) fn stored_len(json: &str) -> usize {
     written_out.sum()
 }
 
-/// A part of a JSON text.
+/// A token of a JSON text.
 enum Token<'a> {
-    /// An escape in a string. Both halves of a surrogate pair are one token.
+    /// An escape in a string. Both halves of a surrogate pair are a single token.
     Escape(&'a str),
     Number(&'a str),
-    /// Anything else.
+    /// Any other text.
     Other(&'a str),
 }
 
@@ -61,7 +63,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Takes this many bytes.
+    /// Takes the next `length` bytes.
     fn take(&mut self, length: usize) -> &'a str {
         let (token, rest) = self.rest.split_at(length);
         self.rest = rest;
@@ -97,7 +99,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Returns the length of the escape at the start of `text`. Two escapes that make one character are one.
+/// Returns the length of the escape at the start of `text`. Two escapes for a single character count as one escape.
 fn escape_len(text: &str) -> usize {
     match (escaped_unit(text), text.get(6..).and_then(escaped_unit)) {
         (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
@@ -128,10 +130,10 @@ fn is_too_long(number: &str) -> bool {
         }
 }
 
-/// Returns the most digits that the number may have when it is written out.
+/// Returns the most digits that the number may have when written out.
 fn written_out(number: &str) -> usize {
     let (digits, exponent) = match number.split_once(['e', 'E']) {
-        // An exponent that is no number here has more digits than any limit.
+        // An exponent outside `i32` writes out to more digits than any limit.
         Some((digits, exponent)) => (digits, exponent.parse::<i32>().unwrap_or(i32::MAX)),
         None => (number, 0),
     };

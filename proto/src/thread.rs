@@ -1,18 +1,19 @@
-//! Threads: whose messages are the context of an agent execution.
+//! Threads: the sequences of messages that are the contexts of agent executions.
 
 use crate::ids;
 
-/// Whose messages are the context of an agent execution.
+/// The sequence of messages in the context of an agent execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Thread {
-    /// The conversation's own thread. All turns share it.
+    /// The conversation's own thread. Every turn of the conversation uses it.
     Conversation,
-    /// A sub-agent's own thread, which no other agent execution sees. It has the id of the sub-agent's agent execution.
+    /// A sub-agent's own thread, hidden from other agent executions. The thread's id is the id of the sub-agent's agent
+    /// execution.
     SubAgent(String),
 }
 
 impl Thread {
-    /// Returns the thread of an agent execution in the turn of this message.
+    /// Returns the thread of an agent execution in the turn of the message.
     pub fn of(conversation_id: &str, message_id: &str, agent_execution_id: &str) -> Self {
         if agent_execution_id == ids::root_agent_execution_id(conversation_id, message_id) {
             Self::Conversation
@@ -21,7 +22,8 @@ impl Thread {
         }
     }
 
-    /// Returns the sub-agent's agent execution when the thread is a sub-agent's; `None` for the conversation's own.
+    /// Returns the id of the sub-agent's agent execution for a sub-agent's thread; `None` for the conversation's own
+    /// thread.
     pub fn sub_agent(&self) -> Option<&str> {
         match self {
             Self::Conversation => None,

@@ -1,5 +1,5 @@
-//! Whether an event ends its turn. An event that ends an agent execution has the same type whether the agent is the
-//! turn's own or a sub-agent in it, so the type alone does not tell: this is the one place that does.
+//! The rule for the end of a turn. A root agent execution and a sub-agent end with events of equal type, therefore the
+//! type alone cannot tell the end of a turn. Only the functions in this file know the end of a turn.
 
 use serde::Deserialize;
 
@@ -22,9 +22,9 @@ impl EventType {
 }
 
 impl Event {
-    /// True when this event ends the turn of its message, and false for the end of a sub-agent in that turn.
+    /// True when the event ends the turn of its message, and false for the end of a sub-agent in the turn.
     pub fn ends_turn(&self) -> bool {
-        // Most events end nothing: their data is not read.
+        // Most events end no agent execution, so their data is not read.
         let event_type = self.event_type();
         event_type.ends_agent_execution()
             && event_type.ends_turn(
@@ -34,7 +34,7 @@ impl Event {
             )
     }
 
-    /// The agent execution that this event is about, as its data names it. Old events name none.
+    /// Returns the agent execution named in the event's data. Old events name no agent execution.
     pub fn agent_execution_id(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct About {

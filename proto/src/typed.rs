@@ -1,5 +1,5 @@
-//! Methods that return the words in the messages as their types. On the wire words are text (see [`crate::words`]), and
-//! nothing outside this file compares that text.
+//! Methods that read the words in the messages as typed values. On the wire words are text (see [`crate::words`]), and
+//! no code outside this file compares the text.
 
 use crate::{
     event::Event,
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Makes a method that returns a message's text field as its type.
+/// Makes a method that returns a message's text field as a typed word.
 macro_rules! typed {
     ($($message:ident . $field:ident: $word:ident, $doc:literal;)+) => {
         $(impl $message {
@@ -47,22 +47,23 @@ typed! {
 }
 
 impl AgentDefinition {
-    /// Returns the hash by which the definition is stored, and by which a turn is pinned to it: that of its JSON.
+    /// Returns the hash of the definition's JSON. The store keeps the definition under the hash, and a turn is pinned
+    /// to the hash.
     ///
     /// # Errors
     ///
-    /// It has no JSON form.
+    /// The definition has no JSON form.
     pub fn hash(&self) -> Result<String, serde_json::Error> {
         Ok(ids::definition_hash(&serde_json::to_string(self)?))
     }
 
-    /// Returns what becomes of an answer that the provider cut.
+    /// Returns the agent's policy for an answer that the provider cut.
     pub fn policy_on_cut_reply(&self) -> OnCutReply {
         let word = self.on_cut_reply.as_deref();
         word.map_or(OnCutReply::End, OnCutReply::from)
     }
 
-    /// Returns what becomes of older messages when the context window nears its end.
+    /// Returns the agent's policy for older messages when the context window is nearly full.
     pub fn policy_on_full_context(&self) -> OnFullContext {
         let word = self.on_full_context.as_deref();
         word.map_or(OnFullContext::Summarize, OnFullContext::from)
@@ -70,7 +71,7 @@ impl AgentDefinition {
 }
 
 impl ApprovalPolicy {
-    /// Returns who may approve.
+    /// Returns the people who may approve.
     pub fn approvers(&self) -> ApprovalBy {
         self.by
             .as_deref()
@@ -79,7 +80,7 @@ impl ApprovalPolicy {
 }
 
 impl AgentTool {
-    /// Returns what becomes of a call when the tool has changed since the conversation used it before.
+    /// Returns the policy for a call of a tool with a changed definition since the conversation's last use of the tool.
     pub fn policy_on_definition_change(&self) -> OnDefinitionChange {
         let word = self.on_definition_change.as_deref();
         word.map_or(OnDefinitionChange::Run, OnDefinitionChange::from)
@@ -87,8 +88,8 @@ impl AgentTool {
 }
 
 impl LoadedTurn {
-    /// The number of the first step that the turn may not have. The step in which an agent's hooks are planned is none of its
-    /// `max_steps`.
+    /// Returns the number of the first step beyond the turn's limit. The step that plans an agent's hooks does not
+    /// count toward `max_steps`.
     pub fn step_limit(&self) -> u32 {
         self.max_steps
             .saturating_add(u32::from(self.has_before_turn))
@@ -96,41 +97,41 @@ impl LoadedTurn {
 }
 
 impl LlmCompleteState {
-    /// Number of calls of a model that the checkpoint stands for: one, or none where the step runs hooks. Each call has a
-    /// generation, and such a step has none.
+    /// Returns the number of model calls of the checkpoint's step: one, or zero for a step that runs hooks. Each model
+    /// call has a generation, and a step of hooks has no generation.
     pub fn calls(&self) -> u32 {
         u32::from(self.generation > 0)
     }
 
-    /// True when the step runs the hooks of its agent, and the model asked for none of its calls.
+    /// True when the step runs the hooks of its agent, and the model asked for none of the step's calls.
     pub fn is_of_hooks(&self) -> bool {
         self.tool_calls.first().is_some_and(ToolCall::is_of_hook)
     }
 }
 
 impl ToolCall {
-    /// True when the model did not ask for the call: it is a hook of its agent.
+    /// True when the call is a hook of its agent, and not a request of the model.
     pub fn is_of_hook(&self) -> bool {
         self.hook.is_some()
     }
 
-    /// Returns who may answer its approval, and what is known of its definition.
+    /// Returns the rule for the call: who may answer the approval, and the facts about the tool's definition.
     pub fn rule(&self) -> CallRule {
         self.rule.clone().unwrap_or_default()
     }
 
-    /// Returns what a retry of the tool may do; `None` when the model asked for a tool that its agent does not have.
+    /// Returns the tool's effect, which decides about retries; `None` for a tool outside the agent's tools.
     pub fn effect(&self) -> Option<Effect> {
         let effect = Some(self.effect.as_str()).filter(|effect| !effect.is_empty());
         effect.map(Effect::from)
     }
 
-    /// False when the model asked for a tool that its agent does not have.
+    /// False when the model asked for a tool outside its agent's tools.
     pub fn names_a_tool(&self) -> bool {
         self.effect().is_some()
     }
 
-    /// True when the tool may run again although an earlier attempt may have taken effect.
+    /// True when the tool may run again after an attempt with an unknown effect.
     pub fn may_run_again(&self) -> bool {
         self.effect().is_some_and(|effect| effect.may_run_again())
     }

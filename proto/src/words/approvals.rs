@@ -1,9 +1,9 @@
-//! Words about approvals: how one stands, and what a person may decide.
+//! Words about approvals: the states of an approval, and the decisions of a person.
 
 use std::fmt::Display;
 
 words! {
-    /// How the approval of a tool execution stands.
+    /// The state of a tool execution's approval.
     pub enum ApprovalState {
         /// The tool runs without an approval.
         NotNeeded = "",
@@ -15,13 +15,13 @@ words! {
         Denied = "denied",
         /// Nobody answered in time.
         Expired = "expired",
-        /// The turn ended before anybody answered.
+        /// The turn ended before a person answered.
         Cancelled = "cancelled",
     }
 }
 
 impl ApprovalState {
-    /// The states in which the tool may run. The SQL that claims a tool takes its list from here.
+    /// The states in which the tool may run. The SQL for the claim of a tool uses this list.
     pub const RUNNABLE: [Self; 2] = [Self::NotNeeded, Self::Approved];
 
     /// True when the tool may run.
@@ -29,8 +29,8 @@ impl ApprovalState {
         Self::RUNNABLE.contains(self)
     }
 
-    /// True when an approval was asked for and nobody is asked any more. A state that this version does not know is a
-    /// newer version's answer.
+    /// True when the approval was requested and is no longer open. A state unknown to this version is a newer version's
+    /// answer, and counts as answered.
     pub fn is_answered(&self) -> bool {
         match self {
             Self::NotNeeded | Self::Pending => false,
@@ -42,68 +42,68 @@ impl ApprovalState {
 }
 
 words! {
-    /// What a person decides with `resolve_approval`.
+    /// The decision of a person, given with `resolve_approval`.
     pub enum Decision {
         /// The tool runs.
         Approve = "approve",
-        /// The tool does not run, and the model is told.
+        /// The tool does not run, and the model learns of the refusal.
         Deny = "deny",
     }
 }
 
 words! {
-    /// Who may approve a call.
+    /// The people who may approve a call.
     pub enum ApprovalBy {
-        /// Whoever may answer approvals.
+        /// Every person who may answer approvals.
         Anyone = "",
-        /// Nobody who sent a message of the turn.
+        /// Every person who may answer approvals, except the senders of the turn's messages.
         Other = "other",
     }
 }
 
 words! {
-    /// Which answers to an approval are taken.
+    /// The sources from which a turn takes an answer to an approval.
     pub enum AnswersFrom {
-        /// Answers of a gateway, and answers of an operator through the engine. All of them name the hash.
+        /// Answers of a gateway, and answers of an operator through the engine. Every answer has the hash.
         Engine = "engine",
-        /// Only those that a gateway has noted in the store.
+        /// Only answers that a gateway has noted in the store.
         Gateway = "gateway",
     }
 }
 
 words! {
-    /// What becomes of a call of a tool that has another definition than the one that its conversation has used before.
+    /// The policy for a call of a tool with another definition than at the conversation's last use of the tool.
     pub enum OnDefinitionChange {
-        /// It runs, unless a person has approved it with the other definition.
+        /// The call runs, unless a person has approved the call with the other definition.
         Run = "run",
-        /// A person is asked.
+        /// A person must approve the call.
         Ask = "ask",
-        /// It does not run.
+        /// The call does not run.
         Refuse = "refuse",
     }
 }
 
-/// Who answered when the answer came through the engine, and no gateway has authenticated anybody.
+/// The value of `resolved_by` for an answer through the engine, where no gateway has authenticated the sender.
 pub const OPERATOR: &str = "operator";
-/// The name of the engine, through which such an answer came.
+/// The name of the engine as the source of an operator's answer.
 pub const THROUGH_ENGINE: &str = "engine";
 
 words! {
-    /// Why a turn refuses an answer to an approval.
+    /// The reason why a turn refuses an answer to an approval.
     pub enum ApprovalRefusal {
-        /// No call with this id waits now.
+        /// No call with the answer's execution id waits for an approval.
         NotWaiting = "approval_unknown",
         /// The approval was answered before.
         Answered = "approval_answered",
-        /// The approval was answered, and the answer is not stored yet.
+        /// The approval was answered, and the store does not have the answer yet.
         BeingStored = "approval_being_stored",
-        /// The answer is for another input than the call's.
+        /// The answer has no hash, or a hash that differs from the hash of the call's input.
         Mismatch = "approval_mismatch",
         /// The answer itself is wrong.
         Invalid = "approval_invalid",
-        /// Whoever answers has sent a message of the turn, or is not known, and somebody else has to approve.
+        /// The approval needs a person who sent no message of the turn; the answer's sender did, or is unknown.
         NeedsOther = "approval_needs_other",
-        /// No gateway has noted the answer, and only those of gateways are taken.
+        /// No gateway has noted the answer, and the call takes only answers of gateways.
         NotThroughGateway = "approval_not_through_gateway",
     }
 }
@@ -114,7 +114,7 @@ impl ApprovalRefusal {
         format!("{self}: {sentence}")
     }
 
-    /// Reads the word of such a message.
+    /// Reads the word from a message of [`ApprovalRefusal::message`].
     pub fn of_message(message: &str) -> Self {
         message.split(':').next().unwrap_or(message).into()
     }

@@ -1,59 +1,59 @@
-//! Words of the audit trail: what was done, by whom, to what, and what became of it.
+//! Words of the audit trail: actions, actors, targets and outcomes.
 
 words! {
-    /// What an entry of the audit trail says was done.
+    /// The action that an entry of the audit trail records.
     pub enum AuditAction {
         /// An API key was made.
         KeyCreated = "key_created",
         /// An API key was revoked.
         KeyRevoked = "key_revoked",
-        /// The API keys of a tenant, or of all, were listed by the API.
+        /// A client of the API listed the API keys of a tenant, or of every tenant.
         KeysListed = "keys_listed",
         /// A browser session was opened.
         SessionOpened = "session_opened",
-        /// A browser session was ended by its bearer.
+        /// The bearer ended a browser session.
         SessionEnded = "session_ended",
-        /// A credential was refused, or an address had to wait because of too many of them.
+        /// A credential was refused, or an address had to wait after too many refused credentials.
         CredentialRefused = "credential_refused",
-        /// A credential that holds does not allow what was asked for.
+        /// A valid credential does not allow the requested action.
         ScopeRefused = "scope_refused",
-        /// A conversation was deleted with all that belongs to it.
+        /// A conversation was deleted with its messages, events and other data.
         ConversationDeleted = "conversation_deleted",
         /// Old conversations were removed.
         RetentionRun = "retention_run",
         /// An approval was answered.
         ApprovalAnswered = "approval_answered",
-        /// A turn went on whose workflow was gone.
+        /// A turn continued after the loss of its workflow.
         TurnResumed = "turn_resumed",
         /// A turn was told to end.
         TurnCancelled = "turn_cancelled",
-        /// A process has read its configuration, and works by it.
+        /// A process has read its configuration, and works with the configuration.
         ConfigurationLoaded = "configuration_loaded",
-        /// The audit trail was exported by the API.
+        /// A client of the API exported the audit trail.
         AuditExported = "audit_exported",
     }
 }
 
 words! {
-    /// How somebody proved who they are, of whom the audit trail tells.
+    /// The means by which the actor of an entry proved an identity.
     pub enum AuditActorKind {
-        /// They used an API key.
+        /// The actor used an API key.
         Key = "key",
-        /// They used a browser session.
+        /// The actor used a browser session.
         Session = "session",
-        /// They used a token of an identity provider.
+        /// The actor used a token of an identity provider.
         Token = "token",
-        /// Whoever can reach the database, with a command.
+        /// The actor used a command that needs access to the database.
         Operator = "operator",
-        /// They did not: a gateway asked for no credential, or the credential does not hold.
+        /// The actor proved no identity: the gateway asked for no credential, or the credential is not valid.
         Anonymous = "anonymous",
-        /// A process of Everturn itself.
+        /// A process of Everturn.
         Process = "process",
     }
 }
 
 words! {
-    /// The kind of a thing that something was done to.
+    /// The kind of the target of an action.
     pub enum AuditTargetKind {
         /// An API key.
         Key = "key",
@@ -63,23 +63,23 @@ words! {
         Conversation = "conversation",
         /// A tool execution.
         ToolExecution = "tool_execution",
-        /// A configuration, by its hash.
+        /// A configuration, named by its hash.
         Configuration = "configuration",
-        /// Everything of a tenant, or of all when there is no id.
+        /// Everything of a tenant; everything of every tenant when the entry has no id.
         Tenant = "tenant",
-        /// An endpoint of the API, by its method and path.
+        /// An endpoint of the API, named by its method and path.
         Endpoint = "endpoint",
     }
 }
 
 words! {
-    /// What became of what the audit trail tells of.
+    /// The outcome of an action in the audit trail.
     pub enum AuditOutcome {
-        /// It was asked for, and its end is another entry.
+        /// The action was requested, and another entry records its end.
         Requested = "requested",
-        /// It was done.
+        /// The action was done.
         Done = "done",
-        /// It was refused.
+        /// The action was refused.
         Refused = "refused",
     }
 }

@@ -1,21 +1,21 @@
-//! The types of persisted events, and what each of them means to those who read the log.
+//! The types of persisted events, and the meaning of each type for readers of the log.
 
 words! {
-    /// The type of a persisted event. Deltas of a text are not among them: they never reach the database.
+    /// The type of a persisted event. Deltas of a text have no event type, because deltas never reach the database.
     pub enum EventType {
         /// A message of the user, taken into a turn.
         UserMessage = "user_message",
-        /// What the model said before it asked for tools.
+        /// The model's text before a request for tools.
         Thought = "thought",
-        /// A tool was asked for.
+        /// The model requested a tool.
         Act = "act",
-        /// How a tool ended. There is one for each `act`.
+        /// The end of a tool execution. Every `act` gets an `observe`.
         Observe = "observe",
         /// The agent's answer.
         AssistantMessage = "assistant_message",
         /// A plan that the agent made for itself.
         WorkPlan = "work_plan",
-        /// A step of a work plan began. It is never an LLM call.
+        /// A step of a work plan began. A plan step is never an LLM call.
         PlanStepStart = "step_start",
         /// A step of a work plan ended.
         PlanStepEnd = "step_end",
@@ -33,24 +33,24 @@ words! {
         Error = "error",
         /// An agent execution was cancelled.
         Cancelled = "cancelled",
-        /// A person must approve a tool call before it runs.
+        /// A person must approve a tool call before the tool runs.
         ApprovalRequested = "approval_requested",
-        /// An approval was answered, or can no longer be.
+        /// An approval was answered, or can no longer be answered.
         ApprovalResolved = "approval_resolved",
         /// The client is asked to run a tool.
         ClientToolRequested = "client_tool_requested",
         /// A sub-agent began to work on a task.
         SubAgentStart = "sub_agent_start",
-        /// Older messages are no longer sent to the model: a summary stands for them.
+        /// The model no longer gets older messages: a summary replaces the messages.
         ContextCompacted = "context_compacted",
-        /// A step gave a model up, and calls the next one of the agent's chain.
+        /// A step gave up a model, and calls the next model of the agent's chain.
         ModelFallback = "model_fallback",
     }
 }
 
 impl EventType {
-    /// True for an event that ends its agent execution. Only the end of the turn's own agent execution ends the turn:
-    /// a sub-agent's end has the same type.
+    /// True for the end of an agent execution. Only the end of the turn's root agent execution ends the turn, although
+    /// a sub-agent's end has an equal type.
     pub fn ends_agent_execution(&self) -> bool {
         match self {
             Self::Complete | Self::Error | Self::Cancelled => true,
@@ -76,7 +76,7 @@ impl EventType {
         }
     }
 
-    /// True for an event that holds the whole text of a step, and so replaces what was streamed of that text.
+    /// True for an event with the whole text of a step. The event replaces the streamed deltas of the text.
     pub fn holds_text_of_a_step(&self) -> bool {
         match self {
             Self::Thought | Self::AssistantMessage => true,
@@ -103,8 +103,8 @@ impl EventType {
         }
     }
 
-    /// True for an event that a tool or a matcher may emit with its result. Every other event is the runtime's own
-    /// account of the turn, which a tool must not be able to forge.
+    /// True for an event that a tool or a matcher may emit with its result. Every other event type is reserved for the
+    /// runtime, because a tool must not be able to forge the record of the turn.
     pub fn may_be_emitted_by_tools(&self) -> bool {
         match self {
             Self::WorkPlan

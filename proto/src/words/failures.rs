@@ -1,17 +1,17 @@
-//! The codes of failures: types of activity failures that the workflow tells apart, and the codes of `error` events.
+//! The codes of failures: types of activity failures for the workflow, and the codes of `error` events.
 
 words! {
-    /// The code of a failure. Each has a page in `docs/errors`.
+    /// The code of a failure. Every code has a page in `docs/errors`.
     pub enum FailureCode {
-        /// The LLM call took longer than its start-to-close time-out. The workflow counts these itself.
+        /// The LLM call took longer than its start-to-close time-out. The workflow itself counts these time-outs.
         LlmTimeout = "llm_timeout",
-        /// The provider refused the call because there were too many.
+        /// The provider refused the call because of too many calls.
         LlmRateLimited = "llm_rate_limited",
-        /// The provider takes no more calls of this account until somebody pays or raises a limit.
+        /// The provider takes no more calls of the account until the account's owner pays or raises a limit.
         LlmQuotaExceeded = "llm_quota_exceeded",
         /// The provider could not be reached, or answered with a server error.
         LlmUnavailable = "llm_unavailable",
-        /// The provider has more calls than it can take, of all its customers.
+        /// The provider has too many calls from its customers.
         LlmOverloaded = "llm_overloaded",
         /// The reply ended before it was whole.
         LlmStreamCut = "llm_stream_cut",
@@ -27,39 +27,39 @@ words! {
         LlmContentPolicy = "llm_content_policy",
         /// The reply could not be used.
         LlmInvalidResponse = "llm_invalid_response",
-        /// The answer is not what the agent's `output` asks for.
+        /// The answer does not match the schema of the agent's `output`.
         LlmOutputInvalid = "llm_output_invalid",
         /// The tool could not be reached, and did not run.
         ToolUnavailable = "tool_unavailable",
-        /// The turn used all of the agent's steps without an answer.
+        /// The turn used up the agent's steps without an answer.
         StepLimit = "step_limit",
         /// The turn outlived `turn_timeout`.
         TurnTimeout = "turn_timeout",
         /// The turn, its conversation or its tenant has used up a budget.
         BudgetExhausted = "budget_exhausted",
-        /// The sub-agent's workflow was gone when its parent went on.
+        /// The sub-agent's workflow was gone when its parent continued.
         SubAgentLost = "sub_agent_lost",
-        /// The turn's workflow was gone, and the turn did not go on.
+        /// The turn's workflow was gone, and the turn did not continue.
         TurnLost = "turn_lost",
         /// A newer run of the conversation's workflow has taken over.
         RunReplaced = "run_replaced",
-        /// The message was to have its turn at once or not at all, and the turn was not started.
+        /// The sender asked for a turn at once or not at all, and the turn did not start.
         TurnNotStarted = "turn_not_started",
         /// The store could not be reached.
         StoreUnavailable = "store_unavailable",
         /// The object store that holds images and files could not be reached.
         BlobsUnavailable = "blobs_unavailable",
-        /// The store lacks what the run has saved: it went back to an earlier point.
+        /// The store lacks data that the run has saved, because the store went back to an earlier point.
         StoreBehind = "store_behind",
         /// The workflow's input cannot be used.
         InvalidInput = "invalid_input",
-        /// No worker has an agent of this name.
+        /// No worker has an agent with the name.
         UnknownAgent = "unknown_agent",
-        /// This worker does not know the agent, a tool or the provider, and another one may. Only operators see it, as the
-        /// failure of an attempt that the engine gives to another worker.
+        /// The worker does not know the agent, a tool or the provider, but another worker may. Only operators see the
+        /// code, as the failure of an attempt that the engine gives to another worker.
         NotHere = "not_here",
-        /// The worker that had begun gives no sign of life. Only operators see it, as the failure of an attempt that the
-        /// engine gives to another worker.
+        /// The worker of the attempt gives no sign of life. Only operators see the code, as the failure of an attempt
+        /// that the engine gives to another worker.
         WorkerLost = "worker_lost",
         /// The message has neither a row nor content.
         UnknownMessage = "unknown_message",
@@ -69,7 +69,7 @@ words! {
 }
 
 impl FailureCode {
-    /// True for the failures of models: a call of a model was refused, or came to nothing.
+    /// True for the failures of models: a model call was refused or gave no usable reply.
     pub fn is_of_a_model(&self) -> bool {
         matches!(
             self,
@@ -88,7 +88,7 @@ impl FailureCode {
         )
     }
 
-    /// True for an end that came from outside, while the model or a tool was at work.
+    /// True for an end from outside the agent execution, while the model or a tool was at work.
     pub fn is_from_outside(&self) -> bool {
         matches!(
             self,
@@ -96,7 +96,7 @@ impl FailureCode {
         )
     }
 
-    /// True for a failure that says nothing about other calls of the model.
+    /// True for a failure caused by the request, which tells nothing about other calls of the model.
     pub fn is_about_the_request(&self) -> bool {
         matches!(
             self,
@@ -104,7 +104,7 @@ impl FailureCode {
         )
     }
 
-    /// True when the same call of a model may succeed later.
+    /// True when a repeated model call may succeed later.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,

@@ -1,9 +1,9 @@
-//! The words that travel: the types of statuses, event types and kinds, and the names of signals, queries and search
+//! The words on the wire: the types of statuses, event types and kinds, and the names of signals, queries and search
 //! attributes.
 //!
-//! On the wire and in the database each of them is text, so that an old reader survives a new word. In code each is an
-//! enum whose last variant, `Unknown`, keeps the text of a word that this version does not know. What such a word means
-//! is decided where the enum is: every rule about words is a method here.
+//! On the wire and in the database a word is text, because an old reader must survive a new word. In code a group of
+//! words is an enum with a last variant `Unknown`, which keeps the text of a word unknown to this version. Every rule
+//! about words is a method of the enum, so the enum also decides the meaning of an unknown word.
 
 #[macro_use]
 mod word;
@@ -32,25 +32,25 @@ pub use self::{
     },
 };
 
-/// Default task queue of workers.
+/// The default task queue of workers.
 pub const TASK_QUEUE: &str = "everturn";
 
-/// The task queue of workers that make LLM calls only, beside this one of the workflows.
+/// Returns the task queue of workers that make only LLM calls, named after the workflows' task queue.
 pub fn model_queue(task_queue: &str) -> String {
     format!("{task_queue}-models")
 }
 
-/// The task queue of workers that run tools only, beside this one of the workflows.
+/// Returns the task queue of workers that run only tools, named after the workflows' task queue.
 pub fn tool_queue(task_queue: &str) -> String {
     format!("{task_queue}-tools")
 }
 
-/// Tenant of a conversation when none is given.
+/// The tenant of a conversation without a given tenant.
 pub const DEFAULT_TENANT: &str = "default";
-/// Agent of a conversation when none is given.
+/// The agent of a conversation without a given agent.
 pub const DEFAULT_AGENT: &str = "default";
 
-/// Keyword search attributes of every turn; `everturn migrate` and each worker's start register them.
+/// Keyword search attributes of every turn; `everturn migrate` and each worker's start register the attributes.
 pub mod search_attribute {
     /// The conversation's id.
     pub const CONVERSATION_ID: &str = "ConversationId";
@@ -58,8 +58,8 @@ pub mod search_attribute {
     pub const AGENT_NAME: &str = "AgentName";
     /// The tenant's id.
     pub const TENANT_ID: &str = "TenantId";
-    /// How the turn stands. It is set at the start and when a turn waits for a person, because each change is a history
-    /// event.
+    /// The turn's status. The attribute changes only at the start of the turn and when a wait for a person begins or
+    /// ends, because every change is a history event.
     pub const TURN_STATUS: &str = "TurnStatus";
     /// All search attributes.
     pub const ALL: [&str; 4] = [CONVERSATION_ID, AGENT_NAME, TENANT_ID, TURN_STATUS];

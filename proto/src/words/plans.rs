@@ -1,15 +1,15 @@
-//! Words about work plans: how a step of one stands.
+//! Words about work plans: the status of a plan step.
 
 words! {
-    /// How a step of a work plan stands.
+    /// The status of a step of a work plan.
     pub enum PlanStepStatus {
-        /// It has not begun.
+        /// The step has not begun.
         Pending = "pending",
-        /// The agent works on it.
+        /// The agent works on the step.
         Running = "running",
-        /// It is done.
+        /// The step is done.
         Completed = "completed",
-        /// It could not be done.
+        /// The step failed.
         Failed = "failed",
     }
 }

@@ -1,63 +1,63 @@
-//! Words about turns: how an agent execution stands, who said a message, why a model call ended, what a message does to
-//! a running turn.
+//! Words about turns: the statuses of agent executions and conversations, the roles of messages, the reasons for the
+//! end of a model call, and the effect of a new message on a running turn.
 
 words! {
-    /// How an agent execution stands: a turn, or a sub-agent's part of one.
+    /// The status of an agent execution: a turn, or a sub-agent's part of a turn.
     pub enum AgentExecutionStatus {
-        /// It is at work, or waits for somebody.
+        /// The agent execution works, or waits for an approval or a client's tool.
         Running = "running",
-        /// It ended with an answer.
+        /// The agent execution ended with an answer.
         Completed = "completed",
-        /// It was cancelled.
+        /// The agent execution was cancelled.
         Cancelled = "cancelled",
-        /// It ended with an error.
+        /// The agent execution ended with an error.
         Failed = "failed",
     }
 }
 
 words! {
-    /// How a conversation stands, as lists say it in one word.
+    /// The status of a conversation in lists.
     pub enum ConversationStatus {
-        /// Nothing runs, and no message waits.
+        /// No turn runs, and no message waits.
         Idle = "idle",
         /// A message waits for its turn, and no turn runs.
         Queued = "queued",
         /// A turn runs.
         Running = "running",
-        /// A turn runs, and a person must approve a call of it.
+        /// A turn runs, and a person must approve a tool call of the turn.
         WaitingForApproval = "waiting_for_approval",
-        /// A turn runs, the client is to run a call of it, and no call waits for an approval.
+        /// A turn runs, the client must run a tool call of the turn, and no call waits for an approval.
         WaitingForClientTool = "waiting_for_client_tool",
     }
 }
 
 words! {
-    /// Who said a message of the model's context.
+    /// The role of a message in the model's context.
     pub enum MessageRole {
         /// The person.
         User = "user",
         /// The model.
         Assistant = "assistant",
-        /// Nobody: it stands for older messages, which are no longer sent.
+        /// No speaker: a summary replaces older messages, which the model no longer gets.
         Summary = "summary",
     }
 }
 
 words! {
-    /// Why a call of the model ended.
+    /// The reason why a model call ended.
     pub enum FinishReason {
         /// The model has answered.
         Stop = "stop",
         /// The model asks for tools.
         ToolCalls = "tool_calls",
-        /// The turn was cancelled while the model spoke; the text so far is kept.
+        /// The turn was cancelled during the model's reply; the text up to the cancellation is kept.
         Cancelled = "cancelled",
-        /// The provider cut the answer at its limit of tokens. Only events say so; a checkpoint keeps it apart, so that
-        /// workers of the release before can read it.
+        /// The provider cut the answer at its limit of tokens. Only events have this reason; a checkpoint has the field
+        /// `is_cut`.
         Length = "length",
-        /// The call has made a summary of older messages. The model thinks in the next step.
+        /// The call made a summary of older messages. The model thinks in the next step.
         Compacted = "compacted",
-        /// The answer is not what the agent's `output` asks for. Only events say so.
+        /// The answer does not match the schema of the agent's `output`. Only events have this reason.
         InvalidOutput = "invalid_output",
         /// The steps are used up, and the model has summarized its work.
         StepLimit = "step_limit",
@@ -65,35 +65,36 @@ words! {
 }
 
 words! {
-    /// What becomes of an answer that the provider cut at its limit of tokens.
+    /// The policy for an answer that the provider cut at its token limit.
     pub enum OnCutReply {
-        /// It is the turn's answer, and says that it was cut.
+        /// The cut answer is the turn's answer, with a note about the cut.
         End = "end",
-        /// The model is asked to go on, in another step of the turn.
+        /// The model is asked to continue, in another step of the turn.
         Continue = "continue",
     }
 }
 
 words! {
-    /// What becomes of older messages when the model's context window nears its end.
+    /// The policy for older messages when the model's context window is nearly full.
     pub enum OnFullContext {
-        /// A summary stands for them, which the model itself writes.
+        /// A summary by the model replaces the older messages.
         Summarize = "summarize",
-        /// They are left out, and the model is told so.
+        /// The older messages are left out, and the model is told about the omission.
         Drop = "drop",
     }
 }
 
 words! {
-    /// What a message does when a turn is running.
+    /// The effect of a message that arrives while a turn is running.
     pub enum OnBusy {
-        /// It waits for its own turn.
+        /// The message waits for its own turn.
         Queue = "queue",
-        /// It joins the running turn before that turn's next call of the model.
+        /// The message joins the running turn before the next model call of the turn.
         Steer = "steer",
-        /// It cancels the running turn, then has its own.
+        /// The message cancels the running turn, then gets its own turn.
         Interrupt = "interrupt",
-        /// It is accepted only when no turn runs. A gateway decides this, before it tells a workflow.
+        /// The message is accepted only when no turn runs. A gateway decides about acceptance before any call of a
+        /// workflow.
         Reject = "reject",
     }
 }
@@ -101,12 +102,12 @@ words! {
 words! {
     /// The type of a checkpoint.
     pub enum CheckpointType {
-        /// The model's whole reply of a step.
+        /// The model's whole reply in a step.
         LlmComplete = "llm_complete",
         /// A tool is about to run.
         ToolStart = "tool_start",
-        /// The text so far of an LLM call that was stopped. Only the end of a cancelled turn reads it: an activity is
-        /// also stopped when its worker shuts down or its run was reset, and then the call is simply made again.
+        /// The text of a stopped LLM call up to the stop. Only the end of a cancelled turn reads the text. An LLM call
+        /// also stops when its worker shuts down or its run was reset, and then the activity makes the call again.
         LlmPartial = "llm_partial",
     }
 }

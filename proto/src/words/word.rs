@@ -1,7 +1,7 @@
 //! The macro that makes an enum of words: text on the wire and in the database, a type in code.
 
-/// Declares an enum whose variants are words. Each variant has its text; the variant `Unknown` is added and keeps any
-/// other text as it came, so a word of a newer version is passed on unchanged.
+/// Declares an enum with words as its variants. Every variant has a text. The macro adds the variant `Unknown`, which
+/// keeps any other text, because a process must pass on a newer version's word unchanged.
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -13,15 +13,15 @@ macro_rules! words {
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$variant_meta])* $variant,)+
-            /// A word that this version does not know, as it came.
+            /// A word unknown to this version, with its original text.
             Unknown(String),
         }
 
         impl $name {
-            /// Every word that this version knows.
+            /// Every word known to this version.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The text on the wire and in the database.
+            /// Returns the text on the wire and in the database.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+

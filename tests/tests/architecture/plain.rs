@@ -14,10 +14,6 @@ const MAX_HEAVY_PER_100: f64 = 2.0;
 /// Sentences with fewer words are not measured: "See above." says little of how a text is written.
 const MIN_WORDS: usize = 6;
 
-/// Folders whose comments still exceed the limits. A folder leaves this list when its comments are within the limits, and
-/// never comes back.
-const NOT_YET: &[&str] = &["gateway/src/live", "gateway/src/turns", "proto"];
-
 const POINTING: &[&str] = &[
     "it", "its", "that", "this", "these", "those", "they", "them", "their", "one", "ones", "what",
     "which", "whose", "who", "whoever", "whatever", "so", "such", "there", "then", "else", "other",
@@ -88,34 +84,24 @@ impl Part {
     }
 }
 
-/// Fails with the heavy sentences of each part over the limits, unless `not_yet` names the part.
-fn assert_plain(parts: &BTreeMap<String, Part>, not_yet: &[&str]) {
-    let mut not_plain = Vec::new();
-    for (name, Part { measure, heavy }) in parts {
-        let is_listed = not_yet.contains(&name.as_str());
-        if !measure.is_plain() && !is_listed {
+/// Fails with the heavy sentences of each part over the limits.
+fn assert_plain(parts: &BTreeMap<String, Part>) {
+    let not_plain: Vec<_> = parts
+        .iter()
+        .filter(|(_, part)| !part.measure.is_plain())
+        .map(|(name, Part { measure, heavy })| {
             let (pointing, share) = (measure.per_100(), measure.heavy_per_100());
-            not_plain.push(format!(
+            format!(
                 "{name}: {pointing:.1} pointing words per 100 words, {share:.1} % heavy sentences: {heavy:#?}"
-            ));
-        }
-        assert!(
-            !measure.is_plain() || !is_listed,
-            "{name} is within the limits: take it off NOT_YET"
-        );
-    }
+            )
+        })
+        .collect();
     assert!(
         not_plain.is_empty(),
         "more than {MAX_PER_100} pointing words per 100 words, or {MAX_HEAVY_PER_100} % heavy sentences; name the \
          thing instead of pointing at it:\n{}",
         not_plain.join("\n")
     );
-    for name in not_yet {
-        assert!(
-            parts.contains_key(*name),
-            "NOT_YET names {name}, which is gone"
-        );
-    }
 }
 
 #[test]
@@ -129,7 +115,7 @@ fn comments_name_their_subjects() {
     }
     let total: u32 = folders.values().map(|part| part.measure.sentences).sum();
     assert!(total > 5000, "only {total} sentences were found");
-    assert_plain(&folders, NOT_YET);
+    assert_plain(&folders);
 }
 
 /// The documents for contributors; documents for users are not measured.
@@ -155,7 +141,7 @@ fn documents_for_contributors_name_their_subjects() {
         }
     }
     assert_eq!(documents.len(), 8, "{:?}", documents.keys());
-    assert_plain(&documents, &[]);
+    assert_plain(&documents);
 }
 
 fn is_test(path: &str) -> bool {
