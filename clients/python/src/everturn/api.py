@@ -113,7 +113,7 @@ The `id` of an event's frame: the event's sequence number, and when it was saved
 
 EndReason: TypeAlias = Literal['turn_ended', 'conversation_deleted', 'token_expired']
 """
-Why there is nothing to come back for.
+The reason for the end of a stream that the client need not open again.
 """
 
 
@@ -179,22 +179,22 @@ Part of workflow ids and of paths.
 
 class ItemUsage(TypedDict):
     """
-    Tokens of LLM calls whose answers were stored.
+    The tokens of LLM calls with stored answers.
     """
 
     cacheWriteTokens: int
     """
-    Input tokens that the provider wrote to its cache. They are part of `inputTokens`.
+    The input tokens that the provider wrote to its cache. Part of `inputTokens`.
     """
     cachedTokens: int
     """
-    Input tokens that the provider read from its cache. They are part of `inputTokens`.
+    The input tokens that the provider read from its cache. Part of `inputTokens`.
     """
     inputTokens: int
     outputTokens: int
     reasoningTokens: int
     """
-    Output tokens of the reasoning. They are part of `outputTokens`.
+    The output tokens of the reasoning. Part of `outputTokens`.
     """
 
 
@@ -303,7 +303,7 @@ class NewKey(TypedDict):
 
 OnBusy: TypeAlias = Literal['queue', 'steer', 'interrupt', 'reject']
 """
-What a message does when a turn is running.
+The effect of a message on a running turn.
 """
 
 
@@ -366,12 +366,12 @@ class Problem(TypedDict):
 
 class ReconnectFrame(TypedDict):
     """
-    `data` of the last frame of a gateway that stops: come back, after a while.
+    `data` of the last frame of a gateway that stops. The client should connect again after `delay_ms`.
     """
 
     delay_ms: int
     """
-    Another time for each reader.
+    The delay in milliseconds until the client should connect again. The delay differs per client.
     """
     type: Literal['reconnect']
 
@@ -496,19 +496,20 @@ class TenantPage(TypedDict):
 
 class TextFrame(TypedDict):
     """
-    `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`.
+    `data` of a text frame: the text that the model is writing. The key of the text is `agent_execution_id`, `step` and
+    `part`.
     """
 
     agent_execution_id: str
     conversation_id: Id
     generation: int
     """
-    The try that wrote the text: with a larger one, the text begins anew.
+    The number of the attempt that wrote the text. With a larger number, the text begins anew.
     """
     message_id: str
     offset: NotRequired[int]
     """
-    Bytes of UTF-8 before this piece.
+    The number of UTF-8 bytes of the text before the piece.
     """
     part: Literal['text', 'reasoning']
     step: int
@@ -523,79 +524,79 @@ class TimelineItem(TypedDict):
 
     agentExecutionId: NotRequired[str | None]
     """
-    The id of the sub-agent's agent execution, in an item of a sub-agent.
+    The id of the sub-agent's agent execution, in a sub-agent's item.
     """
     attachments: NotRequired[list[Any]]
     """
-    The files that a user's message names: `blob_id`, `media_type`, `file_name` and `bytes` of each.
+    The attached files of a user's message: `blob_id`, `media_type`, `file_name` and `bytes` per file.
     """
     callId: NotRequired[str]
     """
-    The model's id of the tool call. The tool call, its result and the other items about the call have the same one.
+    The model's id of the tool call. The tool call, its result and later items about the call have an equal id.
     """
     code: NotRequired[str]
     """
-    The code of an `error`, which is stable.
+    The stable code of an `error`.
     """
     content: NotRequired[str]
     """
-    Text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
+    The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
     """
     costUsd: NotRequired[str]
     """
-    What that cost, in USD; absent when no model has a price.
+    The cost of the usage, in USD; absent if no model has a price.
     """
     data: NotRequired[Any]
     """
-    The event's data. An item has it when its type is its event's, but for `error` and `cancelled`.
+    The event's data. Present if the item's type equals the event's type, except in `error` and `cancelled`.
     """
     durationMs: NotRequired[int]
     """
-    How long the tool of a tool result took, in milliseconds.
+    The duration of the tool, in milliseconds.
     """
     executionId: NotRequired[str]
     """
-    The id of the tool execution. The tool call, its result and the other items about the call have the same one.
+    The id of the tool execution. The tool call, its result and later items about the call have an equal id.
     """
     finish: NotRequired[str]
     """
-    Why the text of an answer ends where it does.
+    The reason for the end of the answer's text.
     """
     id: str
     """
-    The message's id, else `<event type>-<sequence number>`.
+    The message's id for a message; otherwise `<event type>-<sequence number>`.
     """
     isError: NotRequired[bool]
     """
-    Whether a tool result is an error.
+    True for a tool result with an error.
     """
     outcomeUnknown: NotRequired[bool]
     """
-    True of a tool result whose tool was cut off: it may or may not have had its effect.
+    True for a result of an interrupted tool. The tool may or may not have had its effect.
     """
     parentToolCallId: NotRequired[str | None]
     """
-    The `callId` of the tool call that started the sub-agent, in an item of a sub-agent. The item belongs under that call.
+    The `callId` of the tool call that started the sub-agent, in a sub-agent's item. Show the item below the call.
     """
     partial: NotRequired[bool]
     """
-    True of an answer that is only the text so far, because the turn was cut short.
+    True for an incomplete answer, because the turn was cut short.
     """
     sequenceNumber: Sequence
     """
-    The event's place.
+    The sequence number of the item's event.
     """
     step: NotRequired[int]
     """
-    The LLM call that the item comes from, of those of its agent execution: from 0.
+    The number of the LLM call within the agent execution, from 0.
     """
     timestamp: int
     """
-    Milliseconds since 1970.
+    The time of the event, in milliseconds since 1970.
     """
     toolInput: NotRequired[Any]
     """
-    The input of a tool call, exactly as the event has it.
+    The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input.
     """
     toolName: NotRequired[str]
     """
@@ -603,12 +604,13 @@ class TimelineItem(TypedDict):
     """
     toolOutput: NotRequired[Any]
     """
-    The output of a tool result, exactly as the event has it.
+    The output of a tool result, exactly as in the event.
     """
     type: Literal['user_message', 'thought', 'tool_call', 'tool_result', 'assistant_message', 'error', 'cancelled', 'work_plan', 'step_start', 'step_end', 'approval_requested', 'approval_resolved', 'client_tool_requested', 'sub_agent_start', 'context_compacted', 'model_fallback']
     usage: NotRequired[ItemUsage]
     """
-    What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it.
+    The tokens of the agent and its sub-agents at every level. The last item of a turn, or of a sub-agent's part,
+    has the usage.
     """
 
 
@@ -989,7 +991,7 @@ class Chat(TypedDict):
 
 class ChatFrame(TypedDict, closed=True):
     """
-    `data` of the first frame of a chat: where the message went.
+    `data` of the first frame of a chat: the conversation and the id of the message.
     """
 
     conversation_id: Id
@@ -1072,7 +1074,7 @@ class Conversation(TypedDict):
 
 class ConversationRemovedFrame(TypedDict):
     """
-    `data` of the frame of a conversation that is not in the list any more.
+    `data` of the frame of a conversation that is no longer in the list.
     """
 
     conversation_id: Id
@@ -1097,7 +1099,7 @@ class CreatedKey(TypedDict):
 
 class EndFrame(TypedDict):
     """
-    `data` of the last frame of a stream that its reader need not open again.
+    `data` of the last frame of a stream that the client need not open again.
     """
 
     reason: EndReason
@@ -1230,31 +1232,31 @@ class PendingApprovals(TypedDict):
 
 class ReplayFrame(TypedDict):
     """
-    `data` of the first frame: where this connection begins.
+    `data` of the first frame: the position where the connection begins.
     """
 
     conversation_id: Id
     from_sequence: int
     """
-    The first event that will come.
+    The sequence number of the first event in the stream.
     """
     last_sequence: Sequence
     """
-    The last one there is now.
+    The sequence number of the conversation's last event at the start of the stream.
     """
     type: Literal['replay']
 
 
 class ResetFrame(TypedDict):
     """
-    `data` of the frame that a reader gets whose cursor is of another log: the database has lost its last commits, or the
-    conversation was removed and made anew. What the reader has from `from_sequence` on counts no more.
+    `data` of the frame for a client whose cursor comes from another log. The database has lost its last commits, or the
+    conversation was removed and made anew. The client must discard events and texts from `from_sequence` on.
     """
 
     conversation_id: Id
     from_sequence: Sequence
     """
-    The first event that will come.
+    The sequence number of the first event after the reset.
     """
     type: Literal['reset']
 
@@ -1349,12 +1351,12 @@ class AgentExecutionDetail(AgentExecution):
 
 class ConversationChangedFrame(TypedDict):
     """
-    `data` of the frame of a conversation that is new in the list, or shown otherwise than before.
+    `data` of the frame of a conversation that is new in the list, or whose entry has changed.
     """
 
     conversation: ListedConversation
     """
-    It replaces the one with the same id.
+    The new entry of the conversation. The entry replaces the client's entry with the same id.
     """
     type: Literal['conversation_changed']
 
@@ -1373,15 +1375,16 @@ class ConversationPage(TypedDict):
 
 class ListFrame(TypedDict):
     """
-    `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations.
+    `data` of the frame with the newest conversations. The frame begins a list's stream, and later replaces the client's
+    whole list.
     """
 
     conversations: list[ListedConversation]
     """
-    The last updated first.
+    The conversations, with the last updated conversation first.
     """
     next_before: str | None
     """
-    `before` of the page of the list with older ones; null when there are none.
+    The value of `before` for the list page with older conversations; null without older conversations.
     """
     type: Literal['list']

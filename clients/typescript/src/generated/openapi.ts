@@ -962,7 +962,7 @@ export interface components {
             message: components["schemas"]["MessageText"];
             message_id?: components["schemas"]["Id"] | null;
         };
-        /** @description `data` of the first frame of a chat: where the message went. */
+        /** @description `data` of the first frame of a chat: the conversation and the id of the message. */
         ChatFrame: {
             conversation_id: components["schemas"]["Id"];
             message_id: string;
@@ -1047,9 +1047,9 @@ export interface components {
              */
             updated_at: string;
         };
-        /** @description `data` of the frame of a conversation that is new in the list, or shown otherwise than before. */
+        /** @description `data` of the frame of a conversation that is new in the list, or whose entry has changed. */
         ConversationChangedFrame: {
-            /** @description It replaces the one with the same id. */
+            /** @description The new entry of the conversation. The entry replaces the client's entry with the same id. */
             conversation: components["schemas"]["ListedConversation"];
             /** @enum {string} */
             type: "conversation_changed";
@@ -1060,7 +1060,7 @@ export interface components {
             /** @description `before` of the next page; null on the last page. */
             next_before: string | null;
         };
-        /** @description `data` of the frame of a conversation that is not in the list any more. */
+        /** @description `data` of the frame of a conversation that is no longer in the list. */
         ConversationRemovedFrame: {
             conversation_id: components["schemas"]["Id"];
             /** @enum {string} */
@@ -1086,7 +1086,7 @@ export interface components {
          * @example 50
          */
         CursorText: string;
-        /** @description `data` of the last frame of a stream that its reader need not open again. */
+        /** @description `data` of the last frame of a stream that the client need not open again. */
         EndFrame: {
             reason: components["schemas"]["EndReason"];
             /** @description Always false. */
@@ -1095,7 +1095,7 @@ export interface components {
             type: "end";
         };
         /**
-         * @description Why there is nothing to come back for.
+         * @description The reason for the end of a stream that the client need not open again.
          * @enum {string}
          */
         EndReason: "turn_ended" | "conversation_deleted" | "token_expired";
@@ -1186,16 +1186,16 @@ export interface components {
          * @example talk-1
          */
         Id: string;
-        /** @description Tokens of LLM calls whose answers were stored. */
+        /** @description The tokens of LLM calls with stored answers. */
         ItemUsage: {
             /**
              * Format: int32
-             * @description Input tokens that the provider wrote to its cache. They are part of `inputTokens`.
+             * @description The input tokens that the provider wrote to its cache. Part of `inputTokens`.
              */
             cacheWriteTokens: number;
             /**
              * Format: int32
-             * @description Input tokens that the provider read from its cache. They are part of `inputTokens`.
+             * @description The input tokens that the provider read from its cache. Part of `inputTokens`.
              */
             cachedTokens: number;
             /** Format: int32 */
@@ -1204,7 +1204,7 @@ export interface components {
             outputTokens: number;
             /**
              * Format: int32
-             * @description Output tokens of the reasoning. They are part of `outputTokens`.
+             * @description The output tokens of the reasoning. Part of `outputTokens`.
              */
             reasoningTokens: number;
         };
@@ -1242,11 +1242,14 @@ export interface components {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
         };
-        /** @description `data` of the first frame of a list's stream, and of the frame that replaces what a reader has: the newest conversations. */
+        /**
+         * @description `data` of the frame with the newest conversations. The frame begins a list's stream, and later replaces the client's
+         *     whole list.
+         */
         ListFrame: {
-            /** @description The last updated first. */
+            /** @description The conversations, with the last updated conversation first. */
             conversations: components["schemas"]["ListedConversation"][];
-            /** @description `before` of the page of the list with older ones; null when there are none. */
+            /** @description The value of `before` for the list page with older conversations; null without older conversations. */
             next_before: string | null;
             /** @enum {string} */
             type: "list";
@@ -1321,7 +1324,7 @@ export interface components {
             on_busy?: components["schemas"]["OnBusy"];
         };
         /**
-         * @description What a message does when a turn is running.
+         * @description The effect of a message on a running turn.
          * @enum {string}
          */
         OnBusy: "queue" | "steer" | "interrupt" | "reject";
@@ -1375,11 +1378,11 @@ export interface components {
              */
             type: string;
         };
-        /** @description `data` of the last frame of a gateway that stops: come back, after a while. */
+        /** @description `data` of the last frame of a gateway that stops. The client should connect again after `delay_ms`. */
         ReconnectFrame: {
             /**
              * Format: int64
-             * @description Another time for each reader.
+             * @description The delay in milliseconds until the client should connect again. The delay differs per client.
              */
             delay_ms: number;
             /** @enum {string} */
@@ -1402,26 +1405,26 @@ export interface components {
              */
             title: string;
         };
-        /** @description `data` of the first frame: where this connection begins. */
+        /** @description `data` of the first frame: the position where the connection begins. */
         ReplayFrame: {
             conversation_id: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description The first event that will come.
+             * @description The sequence number of the first event in the stream.
              */
             from_sequence: number;
-            /** @description The last one there is now. */
+            /** @description The sequence number of the conversation's last event at the start of the stream. */
             last_sequence: components["schemas"]["Sequence"];
             /** @enum {string} */
             type: "replay";
         };
         /**
-         * @description `data` of the frame that a reader gets whose cursor is of another log: the database has lost its last commits, or the
-         *     conversation was removed and made anew. What the reader has from `from_sequence` on counts no more.
+         * @description `data` of the frame for a client whose cursor comes from another log. The database has lost its last commits, or the
+         *     conversation was removed and made anew. The client must discard events and texts from `from_sequence` on.
          */
         ResetFrame: {
             conversation_id: components["schemas"]["Id"];
-            /** @description The first event that will come. */
+            /** @description The sequence number of the first event after the reset. */
             from_sequence: components["schemas"]["Sequence"];
             /** @enum {string} */
             type: "reset";
@@ -1531,17 +1534,20 @@ export interface components {
             /** @description The rows, ordered by tenant, day and model. */
             usage: components["schemas"]["TenantUsageDay"][];
         };
-        /** @description `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`. */
+        /**
+         * @description `data` of a text frame: the text that the model is writing. The key of the text is `agent_execution_id`, `step` and
+         *     `part`.
+         */
         TextFrame: {
             agent_execution_id: string;
             conversation_id: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description The try that wrote the text: with a larger one, the text begins anew.
+             * @description The number of the attempt that wrote the text. With a larger number, the text begins anew.
              */
             generation: number;
             message_id: string;
-            /** @description Bytes of UTF-8 before this piece. */
+            /** @description The number of UTF-8 bytes of the text before the piece. */
             offset?: number;
             /** @enum {string} */
             part: "text" | "reasoning";
@@ -1562,69 +1568,72 @@ export interface components {
         };
         /** @description One item of a timeline. */
         TimelineItem: {
-            /** @description The id of the sub-agent's agent execution, in an item of a sub-agent. */
+            /** @description The id of the sub-agent's agent execution, in a sub-agent's item. */
             agentExecutionId?: string | null;
-            /** @description The files that a user's message names: `blob_id`, `media_type`, `file_name` and `bytes` of each. */
+            /** @description The attached files of a user's message: `blob_id`, `media_type`, `file_name` and `bytes` per file. */
             attachments?: unknown[];
-            /** @description The model's id of the tool call. The tool call, its result and the other items about the call have the same one. */
+            /** @description The model's id of the tool call. The tool call, its result and later items about the call have an equal id. */
             callId?: string;
             /**
-             * @description The code of an `error`, which is stable.
+             * @description The stable code of an `error`.
              * @example step_limit
              */
             code?: string;
-            /** @description Text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`. */
+            /** @description The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`. */
             content?: string;
             /**
-             * @description What that cost, in USD; absent when no model has a price.
+             * @description The cost of the usage, in USD; absent if no model has a price.
              * @example 0.0421
              */
             costUsd?: string;
-            /** @description The event's data. An item has it when its type is its event's, but for `error` and `cancelled`. */
+            /** @description The event's data. Present if the item's type equals the event's type, except in `error` and `cancelled`. */
             data?: unknown;
             /**
              * Format: int32
-             * @description How long the tool of a tool result took, in milliseconds.
+             * @description The duration of the tool, in milliseconds.
              */
             durationMs?: number;
-            /** @description The id of the tool execution. The tool call, its result and the other items about the call have the same one. */
+            /** @description The id of the tool execution. The tool call, its result and later items about the call have an equal id. */
             executionId?: string;
             /**
-             * @description Why the text of an answer ends where it does.
+             * @description The reason for the end of the answer's text.
              * @example stop
              */
             finish?: string;
-            /** @description The message's id, else `<event type>-<sequence number>`. */
+            /** @description The message's id for a message; otherwise `<event type>-<sequence number>`. */
             id: string;
-            /** @description Whether a tool result is an error. */
+            /** @description True for a tool result with an error. */
             isError?: boolean;
-            /** @description True of a tool result whose tool was cut off: it may or may not have had its effect. */
+            /** @description True for a result of an interrupted tool. The tool may or may not have had its effect. */
             outcomeUnknown?: boolean;
-            /** @description The `callId` of the tool call that started the sub-agent, in an item of a sub-agent. The item belongs under that call. */
+            /** @description The `callId` of the tool call that started the sub-agent, in a sub-agent's item. Show the item below the call. */
             parentToolCallId?: string | null;
-            /** @description True of an answer that is only the text so far, because the turn was cut short. */
+            /** @description True for an incomplete answer, because the turn was cut short. */
             partial?: boolean;
-            /** @description The event's place. */
+            /** @description The sequence number of the item's event. */
             sequenceNumber: components["schemas"]["Sequence"];
             /**
              * Format: int32
-             * @description The LLM call that the item comes from, of those of its agent execution: from 0.
+             * @description The number of the LLM call within the agent execution, from 0.
              */
             step?: number;
             /**
              * Format: int64
-             * @description Milliseconds since 1970.
+             * @description The time of the event, in milliseconds since 1970.
              */
             timestamp: number;
-            /** @description The input of a tool call, exactly as the event has it. */
+            /** @description The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input. */
             toolInput?: unknown;
             /** @description The name of the tool, in a tool call or result. */
             toolName?: string;
-            /** @description The output of a tool result, exactly as the event has it. */
+            /** @description The output of a tool result, exactly as in the event. */
             toolOutput?: unknown;
             /** @enum {string} */
             type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message" | "error" | "cancelled" | "work_plan" | "step_start" | "step_end" | "approval_requested" | "approval_resolved" | "client_tool_requested" | "sub_agent_start" | "context_compacted" | "model_fallback";
-            /** @description What the agent and all sub-agents below it took. The last item of a turn, or of a sub-agent's part, has it. */
+            /**
+             * @description The tokens of the agent and its sub-agents at every level. The last item of a turn, or of a sub-agent's part,
+             *     has the usage.
+             */
             usage?: components["schemas"]["ItemUsage"];
         };
         /** @description A tool execution. The input and the result are in the events. */
