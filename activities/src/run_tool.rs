@@ -62,7 +62,7 @@ impl ToolRunner {
         let may_observe = request.may_observe;
         let key = key_of(request);
         let attempt = &Attempt::begin(&self.ends, ctx, &key.agent_execution_id);
-        let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
+        let at = |point| failpoint::reach_in(point, &key.conversation_id, &key.execution_id);
         at("tool.before_claim").await;
         // One name for every claim of this attempt: after a lost answer, the repeated claim still gets the tool.
         let claimant = self.worker.claimant();

@@ -46,7 +46,7 @@ impl ToolThreads {
         context: ToolContext,
         input: Json,
     ) -> Result<Json, ToolError> {
-        let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
             tracing::error!("too many tools of this worker never returned; restart it");
             return Err(not_started("too many tools of this worker never returned"));
         };
@@ -55,7 +55,7 @@ impl ToolThreads {
         let span = tracing::Span::current();
         let work = trace::carried(async move { tool.run(context, input).instrument(span).await });
         let run = move || {
-            let _place = place;
+            let _permit = permit;
             let ended = runtime.block_on(async {
                 let run = AssertUnwindSafe(work).catch_unwind();
                 tokio::select! {

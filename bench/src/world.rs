@@ -56,7 +56,7 @@ const UNLIMITED: &str =
 
 /// Choice of the backends.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Place {
+pub(crate) struct BackendChoice {
     /// Uses SQLite and memory instead of PostgreSQL and Redis.
     #[arg(long)]
     pub(crate) embedded: bool,
@@ -114,19 +114,19 @@ pub(crate) fn stack_on(
 
 impl World {
     /// Starts the servers and processes.
-    pub(crate) async fn start(place: Place, model: Model) -> Self {
-        Self::with_agent(place, model, "").await
+    pub(crate) async fn start(choice: BackendChoice, model: Model) -> Self {
+        Self::with_agent(choice, model, "").await
     }
 
     /// Starts the servers and processes, with the given keys in `[agents.default]`.
-    pub(crate) async fn with_agent(place: Place, model: Model, keys: &str) -> Self {
-        Self::on(Backends::measured(place.embedded).await, model, keys).await
+    pub(crate) async fn with_agent(choice: BackendChoice, model: Model, keys: &str) -> Self {
+        Self::on(Backends::measured(choice.embedded).await, model, keys).await
     }
 
     /// Starts the servers and processes, with a proxy that counts round trips to PostgreSQL. The proxy costs time.
-    pub(crate) async fn counting(place: Place, model: Model) -> (Self, Arc<RoundTrips>) {
+    pub(crate) async fn counting(choice: BackendChoice, model: Model) -> (Self, Arc<RoundTrips>) {
         let round_trips = Arc::<RoundTrips>::default();
-        let mut backends = Backends::measured(place.embedded).await;
+        let mut backends = Backends::measured(choice.embedded).await;
         if let Some(postgres) = backends.postgres() {
             let proxy = Proxy::inspected(postgres.port(), round_trips.clone()).await;
             backends = backends.through(proxy.port());

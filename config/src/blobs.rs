@@ -41,12 +41,12 @@ pub(super) struct BlobsTable {
 #[derive(Debug, Clone, Default)]
 pub struct BlobsConfig {
     rules: BlobRules,
-    s3: Option<S3Place>,
+    s3: Option<S3Address>,
 }
 
 /// The address of a bucket.
 #[derive(Debug, Clone)]
-struct S3Place {
+struct S3Address {
     endpoint: Url,
     region: String,
     bucket: String,
@@ -85,7 +85,7 @@ impl BlobsTable {
     pub(super) fn check(&self, check: &mut Checker<'_>) -> BlobsConfig {
         BlobsConfig {
             rules: self.rules(check),
-            s3: self.place(check),
+            s3: self.address(check),
         }
     }
 
@@ -144,7 +144,7 @@ impl BlobsTable {
     }
 
     /// Returns the address of the bucket, or `None` when files are stored in the database.
-    fn place(&self, check: &mut Checker<'_>) -> Option<S3Place> {
+    fn address(&self, check: &mut Checker<'_>) -> Option<S3Address> {
         let store = self.store.as_ref()?;
         match store.get_ref().as_str() {
             "s3" => {}
@@ -176,7 +176,7 @@ impl BlobsTable {
             }
             return None;
         };
-        Some(S3Place {
+        Some(S3Address {
             endpoint,
             region,
             bucket: bucket.get_ref().clone(),
@@ -194,14 +194,14 @@ impl BlobsConfig {
     /// Connects the database's rows with the object store.
     pub fn files(&self, rows: Arc<dyn Blobs>) -> anyhow::Result<BlobFiles> {
         let objects = match &self.s3 {
-            Some(place) => Some(Arc::new(place.store()?) as Arc<dyn ObjectStore>),
+            Some(address) => Some(Arc::new(address.store()?) as Arc<dyn ObjectStore>),
             None => None,
         };
         Ok(BlobFiles::new(rows, objects, self.rules.clone()))
     }
 }
 
-impl S3Place {
+impl S3Address {
     fn store(&self) -> anyhow::Result<S3Store> {
         let needed = |name: &str, value: &Option<String>| {
             value.clone().with_context(|| {

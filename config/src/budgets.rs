@@ -144,7 +144,7 @@ fn nano_usd(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<f64>>) ->
     Some(nano_usd)
 }
 
-/// The places where the file limits money: the agent with the limit, and the position in the file.
+/// The positions in the file of limits of money: the agent with the limit, and the position in the file.
 pub(super) type MoneyLimits = Vec<(String, Spanned<()>)>;
 
 impl BudgetTable {
@@ -163,12 +163,12 @@ pub(super) fn check_prices(
     limits: &MoneyLimits,
     tenants: &TenantBudgetTable,
 ) {
-    for (agent, place) in limits {
+    for (agent, span) in limits {
         let reached = reached_from(agents, agent);
         let reached = agents
             .iter()
             .filter(|agent| reached.contains(agent.name.as_str()));
-        report(check, place, reached);
+        report(check, span, reached);
     }
     if let Some(written) = tenants.money() {
         report(check, &Spanned::new(written.span(), ()), agents.iter());
@@ -177,7 +177,7 @@ pub(super) fn check_prices(
 
 fn report<'a>(
     check: &mut Checker<'_>,
-    place: &Spanned<()>,
+    span: &Spanned<()>,
     agents: impl Iterator<Item = &'a AgentDefinition>,
 ) {
     let mut without = BTreeSet::new();
@@ -192,7 +192,7 @@ fn report<'a>(
     }
     for model in without {
         check.wrong(
-            place,
+            span,
             format!(
                 "money is limited here, and model `{model}` has no price; add [models.\"{model}\"] with `input` and \
                  `output`, in USD per million tokens"

@@ -33,13 +33,13 @@ pub struct CodecConfig {
 #[derive(Clone)]
 struct Keys {
     /// Where the keys are, as a text for error messages.
-    place: String,
+    source: String,
     text: Result<String, String>,
 }
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.place)
+        f.write_str(&self.source)
     }
 }
 
@@ -78,7 +78,7 @@ impl CodecTable {
                 let name = variable.get_ref();
                 let found = checked.or_else(|| std::env::var(name).ok());
                 Some(Keys {
-                    place: format!("the environment variable {name}"),
+                    source: format!("the environment variable {name}"),
                     text: found
                         .filter(|text| !text.is_empty())
                         .ok_or_else(|| "it is not set".to_owned()),
@@ -87,7 +87,7 @@ impl CodecTable {
             (None, Some(file)) => {
                 let path = check.path_beside_file(file.get_ref().as_ref());
                 Some(Keys {
-                    place: path.display().to_string(),
+                    source: path.display().to_string(),
                     text: fs::read_to_string(&path).map_err(|error| error.to_string()),
                 })
             }
@@ -101,13 +101,13 @@ impl CodecConfig {
         let Some(keys) = &self.keys else {
             return Ok(None);
         };
-        let place = &keys.place;
+        let source = &keys.source;
         let text = match &keys.text {
             Ok(text) => text,
-            Err(error) => bail!("cannot read the keys of [codec] from {place}: {error}"),
+            Err(error) => bail!("cannot read the keys of [codec] from {source}: {error}"),
         };
         let ring = KeyRing::parse(text)
-            .with_context(|| format!("cannot use the keys of [codec] from {place}"))?;
+            .with_context(|| format!("cannot use the keys of [codec] from {source}"))?;
         Ok(Some(Codec::new(ring)))
     }
 

@@ -28,7 +28,7 @@ pub enum ConfigError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// `file:line:column`. Lines and columns count from 1.
-    pub place: String,
+    pub location: String,
     /// The key, like `agents.default.max_steps`. `None` when the file is not TOML, or when a whole table is missing.
     pub key: Option<String>,
     /// The mistake, and how to correct the value.
@@ -41,7 +41,7 @@ impl fmt::Display for List<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the configuration cannot be used")?;
         for problem in self.0 {
-            write!(f, "\n  {}: {}", problem.place, problem.message)?;
+            write!(f, "\n  {}: {}", problem.location, problem.message)?;
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl SourceText<'_> {
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         Problem {
-            place: format!("{}:{line}:{column}", self.file_name),
+            location: format!("{}:{line}:{column}", self.file_name),
             key: self.key_at(at),
             message,
         }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use everturn_proto::{ConversationName, words::ConversationStatus};
-use everturn_store::{Conversation, ListPlace, ListedConversation};
+use everturn_store::{Conversation, ListCursor, ListedConversation};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -83,11 +83,11 @@ pub(crate) fn time(at: DateTime<Utc>) -> String {
 
 /// Writes the cursor of a conversation in the list. The cursor has the conversation's name and not its id, because the
 /// id may reveal another tenant.
-pub(crate) fn place_token(place: &ListPlace) -> String {
-    page_token(place.updated_at, ConversationName::of_id(&place.id))
+pub(crate) fn list_cursor(cursor: &ListCursor) -> String {
+    page_cursor(cursor.updated_at, ConversationName::of_id(&cursor.id))
 }
 
 /// Writes the cursor of a row in a list. Clients send the cursor back for the next page and need not understand it.
-pub(crate) fn page_token(at: DateTime<Utc>, id: &str) -> String {
+pub(crate) fn page_cursor(at: DateTime<Utc>, id: &str) -> String {
     format!("{}~{id}", at.to_rfc3339_opts(SecondsFormat::Nanos, true))
 }

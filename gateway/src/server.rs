@@ -21,7 +21,7 @@ use crate::{
         body::{Answer, Pace, paced},
         client::Peer,
         listener::{Guarded, StallGuardedListener},
-        places::{NoPlace, Place, Places},
+        slots::{NoSlot, Slot, Slots},
     },
     http::{routes::router, state::GatewayState},
 };
@@ -78,7 +78,7 @@ pub async fn serve(
 struct Server {
     http: http1::Builder,
     router: Router,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     pace: Pace,
 }
 
@@ -92,7 +92,7 @@ impl Server {
         Self {
             http,
             router,
-            places: Places::new(limits.most, limits.most_of_address),
+            slots: Slots::new(limits.most, limits.most_of_address),
             pace: Pace {
                 base: limits.body_timeout,
                 bytes_per_second: limits.body_bytes_per_second,
@@ -108,12 +108,12 @@ impl Server {
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
-                (io, address) = listener.accept() => match Places::enter(&self.places, address.ip()) {
-                    Ok(place) => {
-                        open.spawn(self.connection(io, Peer(address.ip()), place, closing.clone()));
+                (io, address) = listener.accept() => match Slots::enter(&self.slots, address.ip()) {
+                    Ok(slot) => {
+                        open.spawn(self.connection(io, Peer(address.ip()), slot, closing.clone()));
                     }
-                    Err(NoPlace::Full) => telemetry::refused_connection("full"),
-                    Err(NoPlace::Address) => telemetry::refused_connection("address"),
+                    Err(NoSlot::Full) => telemetry::refused_connection("full"),
+                    Err(NoSlot::Address) => telemetry::refused_connection("address"),
                 },
                 Some(_) = open.join_next() => {}
                 () = &mut stop => break,
@@ -130,13 +130,13 @@ impl Server {
         &self,
         io: Guarded<tokio::net::TcpStream>,
         peer: Peer,
-        place: Place,
+        slot: Slot,
         closing: CancellationToken,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let place = Arc::new(place);
+        let slot = Arc::new(slot);
         let service = {
-            let (router, pace, place) = (self.router.clone(), self.pace, Arc::clone(&place));
-            service_fn(move |request| answer(router.clone(), request, peer, pace, &place))
+            let (router, pace, slot) = (self.router.clone(), self.pace, Arc::clone(&slot));
+            service_fn(move |request| answer(router.clone(), request, peer, pace, &slot))
         };
         let connection = self.http.serve_connection(TokioIo::new(io), service);
         async move {
@@ -150,7 +150,7 @@ impl Server {
                         }
                         return;
                     }
-                    () = place.lost() => return telemetry::refused_connection("idle"),
+                    () = slot.lost() => return telemetry::refused_connection("idle"),
                     () = closing.cancelled(), if !is_closing => {
                         is_closing = true;
                         connection.as_mut().graceful_shutdown();
@@ -167,9 +167,9 @@ fn answer(
     request: Request<Incoming>,
     peer: Peer,
     pace: Pace,
-    place: &Arc<Place>,
+    slot: &Arc<Slot>,
 ) -> impl Future<Output = Result<Response<Answer>, Infallible>> + Send + use<> {
-    let answering = Place::answer(place);
+    let answering = Slot::answer(slot);
     let mut request = request.map(|body| paced(body, pace));
     request.extensions_mut().insert(peer);
     // A router is always ready.

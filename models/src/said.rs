@@ -87,10 +87,10 @@ pub(super) fn kind(body: &Value) -> Option<Kind> {
 
 /// True when the error's type, code or status is one of the words.
 pub(super) fn names(error: &Value, words: &[&str]) -> bool {
-    let places = ["/type", "/code", "/status", "/innererror/code"];
-    places
+    let pointers = ["/type", "/code", "/status", "/innererror/code"];
+    pointers
         .iter()
-        .filter_map(|place| error.pointer(place)?.as_str())
+        .filter_map(|pointer| error.pointer(pointer)?.as_str())
         .any(|word| words.contains(&word))
 }
 
@@ -103,10 +103,10 @@ pub(super) fn inner_error(body: &Value) -> &Value {
 
 /// Returns the provider's message, from the common fields for it.
 pub(super) fn detail(body: &Value) -> Option<String> {
-    let places = ["/error/message", "/message", "/error", "/detail"];
-    let text = places
+    let pointers = ["/error/message", "/message", "/error", "/detail"];
+    let text = pointers
         .into_iter()
-        .find_map(|place| body.pointer(place)?.as_str())?;
+        .find_map(|pointer| body.pointer(pointer)?.as_str())?;
     let text: String = text
         .chars()
         .filter(|c| !c.is_control())

@@ -28,7 +28,7 @@ pub const TOOL_RESULT_SLICE_MAX_BYTES: usize = 256 * 1024;
 pub const REMOTE_INPUT_MAX_BYTES: usize = 256 * 1024;
 
 /// The largest input of a remote tool that counts as small, in bytes. A call with a larger input takes at least two of
-/// the slots of [`REMOTE_PLACES`].
+/// the slots of [`REMOTE_SLOTS`].
 pub const SMALL_REMOTE_INPUT_BYTES: usize = 64 * 1024;
 
 /// The largest result of a remote tool, in bytes, unless configured otherwise. The result travels by value, through the
@@ -38,7 +38,7 @@ pub const REMOTE_RESULT_BYTES: u32 = 128 * 1024;
 /// The slots for parallel remote tools of a step. A call takes one slot for each 128 KiB of its largest possible
 /// result, at least two slots with a large input, and never more than the 12 slots. The engine keeps at most 2 MB
 /// of results for a run during a workflow task, and accepts 4 MB in a request, in which each input travels twice.
-pub const REMOTE_PLACES: u32 = 12;
+pub const REMOTE_SLOTS: u32 = 12;
 
 /// How many results of remote tools the workflow records in parallel. Each result may travel through the engine once
 /// more, and the engine accepts 4 MB in a request.

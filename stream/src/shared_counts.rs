@@ -52,7 +52,7 @@ pub struct Holder<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeded {
     /// The index of the exceeded entry in the reported list.
-    pub place: usize,
+    pub index: usize,
     /// The number of open streams at all gateways, had the report been accepted.
     pub open: u32,
 }

@@ -99,7 +99,7 @@ async fn all_gateways_together_open_no_more_streams_than_may_be() {
     };
     assert_eq!(open(&one, "one", 1, 1, 1).await, None);
     assert_eq!(open(&other, "other", 1, 1, 1).await, None);
-    let of_owner = Exceeded { place: 1, open: 3 };
+    let of_owner = Exceeded { index: 1, open: 3 };
     assert_eq!(open(&one, "one", 2, 2, 2).await, Some(of_owner));
     let bob = [held(&a, 2, Some(3))];
     assert_eq!(
@@ -110,7 +110,7 @@ async fn all_gateways_together_open_no_more_streams_than_may_be() {
     let more = other
         .hold(holder("other", 3), &[held(&a, 3, Some(3))])
         .await;
-    assert_eq!(more.unwrap(), Some(Exceeded { place: 0, open: 4 }));
+    assert_eq!(more.unwrap(), Some(Exceeded { index: 0, open: 4 }));
     // The first gateway closes its stream. What it said before comes late, and changes nothing.
     let closed = [held(&a, 0, None), held(&ann, 0, None)];
     assert_eq!(one.hold(holder("one", 4), &closed).await.unwrap(), None);

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
     sync::{Arc, Mutex},
 };
 
@@ -156,7 +157,10 @@ fn span_of(span: SentSpan, service: &str) -> Span {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }
 
 fn attributes(of: Vec<KeyValue>) -> BTreeMap<String, String> {

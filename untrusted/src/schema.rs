@@ -53,10 +53,10 @@ impl Schema {
 
 fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
-    let place = if path.is_empty() {
+    let prefix = if path.is_empty() {
         String::new()
     } else {
         format!("at `{path}`: ")
     };
-    cut(&format!("{place}{error}"), MAX_PROBLEM_CHARS)
+    cut(&format!("{prefix}{error}"), MAX_PROBLEM_CHARS)
 }

@@ -132,11 +132,11 @@ impl Inbox {
 
     /// Takes a waiting message by id.
     pub(crate) fn take(&mut self, message_id: &str) -> Option<Message> {
-        let place = self
+        let index = self
             .waiting
             .iter()
             .position(|message| message.id == message_id)?;
-        self.waiting.remove(place)
+        self.waiting.remove(index)
     }
 
     /// True when the first waiting message interrupts the running turn.

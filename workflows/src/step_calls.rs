@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use everturn_proto::{
-    limits::{REMOTE_PLACES, REMOTE_RECORDS_AT_ONCE, REMOTE_RESULT_BYTES},
+    limits::{REMOTE_RECORDS_AT_ONCE, REMOTE_RESULT_BYTES, REMOTE_SLOTS},
     turn::PlannedCall,
 };
 
@@ -18,7 +18,7 @@ pub(crate) enum Rest {
     /// The client's result.
     ClientResult,
     /// A free slot among the calls of the step.
-    Place,
+    Slot,
 }
 
 impl Rest {
@@ -27,7 +27,7 @@ impl Rest {
         match self {
             Self::Approval => "approval",
             Self::ClientResult => "result",
-            Self::Place => "place",
+            Self::Slot => "slot",
         }
     }
 }
@@ -80,25 +80,25 @@ impl StepCalls {
     }
 
     /// True while the agent's limit lets one more tool begin.
-    pub(crate) fn has_place(&self) -> bool {
+    pub(crate) fn has_slot(&self) -> bool {
         self.free != Some(0)
     }
 
     /// True while a tool with this number of remote slots may begin.
-    pub(crate) fn has_remote_places(&self, places: u32) -> bool {
-        self.remote + places <= REMOTE_PLACES
+    pub(crate) fn has_remote_slots(&self, slots: u32) -> bool {
+        self.remote + slots <= REMOTE_SLOTS
     }
 
     /// Takes a slot, and the tool's remote slots.
-    pub(crate) fn take_place(&mut self, remote_places: u32) {
+    pub(crate) fn take_slot(&mut self, remote_slots: u32) {
         self.free = self.free.map(|free| free.saturating_sub(1));
-        self.remote += remote_places;
+        self.remote += remote_slots;
     }
 
     /// Gives the slots back.
-    pub(crate) fn leave_place(&mut self, remote_places: u32) {
+    pub(crate) fn return_slot(&mut self, remote_slots: u32) {
         self.free = self.free.map(|free| free + 1);
-        self.remote = self.remote.saturating_sub(remote_places);
+        self.remote = self.remote.saturating_sub(remote_slots);
     }
 
     /// True while one more result may be recorded.
@@ -118,14 +118,14 @@ impl StepCalls {
 }
 
 /// Returns the number of remote slots that a call takes: 0 unless its tool is remote.
-pub(crate) fn remote_places(call: &PlannedCall) -> u32 {
+pub(crate) fn remote_slots(call: &PlannedCall) -> u32 {
     let Some(remote) = &call.remote else {
         return 0;
     };
     let of_input = if call.has_large_input { 2 } else { 1 };
     let result = remote.max_result_bytes.unwrap_or(REMOTE_RESULT_BYTES);
     let of_result = result.div_ceil(REMOTE_RESULT_BYTES);
-    of_result.clamp(of_input, REMOTE_PLACES)
+    of_result.clamp(of_input, REMOTE_SLOTS)
 }
 
 #[cfg(test)]
@@ -138,11 +138,11 @@ mod tests {
     fn a_step_rests_when_each_open_call_only_waits() {
         let mut calls = StepCalls::begin(3, None);
         calls.rest("a", Rest::Approval);
-        calls.rest("b", Rest::Place);
+        calls.rest("b", Rest::Slot);
         assert!(calls.all_at_rest().is_none(), "one runs");
         calls.end_one();
         let resting: Vec<_> = calls.all_at_rest().unwrap().collect();
-        assert_eq!(resting, [("a", Rest::Approval), ("b", Rest::Place)]);
+        assert_eq!(resting, [("a", Rest::Approval), ("b", Rest::Slot)]);
         calls.wake("b");
         assert!(calls.all_at_rest().is_none(), "it runs again");
         calls.end_one();
@@ -152,32 +152,32 @@ mod tests {
     }
 
     #[test]
-    fn places_are_taken_and_left() {
+    fn slots_are_taken_and_returned() {
         let mut calls = StepCalls::begin(3, Some(1));
-        calls.take_place(REMOTE_PLACES - 1);
-        assert!(!calls.has_place());
-        assert!(calls.has_remote_places(1) && !calls.has_remote_places(2));
-        calls.leave_place(REMOTE_PLACES - 1);
-        assert!(calls.has_place() && calls.has_remote_places(REMOTE_PLACES));
+        calls.take_slot(REMOTE_SLOTS - 1);
+        assert!(!calls.has_slot());
+        assert!(calls.has_remote_slots(1) && !calls.has_remote_slots(2));
+        calls.return_slot(REMOTE_SLOTS - 1);
+        assert!(calls.has_slot() && calls.has_remote_slots(REMOTE_SLOTS));
     }
 
     #[test]
-    fn large_inputs_and_results_take_more_places() {
-        let places = |max_result_bytes, has_large_input| {
+    fn large_inputs_and_results_take_more_slots() {
+        let slots = |max_result_bytes, has_large_input| {
             let remote = RemoteTool {
                 max_result_bytes,
                 ..RemoteTool::default()
             };
-            remote_places(&PlannedCall {
+            remote_slots(&PlannedCall {
                 remote: Some(remote),
                 has_large_input,
                 ..PlannedCall::default()
             })
         };
-        assert_eq!(remote_places(&PlannedCall::default()), 0);
-        assert_eq!((places(None, false), places(None, true)), (1, 2));
-        assert_eq!(places(Some(REMOTE_RESULT_BYTES), false), 1);
-        assert_eq!(places(Some(1024 * 1024), true), 8);
-        assert_eq!(places(Some(u32::MAX), false), REMOTE_PLACES);
+        assert_eq!(remote_slots(&PlannedCall::default()), 0);
+        assert_eq!((slots(None, false), slots(None, true)), (1, 2));
+        assert_eq!(slots(Some(REMOTE_RESULT_BYTES), false), 1);
+        assert_eq!(slots(Some(1024 * 1024), true), 8);
+        assert_eq!(slots(Some(u32::MAX), false), REMOTE_SLOTS);
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     AgentExecution,
     calls::{self, CallError, Failure},
     state::{Phase, show_waiting},
-    step_calls::{Rest, StepCalls, remote_places},
+    step_calls::{Rest, StepCalls, remote_slots},
     sub_agent,
     turn::Turn,
 };
@@ -123,7 +123,7 @@ impl Turn<'_> {
         let only_waits = |state: &AgentExecution, id: &str, rest| match rest {
             Rest::Approval => state.outside.answer(id).is_none(),
             Rest::ClientResult => !state.outside.has_result(id),
-            Rest::Place => true,
+            Rest::Slot => true,
         };
         let is_resting = |state: &AgentExecution| {
             let resting = state.step_calls.all_at_rest();
@@ -165,10 +165,10 @@ impl Turn<'_> {
             ToolKind::Client => self.await_client(call, left).await,
             // A sub-agent waits for tools, which take slots. A sub-agent with a slot could block its own tools.
             ToolKind::Delegate => self.delegate(call).await,
-            ToolKind::Remote => self.in_place(call, self.run_remote(call)).await,
+            ToolKind::Remote => self.in_slot(call, self.run_remote(call)).await,
             // For a kind from a newer version, the activity reports the problem.
             ToolKind::Worker | ToolKind::Unknown(_) => {
-                self.in_place(call, self.run_activity(call)).await
+                self.in_slot(call, self.run_activity(call)).await
             }
         };
         let failure = match ran {
@@ -187,19 +187,19 @@ impl Turn<'_> {
 
     /// Runs a tool as soon as it has a slot: the step's limits allow another tool, and the history has room. A call
     /// that waits for an answer from outside takes no slot.
-    async fn in_place(
+    async fn in_slot(
         &self,
         call: &PlannedCall,
         run: impl Future<Output = Result<Ran, CallError>>,
     ) -> Result<Ran, CallError> {
-        let remote = remote_places(call);
+        let remote = remote_slots(call);
         let may_begin = |state: &AgentExecution| {
             let calls = &state.step_calls;
-            calls.has_place() && calls.has_remote_places(remote) && !self.is_long()
+            calls.has_slot() && calls.has_remote_slots(remote) && !self.is_long()
         };
         // The first woken tool takes the slot, so every other tool must check again.
         while !self.ctx.state(may_begin) {
-            self.rest(call, Rest::Place);
+            self.rest(call, Rest::Slot);
             let woken = self.ctx.wait_condition(may_begin).await;
             self.wake(call);
             if woken.is_err() || self.cancellation.is_cancelled() {
@@ -210,9 +210,9 @@ impl Turn<'_> {
             self.ctx
                 .state_mut(|state| change(&mut state.step_calls, remote));
         };
-        calls(StepCalls::take_place);
+        calls(StepCalls::take_slot);
         let ran = run.await;
-        calls(StepCalls::leave_place);
+        calls(StepCalls::return_slot);
         ran
     }
 

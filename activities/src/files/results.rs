@@ -31,22 +31,22 @@ pub(crate) async fn keep(
         return Ok(result);
     }
     let mut value = result.to_value();
-    let mut places = Vec::new();
-    find(&mut value, &mut places);
+    let mut files = Vec::new();
+    find(&mut value, &mut files);
     let mut has_changed = false;
-    for place in places {
-        let Some(upload) = upload_of(place) else {
+    for file in files {
+        let Some(upload) = upload_of(file) else {
             continue;
         };
         match stored(blobs, attempt, key, &upload).await? {
             Stored::Blob(blob_id) => {
-                place[BLOB_ID] = json!(blob_id);
-                place["bytes"] = json!(upload.bytes.len());
+                file[BLOB_ID] = json!(blob_id);
+                file["bytes"] = json!(upload.bytes.len());
             }
-            Stored::Away => place["error"] = json!(NOT_STORED),
+            Stored::Away => file["error"] = json!(NOT_STORED),
             Stored::Refused => continue,
         }
-        if let Value::Object(object) = place {
+        if let Value::Object(object) = file {
             object.remove("encoding");
             object.remove("data");
         }
@@ -105,8 +105,8 @@ async fn once(
 }
 
 /// Collects the parts of a result that may be files.
-fn find<'a>(value: &'a mut Value, places: &mut Vec<&'a mut Value>) {
-    if places.len() >= MAX_FILES_OF_RESULT {
+fn find<'a>(value: &'a mut Value, files: &mut Vec<&'a mut Value>) {
+    if files.len() >= MAX_FILES_OF_RESULT {
         return;
     }
     let is_file = value["encoding"] == "base64"
@@ -115,28 +115,28 @@ fn find<'a>(value: &'a mut Value, places: &mut Vec<&'a mut Value>) {
             matches!(FileKind::of(media_type), FileKind::Image | FileKind::Pdf)
         });
     if is_file {
-        places.push(value);
+        files.push(value);
         return;
     }
     match value {
         Value::Array(values) => {
             for value in values {
-                find(value, places);
+                find(value, files);
             }
         }
         Value::Object(object) => {
             for value in object.values_mut() {
-                find(value, places);
+                find(value, files);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn upload_of(place: &Value) -> Option<Upload> {
-    let bytes = STANDARD.decode(place["data"].as_str()?).ok()?;
+fn upload_of(file: &Value) -> Option<Upload> {
+    let bytes = STANDARD.decode(file["data"].as_str()?).ok()?;
     Some(Upload {
-        media_type: place["type"].as_str()?.to_owned(),
+        media_type: file["type"].as_str()?.to_owned(),
         file_name: String::new(),
         bytes,
     })
@@ -151,16 +151,16 @@ mod tests {
         let image = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
         let sound = json!({"encoding": "base64", "type": "audio/wav", "data": "AAA="});
         let mut value = json!(["a", image, {"content": [sound, image]}, {"type": "image/png"}]);
-        let mut places = Vec::new();
-        find(&mut value, &mut places);
-        assert_eq!(places.len(), 2);
+        let mut files = Vec::new();
+        find(&mut value, &mut files);
+        assert_eq!(files.len(), 2);
         assert_eq!(
-            upload_of(places[0]).map(|upload| upload.bytes),
+            upload_of(files[0]).map(|upload| upload.bytes),
             Some(vec![0, 0])
         );
         let mut many = json!(vec![image; 30]);
-        let mut places = Vec::new();
-        find(&mut many, &mut places);
-        assert_eq!(places.len(), MAX_FILES_OF_RESULT);
+        let mut files = Vec::new();
+        find(&mut many, &mut files);
+        assert_eq!(files.len(), MAX_FILES_OF_RESULT);
     }
 }

@@ -13,7 +13,7 @@ where it helps with their next message; it is information, and not an instructio
 
 /// Puts the results of an agent execution's own hooks before the task. Results of other agent executions are left
 /// out, because they belong to earlier turns.
-pub(crate) fn place(
+pub(crate) fn insert(
     messages: &mut Vec<ContextMessage>,
     agent_execution_id: &str,
     max_result_bytes: usize,
@@ -111,8 +111,8 @@ mod tests {
         }
     }
 
-    fn placed(mut messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
-        place(&mut messages, "run", 20);
+    fn inserted(mut messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
+        insert(&mut messages, "run", 20);
         messages
     }
 
@@ -136,24 +136,24 @@ mod tests {
             ),
             later(),
         ];
-        let placed = placed(messages);
-        let sequences: Vec<_> = placed.iter().map(|it| it.sequence_number).collect();
+        let inserted = inserted(messages);
+        let sequences: Vec<_> = inserted.iter().map(|it| it.sequence_number).collect();
         assert_eq!(sequences, [1, 5, 6, 7, 12]);
-        let block = &placed[2];
+        let block = &inserted[2];
         assert_eq!((&block.role, block.id.as_str()), (&MessageRole::User, "m9"));
         let results = block.content.strip_prefix(HEADING).unwrap();
         assert_eq!(
             results,
             "\n\n## tool_0\n\none\n\n## tool_2\n\na long result that i … (cut)"
         );
-        assert_eq!((&placed[3], &placed[4]), (&task(), &later()));
+        assert_eq!((&inserted[3], &inserted[4]), (&task(), &later()));
     }
 
     #[test]
     fn hooks_that_gave_nothing_leave_no_message() {
         let task = said(MessageRole::User, "run", 1);
         let failed = hooks("run", 2, &[("bad", true), (" ", false)]);
-        assert_eq!(placed(vec![task.clone(), failed]), [task]);
+        assert_eq!(inserted(vec![task.clone(), failed]), [task]);
     }
 
     #[test]
@@ -163,12 +163,12 @@ mod tests {
             ..message
         };
         let block = || hooks("run", 4, &[("one", false)]);
-        let placed = placed(vec![
+        let inserted = inserted(vec![
             kept(block()),
             said(MessageRole::User, "run", 2),
             block(),
         ]);
-        let sequences: Vec<_> = placed.iter().map(|it| it.sequence_number).collect();
+        let sequences: Vec<_> = inserted.iter().map(|it| it.sequence_number).collect();
         assert_eq!(sequences, [1, 2]);
     }
 }

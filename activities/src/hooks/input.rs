@@ -99,10 +99,10 @@ fn filled_text(text: &str, values: &Map<String, Value>) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
-        let place = after
+        let placeholder = after
             .split_once('}')
             .and_then(|(name, after)| Some((values.get(name)?, after)));
-        rest = match place {
+        rest = match placeholder {
             Some((Value::String(value), after)) => {
                 filled.push_str(value);
                 after
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled_once() {
+    fn placeholders_are_filled_once() {
         let given =
             json!({"query": "of {user_id}: {message}", "limit": 5, "deep": [{"a": "{answer} {"}]});
         let told = input(

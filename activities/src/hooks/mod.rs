@@ -8,7 +8,7 @@
 mod block;
 mod input;
 
-pub(crate) use self::{block::place, input::Around};
+pub(crate) use self::{block::insert, input::Around};
 
 use std::time::Duration;
 

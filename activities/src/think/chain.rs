@@ -93,13 +93,13 @@ impl ModelCall<'_> {
                     circuits.open(&from);
                 }
                 let next = circuits.choose(&pick.after(&error.code));
-                let Some((place, _)) = next.filter(|_| !is_over) else {
+                let Some((position, _)) = next.filter(|_| !is_over) else {
                     return fail::of_chain(error, NextTry::Never);
                 };
-                failed.chain.given_up.push(pick.at.place);
-                failed.chain.place = place;
+                failed.chain.given_up.push(pick.at.position);
+                failed.chain.position = position;
                 failed.chain.failures = 0;
-                failed.fallback = Some(self.fallback(pick, &from, place, error));
+                failed.fallback = Some(self.fallback(pick, &from, position, error));
                 NextTry::AtOnce
             }
         };
@@ -164,7 +164,7 @@ mod tests {
     use std::time::Duration;
 
     use everturn_proto::turn::{AgentDefinition, FallbackModel};
-    use everturn_store::ChainPlace;
+    use everturn_store::ChainPosition;
 
     use super::*;
     use crate::think::circuits::Circuits;
@@ -197,8 +197,8 @@ mod tests {
         chain.models[0].no_images = true;
         chain.models[1].no_pdfs = true;
         assert_eq!(with_model(&own, 0), None);
-        let takes = |place| {
-            let agent = with_model(&own, place).unwrap();
+        let takes = |position| {
+            let agent = with_model(&own, position).unwrap();
             assert_eq!(agent.instructions, "Be brief.");
             (agent.model.unwrap(), !agent.no_images, !agent.no_pdfs)
         };
@@ -206,27 +206,27 @@ mod tests {
         assert_eq!(takes(2), ("large".to_owned(), true, false));
     }
 
-    fn places(models: &[(u32, ModelName)]) -> Vec<u32> {
-        models.iter().map(|(place, _)| *place).collect()
+    fn positions(models: &[(u32, ModelName)]) -> Vec<u32> {
+        models.iter().map(|(position, _)| *position).collect()
     }
 
     #[test]
     fn only_a_larger_window_helps_against_a_context_that_is_too_long() {
         let agent = agent();
         let pick = Pick::of(&agent, None, &Circuits::new(Duration::ZERO));
-        assert_eq!(places(&pick.after(&FailureCode::LlmUnavailable)), [1, 2]);
-        assert_eq!(places(&pick.after(&FailureCode::LlmContextTooLong)), [2]);
+        assert_eq!(positions(&pick.after(&FailureCode::LlmUnavailable)), [1, 2]);
+        assert_eq!(positions(&pick.after(&FailureCode::LlmContextTooLong)), [2]);
         assert!(pick.leads_on(&FailureCode::LlmContextTooLong));
         assert!(!pick.leads_on(&FailureCode::LlmUnavailable));
-        let at = ChainPlace {
-            place: 2,
+        let at = ChainPosition {
+            position: 2,
             failures: 0,
             given_up: vec![0],
         };
         let pick = Pick::of(&agent, Some(at), &Circuits::new(Duration::ZERO));
         assert_eq!(pick.other_model().as_deref(), Some("p/large"));
         assert_eq!(pick.agent.context_window, Some(2000));
-        assert_eq!(places(&pick.after(&FailureCode::LlmUnavailable)), [1]);
+        assert_eq!(positions(&pick.after(&FailureCode::LlmUnavailable)), [1]);
         assert!(!pick.leads_on(&FailureCode::LlmContextTooLong));
     }
 
@@ -235,9 +235,9 @@ mod tests {
         let (agent, circuits) = (agent(), Circuits::new(Duration::from_mins(1)));
         let chain = agent.fallback.as_ref().unwrap();
         let after = |failures, code| {
-            let at = ChainPlace {
+            let at = ChainPosition {
                 failures,
-                ..ChainPlace::default()
+                ..ChainPosition::default()
             };
             let pick = Pick::of(&agent, Some(at), &circuits);
             match outcome(&pick, chain, &ModelError::new(code, "")) {

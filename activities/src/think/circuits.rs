@@ -52,23 +52,23 @@ impl Circuits {
     pub(super) fn choose(&self, models: &[(u32, ModelName)]) -> Option<(u32, Option<Trial>)> {
         let mut open = self.lock();
         let now = Instant::now();
-        for (place, model) in models {
+        for (position, model) in models {
             match open.peek_mut(model) {
-                None => return Some((*place, None)),
+                None => return Some((*position, None)),
                 Some(circuit) if circuit.until <= now && !circuit.is_tried => {
                     circuit.is_tried = true;
                     let trial = Trial {
                         circuits: self.clone(),
                         model: model.clone(),
                     };
-                    return Some((*place, Some(trial)));
+                    return Some((*position, Some(trial)));
                 }
                 Some(_) => {}
             }
         }
         let until = |model| open.peek(model).map(|circuit| circuit.until);
         let first = models.iter().min_by_key(|(_, model)| until(model));
-        first.map(|(place, _)| (*place, None))
+        first.map(|(position, _)| (*position, None))
     }
 
     /// Opens the circuit of a model, because the model has failed.
@@ -118,8 +118,8 @@ mod tests {
     }
 
     fn chosen(circuits: &Circuits, models: &[(u32, ModelName)]) -> (u32, bool) {
-        let (place, trial) = circuits.choose(models).unwrap();
-        (place, trial.is_some())
+        let (position, trial) = circuits.choose(models).unwrap();
+        (position, trial.is_some())
     }
 
     #[tokio::test(start_paused = true)]

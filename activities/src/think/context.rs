@@ -22,7 +22,7 @@ impl ModelCall<'_> {
         let hooks = agent.hooks.as_ref();
         let max_result_bytes = hooks.map_or(0, |hooks| hooks.max_result_bytes as usize);
         let id = &self.step.agent_execution_id;
-        hooks::place(&mut context.messages, id, max_result_bytes);
+        hooks::insert(&mut context.messages, id, max_result_bytes);
         Ok(context)
     }
 

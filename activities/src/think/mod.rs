@@ -51,7 +51,7 @@ use everturn_proto::{
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
 };
 use everturn_store::{
-    BackgroundResponse, ChainPlace, ClaimedCall, ModelContext, StepClaim, StepKey,
+    BackgroundResponse, ChainPosition, ClaimedCall, ModelContext, StepClaim, StepKey,
 };
 use everturn_stream::TextWriter;
 use everturn_supervisor::failpoint;
@@ -143,7 +143,7 @@ impl ModelCall<'_> {
         may_compact: bool,
         calls: u32,
         background: Option<BackgroundResponse>,
-        chain: Option<ChainPlace>,
+        chain: Option<ChainPosition>,
     ) -> Result<ThinkResult, ActivityError> {
         failpoint::reach("think.after_claim").await;
         let agent = self.agent().await?;

@@ -6,7 +6,7 @@ use everturn_proto::{
     turn::{AgentDefinition, Fallback},
     words::FailureCode,
 };
-use everturn_store::ChainPlace;
+use everturn_store::ChainPosition;
 
 use super::{
     circuits::{Circuits, Trial},
@@ -19,7 +19,7 @@ pub(super) struct Pick<'a> {
     pub(super) own: &'a AgentDefinition,
     /// The agent's definition with this model instead of the agent's first model.
     pub(super) agent: Cow<'a, AgentDefinition>,
-    pub(super) at: ChainPlace,
+    pub(super) at: ChainPosition,
     /// Set when the call tries a model whose circuit was open.
     pub(super) trial: Option<Trial>,
 }
@@ -28,7 +28,7 @@ impl<'a> Pick<'a> {
     /// Picks the model at the step's stored position in the chain, or otherwise the first model with a closed circuit.
     pub(super) fn of(
         own: &'a AgentDefinition,
-        noted: Option<ChainPlace>,
+        noted: Option<ChainPosition>,
         circuits: &Circuits,
     ) -> Self {
         let mut pick = Self {
@@ -40,13 +40,13 @@ impl<'a> Pick<'a> {
         if own.fallback.is_none() {
             return pick;
         }
-        if pick.at == ChainPlace::default()
-            && let Some((place, trial)) = circuits.choose(&pick.left(None))
+        if pick.at == ChainPosition::default()
+            && let Some((position, trial)) = circuits.choose(&pick.left(None))
         {
-            pick.at.place = place;
+            pick.at.position = position;
             pick.trial = trial;
         }
-        if let Some(agent) = with_model(own, pick.at.place) {
+        if let Some(agent) = with_model(own, pick.at.position) {
             pick.agent = Cow::Owned(agent);
         }
         pick
@@ -54,7 +54,7 @@ impl<'a> Pick<'a> {
 
     /// Returns the name of the model, unless it is the agent's first model.
     pub(super) fn other_model(&self) -> Option<String> {
-        (self.at.place > 0).then(|| ModelName::of(&self.agent).to_string())
+        (self.at.position > 0).then(|| ModelName::of(&self.agent).to_string())
     }
 
     /// True when a failure with this code leads to another model at once.
@@ -66,11 +66,11 @@ impl<'a> Pick<'a> {
     /// Returns the models to ask next, after this model's failure with `code`.
     pub(super) fn after(&self, code: &FailureCode) -> Vec<(u32, ModelName)> {
         let window = Window::size_of(&self.agent);
-        let mut left = self.left(Some(self.at.place));
+        let mut left = self.left(Some(self.at.position));
         if *code == FailureCode::LlmContextTooLong {
             // A model with an equal or smaller window would refuse the context, too.
-            left.retain(|(place, _)| {
-                with_model(self.own, *place).is_none_or(|agent| Window::size_of(&agent) > window)
+            left.retain(|(position, _)| {
+                with_model(self.own, *position).is_none_or(|agent| Window::size_of(&agent) > window)
             });
         }
         left
@@ -86,15 +86,17 @@ impl<'a> Pick<'a> {
         let all = std::iter::once(ModelName::of(self.own)).chain(others);
         (0..)
             .zip(all)
-            .filter(|(place, _)| Some(*place) != without && !self.at.given_up.contains(place))
+            .filter(|(position, _)| {
+                Some(*position) != without && !self.at.given_up.contains(position)
+            })
             .collect()
     }
 }
 
 /// Returns the agent with the fallback model at this position; `None` for the agent's first model.
-pub(super) fn with_model(own: &AgentDefinition, place: u32) -> Option<AgentDefinition> {
-    let place = usize::try_from(place.checked_sub(1)?).ok()?;
-    let other = own.fallback.as_ref()?.models.get(place)?;
+pub(super) fn with_model(own: &AgentDefinition, position: u32) -> Option<AgentDefinition> {
+    let position = usize::try_from(position.checked_sub(1)?).ok()?;
+    let other = own.fallback.as_ref()?.models.get(position)?;
     Some(AgentDefinition {
         provider: other.provider.clone(),
         model: Some(other.model.clone()),

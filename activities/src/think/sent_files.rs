@@ -101,7 +101,7 @@ fn named(messages: &[ContextMessage]) -> Vec<(Attachment, bool)> {
         found.extend(own);
     }
     let found = found.into_iter().enumerate();
-    found.map(|(place, file)| (file, place < begin)).collect()
+    found.map(|(index, file)| (file, index < begin)).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use everturn_tests::model::{Model, Reply};
 
 use crate::{
     measure::{Latencies, Report, Samples},
-    world::{Place, World},
+    world::{BackendChoice, World},
 };
 
 /// Time between two words of the model. The model notices a closed connection at the next word.
@@ -31,14 +31,14 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     cancels: u32,
     #[command(flatten)]
-    place: Place,
+    choice: BackendChoice,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
     let words = || (0..WORDS).map(|_| "word ".to_owned()).collect();
     let model = Model::start(move |_| Reply::pieces(words(), PACE)).await;
-    let world = World::start(options.place, model).await;
+    let world = World::start(options.choice, model).await;
     let mut latencies = Latencies::default();
     for _ in 0..options.cancels {
         latencies.add(cancel(&world).await);

@@ -15,7 +15,7 @@ use futures::{StreamExt, stream};
 
 use crate::{
     measure::{Latencies, Report, Samples},
-    world::{self, Place},
+    world::{self, BackendChoice},
 };
 
 /// Options of the case `fairness`.
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     #[arg(long)]
     unfair: bool,
     #[command(flatten)]
-    place: Place,
+    choice: BackendChoice,
 }
 
 /// Duration of the model's answer.
@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     } else {
         Temporal::fair().await
     };
-    let backends = Backends::measured(options.place.embedded).await;
+    let backends = Backends::measured(options.choice.embedded).await;
     let stack = world::stack_on(temporal.lasting(), backends, model, "");
     stack.configure(AUTH);
     let _gateway = stack.gateway_on(0, &[]).await;

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 
 use crate::{
     measure::{Latencies, Report, Samples},
-    world::{Place, World},
+    world::{BackendChoice, World},
 };
 
 /// Time between two tokens: longer than the worker's joining time (`TextWriter`), because every token should travel
@@ -24,7 +24,7 @@ const PACE: Duration = Duration::from_millis(25);
 const TOKENS: usize = 80;
 
 /// Redis is necessary: without Redis, no live text reaches a gateway in a separate process.
-const PLACE: Place = Place { embedded: false };
+const CHOICE: BackendChoice = BackendChoice { embedded: false };
 
 /// Options of the case `first-delta`.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Options {
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
     let model = Model::start(|_| Reply::stamps(TOKENS, PACE)).await;
-    let world = World::start(PLACE, model).await;
+    let world = World::start(CHOICE, model).await;
     listen(&world).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     measure::{Report, Samples, float},
-    world::{Place, World, followed},
+    world::{BackendChoice, World, followed},
 };
 
 /// Message of the turn before the measurement.
@@ -65,7 +65,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 10)]
     kills: u32,
     #[command(flatten)]
-    place: Place,
+    choice: BackendChoice,
 }
 
 /// The model's record of a turn.
@@ -113,7 +113,7 @@ pub(crate) async fn run(options: &Options) -> Report {
         "max_steps = {}\ncontext_window = {window}\nmax_parallel_tools = 64\n",
         2 * steps
     );
-    let mut world = World::with_agent(options.place, model, &keys).await;
+    let mut world = World::with_agent(options.choice, model, &keys).await;
     world.ask(WARM_UP).await;
     let mut samples = Samples::default();
     let report = sequential(&world, &script, &mut samples).await;

@@ -9,7 +9,7 @@ use futures::StreamExt;
 
 use crate::{
     measure::{Report, Samples},
-    world::{Place, TurnKind, World},
+    world::{BackendChoice, TurnKind, World},
 };
 
 /// Options of the case `queue`.
@@ -22,13 +22,13 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
     #[command(flatten)]
-    place: Place,
+    choice: BackendChoice,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
     let model = Model::start(|_| Reply::text("A short answer."));
-    let world = World::start(options.place, model.await).await;
+    let world = World::start(options.choice, model.await).await;
     world.turn(TurnKind::Inline).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {

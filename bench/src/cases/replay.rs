@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::{
     measure::{Latencies, Report, Samples, float},
-    world::{Place, TurnKind, World},
+    world::{BackendChoice, TurnKind, World},
 };
 
 /// PostgreSQL is necessary, because the gateway should read the events from PostgreSQL.
-const PLACE: Place = Place { embedded: false };
+const CHOICE: BackendChoice = BackendChoice { embedded: false };
 
 /// Number of events on the latest page.
 const PAGE: u32 = 100;
@@ -41,7 +41,7 @@ pub(crate) struct Options {
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
-    let world = World::start(PLACE, Model::start(short_turn).await).await;
+    let world = World::start(CHOICE, Model::start(short_turn).await).await;
     let conversation = world.turn(TurnKind::Ordinary).await;
     let events = fill(&world, &conversation, options.events).await;
     let address: SocketAddr = world.stack.url().trim_start_matches("http://").parse()?;

@@ -9,7 +9,7 @@ use everturn_tests::model::Model;
 use crate::{
     measure::{Report, Samples, float},
     turns::{Load, WARM_UP, Who, alone, crowd, idle, loaded},
-    world::{Place, SPREAD_OVER, TurnKind, World, turn_w},
+    world::{BackendChoice, SPREAD_OVER, TurnKind, World, turn_w},
 };
 
 /// Number of turns to read the history of.
@@ -31,12 +31,12 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
     #[command(flatten)]
-    place: Place,
+    choice: BackendChoice,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
-    let world = World::start(options.place, Model::start(turn_w).await).await;
+    let world = World::start(options.choice, Model::start(turn_w).await).await;
     let mut samples = Samples::default();
     for (kind, prefix, _) in TURNS {
         crowd(

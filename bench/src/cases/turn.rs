@@ -10,7 +10,7 @@ use crate::{
     measure::{Report, Samples, float},
     peers::{Peer, Running},
     turns::{Load, WARM_UP, Who, alone, crowd, loaded},
-    world::{Place, TurnKind, World, turn_w},
+    world::{BackendChoice, TurnKind, World, turn_w},
 };
 
 /// Number of sequential turns behind the counting proxy.
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
     #[command(flatten)]
-    place: Place,
+    choice: BackendChoice,
     /// Skips the peers.
     #[arg(long)]
     alone: bool,
@@ -45,7 +45,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
 /// Counts round trips and history events, which do not depend on the load.
 async fn counted(options: &Options, samples: &mut Samples) {
     let model = Model::start(turn_w).await;
-    let (world, round_trips) = World::counting(options.place, model).await;
+    let (world, round_trips) = World::counting(options.choice, model).await;
     for (kind, _) in OURS {
         for _ in 0..COUNTED {
             world.turn(kind).await;
@@ -63,7 +63,7 @@ async fn counted(options: &Options, samples: &mut Samples) {
             let conversation = world.turn(kind).await;
             let idle = a_second * begun.elapsed().as_secs_f64();
             let asked = float(round_trips.take()) - idle;
-            if !options.place.embedded {
+            if !options.choice.embedded {
                 samples.add(format!("{prefix}round_trips"), asked);
             }
             let events = world.stack.history(&conversation).await.len();
@@ -74,7 +74,7 @@ async fn counted(options: &Options, samples: &mut Samples) {
 
 /// Measures time, processor time and writes, for turn W and for the peers, on one Temporal server.
 async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
-    let world = World::start(options.place, Model::start(turn_w).await).await;
+    let world = World::start(options.choice, Model::start(turn_w).await).await;
     let (address, model_url) = (world.stack.temporal.address(), world.stack.model.base_url());
     let mut peers = Vec::new();
     for peer in Peer::ALL.into_iter().filter(|_| !options.alone) {

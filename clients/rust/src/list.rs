@@ -59,8 +59,8 @@ impl ConversationList {
     pub fn conversations(&self) -> Vec<ListedConversation> {
         let mut shown: Vec<_> = self.by_id.values().cloned().collect();
         shown.sort_by(|one, other| {
-            let place = |it: &ListedConversation| (it.updated_at().to_owned(), it.id().to_owned());
-            place(other).cmp(&place(one))
+            let key = |it: &ListedConversation| (it.updated_at().to_owned(), it.id().to_owned());
+            key(other).cmp(&key(one))
         });
         shown
     }

@@ -122,7 +122,7 @@ impl FullContextWord {
     }
 }
 
-/// Returns the places in the file where agents limit the money of their turns.
+/// Returns the positions in the file at which agents limit the money of turns.
 pub(super) fn money_limits(tables: &BTreeMap<Spanned<String>, AgentTable>) -> MoneyLimits {
     let budgets = tables
         .iter()

@@ -31,7 +31,7 @@ fn values() -> impl Strategy<Value = String> {
     ]
 }
 
-/// What is wrong with a configuration is always said with a place.
+/// What is wrong with a configuration is always said with a location.
 fn read(text: &str, environment: &str) -> Result<(), String> {
     let lookup = |_: &str| Some(environment.to_owned()).filter(|value| !value.is_empty());
     let tools = super::tools();
@@ -43,13 +43,13 @@ fn read(text: &str, environment: &str) -> Result<(), String> {
         match Config::parse(text, "f.toml", read_by) {
             Ok(_) => {}
             Err(ConfigError::Wrong(problems)) => {
-                let is_told = |place: &str, message: &str| {
-                    place.starts_with("f.toml:") && !message.is_empty()
+                let is_told = |location: &str, message: &str| {
+                    location.starts_with("f.toml:") && !message.is_empty()
                 };
                 if problems.is_empty()
                     || !problems
                         .iter()
-                        .all(|problem| is_told(&problem.place, &problem.message))
+                        .all(|problem| is_told(&problem.location, &problem.message))
                 {
                     return Err(format!("{problems:?}"));
                 }

@@ -12,7 +12,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::places::Answering;
+use super::slots::Answering;
 
 /// The time that a request body may take: `base`, and the time of its bytes at `bytes_per_second`.
 #[derive(Debug, Clone, Copy)]

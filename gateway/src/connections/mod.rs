@@ -1,7 +1,7 @@
 //! Connections, until a request is complete and its sender is known.
 //!
 //! - [`listener`]: the socket; cuts readers that stall
-//! - `places`: the slots of connections, and the connection that gives way when the slots are taken
+//! - `slots`: the slots of connections, and the connection that gives way when the slots are taken
 //! - `body`: the time limit of request bodies, and the slot of a connection while a response is sent
 //! - `client`: the address of the client, behind trusted proxies
 //!
@@ -12,4 +12,4 @@
 pub(crate) mod body;
 pub(crate) mod client;
 pub mod listener;
-pub(crate) mod places;
+pub(crate) mod slots;

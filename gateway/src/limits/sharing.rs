@@ -54,7 +54,7 @@ impl Sharing {
             Ok(None) => Ok(()),
             Ok(Some(exceeded)) => {
                 let owner = held
-                    .get(exceeded.place)
+                    .get(exceeded.index)
                     .and_then(|it| it.of.owner_id.as_ref());
                 let of = owner.map_or(Party::Tenant, |_| Party::Owner);
                 // The sum includes the refused stream.

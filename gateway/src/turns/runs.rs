@@ -50,7 +50,7 @@ impl TemporalTurns {
         };
         self.delete_run(newest).await?;
         self.delete_listed(conversation_id, last).await?;
-        let Ok(place) = Arc::clone(&LOOKED_FOR).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&LOOKED_FOR).try_acquire_owned() else {
             tracing::info!(
                 conversation_id,
                 "runs may be left to the engine's retention"
@@ -59,7 +59,7 @@ impl TemporalTurns {
         };
         let (turns, conversation_id) = (self.clone(), conversation_id.to_owned());
         tokio::spawn(async move {
-            let _place = place;
+            let _permit = permit;
             for pause in LOOKS {
                 tokio::time::sleep(pause).await;
                 if let Err(error) = turns.delete_listed(&conversation_id, last).await {

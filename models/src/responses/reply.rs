@@ -55,7 +55,7 @@ pub(super) struct Hearing<'a> {
 struct Heard {
     text: String,
     /// The position of the last piece: the index of its item, and the index of its part in the item.
-    place: Option<(u64, u64)>,
+    position: Option<(u64, u64)>,
 }
 
 impl<'a> Hearing<'a> {
@@ -103,8 +103,8 @@ impl<'a> Hearing<'a> {
                 self.hear_piece(Part::Reasoning, &event, "content_index")?;
             }
             "response.output_item.done" if self.items.len() < MAX_ITEMS => {
-                let place = event["output_index"].as_u64().unwrap_or_default();
-                self.items.insert(place, event["item"].take());
+                let position = event["output_index"].as_u64().unwrap_or_default();
+                self.items.insert(position, event["item"].take());
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 let mut response = event["response"].take();
@@ -119,9 +119,12 @@ impl<'a> Hearing<'a> {
     fn hear_piece(&mut self, part: Part, event: &Value, index: &str) -> Result<(), ModelError> {
         let piece = event["delta"].as_str().unwrap_or_default();
         let number = |key: &str| event[key].as_u64().unwrap_or_default();
-        let place = (number("output_index"), number(index));
+        let position = (number("output_index"), number(index));
         let heard = self.heard(part);
-        let is_next = heard.place.replace(place).is_some_and(|last| last != place);
+        let is_next = heard
+            .position
+            .replace(position)
+            .is_some_and(|last| last != position);
         let is_parted = is_next && !heard.text.is_empty();
         self.say(part, if is_parted { BREAK } else { "" })?;
         self.say(part, piece)

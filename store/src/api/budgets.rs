@@ -137,14 +137,14 @@ pub struct UsageQuery {
     /// The last day.
     pub to: String,
     /// The cursor: the last row of the page before; `None` for the first page.
-    pub after: Option<UsagePlace>,
+    pub after: Option<UsageCursor>,
     /// The most rows.
     pub limit: u32,
 }
 
 /// A cursor in the sums of a tenant, which are ordered by day and model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct UsagePlace {
+pub struct UsageCursor {
     /// The day, in UTC: `2026-11-30`.
     pub day: String,
     /// `provider/model`.

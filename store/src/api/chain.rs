@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// A step's position in the chain of its agent's models. The step's next claim returns the position, on any worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChainPlace {
+pub struct ChainPosition {
     /// The model of the next call: 0 is the agent's own model, 1 the first fallback model, and so on.
-    pub place: u32,
+    pub position: u32,
     /// The number of the step's failed calls of the model.
     pub failures: u32,
     /// The models that the step no longer calls.
@@ -18,7 +18,7 @@ pub struct ChainPlace {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedCall {
     /// The step's new position.
-    pub chain: ChainPlace,
+    pub chain: ChainPosition,
     /// The number of the step's counted calls, the failed call included. A refused call without cost is not counted.
     pub calls: u32,
     /// The event of a switch to another model; `None` without a switch.

@@ -21,7 +21,7 @@ pub trait AgentExecutions: Send + Sync {
         access: &Access,
         conversation_id: &str,
         turn: Option<&str>,
-        after: Option<AgentExecutionPlace>,
+        after: Option<AgentExecutionCursor>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>>;
 
@@ -141,7 +141,7 @@ pub struct StepUsage {
 
 /// A cursor in the list of agent executions.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct AgentExecutionPlace {
+pub struct AgentExecutionCursor {
     /// `started_at` of the row.
     pub started_at: DateTime<Utc>,
     /// The row's id, which breaks ties.

@@ -58,8 +58,8 @@ impl Conversation {
     }
 
     /// Returns the conversation's cursor in the list.
-    pub fn place(&self) -> ListPlace {
-        ListPlace {
+    pub fn cursor(&self) -> ListCursor {
+        ListCursor {
             updated_at: self.updated_at,
             id: self.id.clone(),
         }
@@ -111,7 +111,7 @@ impl Activity {
 
 /// A cursor in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListPlace {
+pub struct ListCursor {
     /// `updated_at` of the row.
     pub updated_at: DateTime<Utc>,
     /// The row's id, which breaks ties.
@@ -122,7 +122,7 @@ pub struct ListPlace {
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
     /// The cursor, exclusive: [`ListPage::next`] of the page before.
-    pub before: Option<ListPlace>,
+    pub before: Option<ListCursor>,
     /// The most rows of the page.
     pub limit: u32,
     /// The filter.
@@ -143,7 +143,7 @@ pub struct ListPage {
     pub conversations: Vec<ListedConversation>,
     /// The next page's cursor; `None` at the end of the list. A filtered page may have a cursor before the page is
     /// full, after reading [`MAX_SCANNED`] rows.
-    pub next: Option<ListPlace>,
+    pub next: Option<ListCursor>,
 }
 
 impl ListFilter {
@@ -182,13 +182,13 @@ impl ListQuery {
     pub fn page(&self, rows: impl IntoIterator<Item = ListedConversation>) -> ListPage {
         let (limit, scanned) = (to_usize(self.limit), to_usize(self.scanned()));
         let mut page = ListPage::default();
-        let mut place = None;
+        let mut cursor = None;
         for (looked_at, row) in rows.into_iter().enumerate() {
             if looked_at == scanned || page.conversations.len() == limit {
-                page.next = place;
+                page.next = cursor;
                 break;
             }
-            place = Some(row.conversation.place());
+            cursor = Some(row.conversation.cursor());
             if self.filter.fits(&row.conversation) {
                 page.conversations.push(row);
             }
@@ -306,7 +306,7 @@ mod tests {
         loop {
             let is_behind = |row: &&ListedConversation| {
                 let before = query.before.as_ref();
-                before.is_none_or(|place| row.conversation.place() < *place)
+                before.is_none_or(|cursor| row.conversation.cursor() < *cursor)
             };
             let read: Vec<_> = rows
                 .iter()

@@ -55,10 +55,10 @@ pub use self::{
     background::BackgroundResponse,
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
-        BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
-        UsagePlace, UsageQuery,
+        BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageCursor,
+        UsageDay, UsageQuery,
     },
-    chain::{ChainPlace, FailedCall, NotedFailure},
+    chain::{ChainPosition, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},
     conversations::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
@@ -66,13 +66,13 @@ pub use self::{
     },
     events::{ConversationHead, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
     executions::{
-        AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ParentCall, StepUsage,
+        AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, ParentCall, StepUsage,
         ToolExecution,
     },
     keys::{ApiKey, KeyKind, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
-        Activity, Conversation, ListFilter, ListPage, ListPlace, ListQuery, ListedConversation,
+        Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListedConversation,
         MAX_SCANNED,
     },
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
@@ -81,7 +81,7 @@ pub use self::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
-    tenants::{TenantSummary, TenantUsageDay, TenantUsagePlace, Tenants, TenantsUsageQuery},
+    tenants::{TenantSummary, TenantUsageCursor, TenantUsageDay, Tenants, TenantsUsageQuery},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{
         DefinedTool, StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult,

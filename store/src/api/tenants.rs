@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Result, UsageDay, UsagePlace};
+use super::{Result, UsageCursor, UsageDay};
 
 /// Reads data of tenants, for their administrators.
 #[async_trait]
@@ -52,18 +52,18 @@ pub struct TenantsUsageQuery {
     /// The last day.
     pub to: String,
     /// The cursor: the last row of the page before; `None` for the first page.
-    pub after: Option<TenantUsagePlace>,
+    pub after: Option<TenantUsageCursor>,
     /// The most rows.
     pub limit: u32,
 }
 
 /// A cursor in the sums of every tenant, which are ordered by tenant, day and model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TenantUsagePlace {
+pub struct TenantUsageCursor {
     /// The tenant.
     pub tenant_id: String,
     /// The cursor in the tenant's sums.
-    pub of_tenant: UsagePlace,
+    pub of_tenant: UsageCursor,
 }
 
 /// A tenant's usage of one model on one day.

@@ -12,7 +12,7 @@ use everturn_proto::{
 };
 
 use super::{
-    Access, BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure,
+    Access, BackgroundResponse, ChainPosition, DayBudget, Estimate, FailedCall, NotedFailure,
     PageLimit, Reservation, Result, WorkerId,
     tools::{DefinedTool, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
@@ -298,7 +298,7 @@ pub struct ClaimedCall {
     /// response may have ended or expired.
     pub background: Option<BackgroundResponse>,
     /// The step's position in the chain of the agent's models, after a failed call ([`TurnStore::note_failed_call`]).
-    pub chain: Option<ChainPlace>,
+    pub chain: Option<ChainPosition>,
 }
 
 /// The result of storing a step's reply.

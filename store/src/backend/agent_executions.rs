@@ -8,7 +8,7 @@ use super::{
     sql::{self, agent_executions},
 };
 use crate::api::{
-    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, Result, StepUsage,
+    Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, Result, StepUsage,
     ToolExecution,
 };
 
@@ -19,11 +19,11 @@ impl AgentExecutions for Database {
         access: &Access,
         conversation_id: &str,
         turn: Option<&str>,
-        after: Option<AgentExecutionPlace>,
+        after: Option<AgentExecutionCursor>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>> {
         // Without a cursor the list begins at the Unix epoch, because every agent execution is younger.
-        let AgentExecutionPlace { started_at, id } = after.unwrap_or_default();
+        let AgentExecutionCursor { started_at, id } = after.unwrap_or_default();
         let text = match turn {
             None => agent_executions::AGENT_EXECUTIONS,
             Some(_) => agent_executions::AGENT_EXECUTIONS_OF_TURN,

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     api::{
-        BackgroundResponse, ChainPlace, ClaimedCall, CompletedStep, FailedCall, OfStep, Result,
+        BackgroundResponse, ChainPosition, ClaimedCall, CompletedStep, FailedCall, OfStep, Result,
         StepClaim, StepKey, WorkerId,
     },
     columns::now,
@@ -58,7 +58,7 @@ struct ClaimRow {
     has_budget: bool,
     was_cut: bool,
     background_response: Option<Column<OfStep<BackgroundResponse>>>,
-    model_chain: Option<Column<OfStep<ChainPlace>>>,
+    model_chain: Option<Column<OfStep<ChainPosition>>>,
 }
 
 impl ClaimRow {

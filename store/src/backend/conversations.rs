@@ -178,8 +178,8 @@ fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, Liste
         select = select.bind(owner_id);
     }
     select = select.bind(i64::from(query.rows_to_read()));
-    if let Some(place) = &query.before {
-        select = select.bind(place.updated_at).bind(&place.id);
+    if let Some(cursor) = &query.before {
+        select = select.bind(cursor.updated_at).bind(&cursor.id);
     }
     select
 }

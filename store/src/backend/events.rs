@@ -18,7 +18,7 @@ use crate::{
     columns::narrow,
     rows::{
         conversations::{EventRow, LinkRow, StatusRow},
-        measured::MeasuredRow,
+        ranked::RankedRow,
     },
 };
 
@@ -37,7 +37,7 @@ impl EventReader for Database {
             .bind(i64::from(limit.rows) + 1)
             .bind(log.id.as_str())
             .bind(i64::from(limit.bytes));
-        let rows: Vec<MeasuredRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
+        let rows: Vec<RankedRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
         let (mut rows, has_more) = limit.cut(rows);
         let generations = rows.first_mut().and_then(|row| row.generations.take());
         Ok(EventPage {
@@ -62,7 +62,7 @@ impl EventReader for Database {
             .bind(i64::from(limit.rows) + 1)
             .bind(log.id.as_str())
             .bind(i64::from(limit.bytes));
-        let rows: Vec<MeasuredRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
+        let rows: Vec<RankedRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
         let (mut rows, has_more) = limit.cut(rows);
         rows.reverse();
         let events = rows.into_iter();

@@ -16,7 +16,7 @@ use crate::{
         PageLimit, Result, ResultSender, ToolEnd,
     },
     columns::now,
-    rows::measured::MeasuredRow,
+    rows::ranked::RankedRow,
 };
 
 /// The most noted answers per call. The turn takes the first valid answer, so further answers exist only if they arrive
@@ -35,7 +35,7 @@ impl OutsideTools for Database {
         let query = query
             .bind(i64::from(limit.rows) + 1)
             .bind(i64::from(limit.bytes));
-        let rows: Vec<MeasuredRow<OutsideTool>> = self.read(query.fetch_all(self.reader())).await?;
+        let rows: Vec<RankedRow<OutsideTool>> = self.read(query.fetch_all(self.reader())).await?;
         let (waiting, _) = limit.cut(rows);
         Ok(waiting)
     }

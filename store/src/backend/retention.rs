@@ -86,9 +86,9 @@ async fn remove_expired(
 /// Returns the first conversations with at most `max_events` events together, and at least one conversation.
 fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
     let mut events: i64 = 0;
-    let fits = |(place, (_, count)): &(usize, (String, i64))| {
+    let fits = |(index, (_, count)): &(usize, (String, i64))| {
         events = events.saturating_add(*count);
-        *place == 0 || events <= max_events
+        *index == 0 || events <= max_events
     };
     conversations
         .into_iter()

@@ -33,7 +33,7 @@ use crate::{
         ReadBefore, Reservation, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey,
         ToolRecord, TurnStart, TurnStore, WorkerId,
     },
-    rows::measured::MeasuredRow,
+    rows::ranked::RankedRow,
 };
 
 /// A sequence number that no event has.
@@ -121,7 +121,7 @@ impl TurnStore for Database {
             .bind(read.map_or(NOTHING_READ, |read| i64::from(read.cut)))
             .bind(read.map_or(NOTHING_READ, |read| i64::from(read.last_sequence)))
             .bind(read.map(|read| read.last_created_at));
-        let rows: Vec<MeasuredRow<ContextMessage>> =
+        let rows: Vec<RankedRow<ContextMessage>> =
             self.read(query.fetch_all(self.reader())).await?;
         let (messages, has_more) = limit.cut(rows);
         Ok(ModelContext {

@@ -62,8 +62,8 @@ pub fn checkpoint_id(
 
 /// Returns the id of an event. Building a batch again gives identical ids. A batch is stored when the event with index
 /// 0 is stored.
-pub fn event_id(conversation_id: &str, batch_key: &str, place: usize) -> String {
+pub fn event_id(conversation_id: &str, batch_key: &str, index: usize) -> String {
     // Every part ends with a NUL, so that different parts never make identical names.
-    let name = format!("{conversation_id}\0{batch_key}\0{place}\0");
+    let name = format!("{conversation_id}\0{batch_key}\0{index}\0");
     Uuid::new_v5(&EVENT_NAMESPACE, name.as_bytes()).to_string()
 }

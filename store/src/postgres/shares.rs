@@ -36,12 +36,12 @@ struct Calls {
 #[derive(Debug)]
 pub(super) struct Share<'a> {
     _permit: OwnedSemaphorePermit,
-    _place: Place<'a>,
+    _entry: Entry<'a>,
 }
 
 /// Counts a call of its conversation until dropped.
 #[derive(Debug)]
-struct Place<'a> {
+struct Entry<'a> {
     shares: &'a Shares,
     key: &'a str,
 }
@@ -58,7 +58,7 @@ impl Shares {
 
     /// Waits for a share of `key`'s conversation. Calls get shares in the order of their requests.
     pub(super) async fn take<'a>(&'a self, key: &'a str) -> Result<Share<'a>> {
-        let (permits, place) = self.enter(key);
+        let (permits, entry) = self.enter(key);
         let permit = tokio::time::timeout(self.wait, permits.acquire_owned()).await;
         let Ok(Ok(permit)) = permit else {
             let wait = self.wait;
@@ -68,11 +68,11 @@ impl Shares {
         };
         Ok(Share {
             _permit: permit,
-            _place: place,
+            _entry: entry,
         })
     }
 
-    fn enter<'a>(&'a self, key: &'a str) -> (Arc<Semaphore>, Place<'a>) {
+    fn enter<'a>(&'a self, key: &'a str) -> (Arc<Semaphore>, Entry<'a>) {
         let mut conversations = self.lock();
         let calls = conversations
             .entry(key.to_owned())
@@ -81,8 +81,8 @@ impl Shares {
                 count: 0,
             });
         calls.count += 1;
-        let place = Place { shares: self, key };
-        (Arc::clone(&calls.permits), place)
+        let entry = Entry { shares: self, key };
+        (Arc::clone(&calls.permits), entry)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Calls>> {
@@ -92,7 +92,7 @@ impl Shares {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Entry<'_> {
     fn drop(&mut self) {
         let mut conversations = self.shares.lock();
         if let Some(calls) = conversations.get_mut(self.key) {

@@ -4,6 +4,6 @@
 pub(crate) mod blobs;
 pub(crate) mod budgets;
 pub(crate) mod conversations;
-pub(crate) mod measured;
+pub(crate) mod ranked;
 pub(crate) mod tools;
 pub(crate) mod turns;

@@ -5,7 +5,7 @@ use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTarg
 use everturn_store::{
     Access, AuditActor, AuditEntry, AuditQuery, AuditTarget, AuditTrail, Conversations, KeyKind,
     Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools,
-    TenantUsagePlace, Tenants, TenantsUsageQuery, UsagePlace,
+    TenantUsageCursor, Tenants, TenantsUsageQuery, UsageCursor,
 };
 use serde_json::json;
 
@@ -443,9 +443,9 @@ pub async fn tenants_are_told_what_they_took(backend: &impl Backend) {
     assert_eq!(calls(query(None, "")).await, all);
     assert_eq!(calls(query(Some("b"), "")).await, all[2..]);
     assert_eq!(calls(query(Some("a"), "2026-11-30")).await, all[1..2]);
-    let after = TenantUsagePlace {
+    let after = TenantUsageCursor {
         tenant_id: "a".into(),
-        of_tenant: UsagePlace {
+        of_tenant: UsageCursor {
             day: "2026-11-30".into(),
             model: "p/m".into(),
         },

@@ -9,7 +9,7 @@ use everturn_proto::{
 use everturn_store::{
     Access, AgentExecutions, BeginTurn, BudgetLimit, ClaimedCall, Conversations, DayBudget,
     Estimate, EventReader, Exhausted, OnUnknownAgent, Reservation, Retention, StepClaim, StepKey,
-    StoreError, TenantUsage, TurnStore, UsageDay, UsagePlace, UsageQuery,
+    StoreError, TenantUsage, TurnStore, UsageCursor, UsageDay, UsageQuery,
 };
 
 use super::{
@@ -475,7 +475,7 @@ async fn assert_are_paged(store: &impl TenantUsage) {
     };
     let first = page(None).await;
     assert_eq!(first, days[..1]);
-    let place = UsagePlace {
+    let place = UsageCursor {
         day: first[0].day.clone(),
         model: first[0].model.clone(),
     };

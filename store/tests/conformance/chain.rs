@@ -2,7 +2,7 @@
 
 use everturn_proto::{event::ModelFallback, words::AgentExecutionStatus};
 use everturn_store::{
-    ChainPlace, ClaimedCall, Conversations, DayBudget, Estimate, EventReader, FailedCall,
+    ChainPosition, ClaimedCall, Conversations, DayBudget, Estimate, EventReader, FailedCall,
     NotedFailure, Reservation, StepClaim, TenantUsage, TurnStore, UsageQuery,
 };
 use serde_json::json;
@@ -12,9 +12,9 @@ use super::{Backend, fixture::Turn};
 /// The first model, after so many failures.
 fn failed(failures: u32, calls: u32) -> FailedCall {
     FailedCall {
-        chain: ChainPlace {
+        chain: ChainPosition {
             failures,
-            ..ChainPlace::default()
+            ..ChainPosition::default()
         },
         calls,
         fallback: None,
@@ -24,8 +24,8 @@ fn failed(failures: u32, calls: u32) -> FailedCall {
 /// The first model is given up.
 fn fallback(turn: &Turn<impl Sized>) -> FailedCall {
     FailedCall {
-        chain: ChainPlace {
-            place: 1,
+        chain: ChainPosition {
+            position: 1,
             failures: 0,
             given_up: vec![0],
         },
@@ -45,7 +45,7 @@ fn fallback(turn: &Turn<impl Sized>) -> FailedCall {
 async fn claim(
     turn: &Turn<impl EventReader + Conversations + TurnStore>,
     step: u32,
-) -> (u32, u32, Option<ChainPlace>) {
+) -> (u32, u32, Option<ChainPosition>) {
     let claim = turn.store.claim_step(&turn.step(step), None).await;
     let StepClaim::Call(ClaimedCall {
         generation,

@@ -1,7 +1,7 @@
 //! Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
 
 use everturn_store::{
-    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation,
+    Access, Conversations, EventReader, ListCursor, ListFilter, ListQuery, NewConversation,
     PageLimit, StoreError,
 };
 
@@ -100,7 +100,7 @@ pub async fn a_caller_writes_only_what_is_theirs(backend: &impl Backend) {
 
 pub async fn a_caller_lists_only_what_is_theirs(backend: &impl Backend) {
     let store = three_conversations(backend).await;
-    let place = Some(ListPlace {
+    let place = Some(ListCursor {
         updated_at: "2100-01-01T00:00:00Z".parse().unwrap(),
         id: "x".into(),
     });

@@ -10,7 +10,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    AgentExecutions, BackgroundResponse, BeginTurn, ChainPlace, Conversations, EventReader,
+    AgentExecutions, BackgroundResponse, BeginTurn, ChainPosition, Conversations, EventReader,
     FailedCall, KeyKind, Keys, ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit,
     PostgresOptions, PostgresStore, ResultRange, ToolResults, TraceContext, TraceContexts,
     TraceKey, TurnStart, TurnStore, WantedLinks,
@@ -136,7 +136,7 @@ async fn failed_calls(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     let step = turn.step(0);
     store.claim_step(&step, None).await.unwrap();
     let mut failed = FailedCall {
-        chain: ChainPlace::default(),
+        chain: ChainPosition::default(),
         calls: 1,
         fallback: None,
     };

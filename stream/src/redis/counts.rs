@@ -31,8 +31,8 @@ impl SharedCounts for RedisStream {
         held: &[Held],
     ) -> Result<Option<Exceeded>, StreamError> {
         let script = hold(&self.inner.names, holder, held);
-        let (place, open): (usize, u32) = self.inner.commands.run(&script).await?;
-        Ok(place.checked_sub(1).map(|place| Exceeded { place, open }))
+        let (index, open): (usize, u32) = self.inner.commands.run(&script).await?;
+        Ok(index.checked_sub(1).map(|index| Exceeded { index, open }))
     }
 }
 

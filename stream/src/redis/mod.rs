@@ -15,7 +15,7 @@
 //!
 //! The back end uses Redis pub/sub instead of Redis Streams. A follower needs the current texts and later pieces, but
 //! no history. A Redis Stream would store each piece a second time beside the text, and would need one blocked read
-//! per conversation. A position number in each message reveals messages that pub/sub has lost (`wire::Place`).
+//! per conversation. A position number in each message reveals messages that pub/sub has lost (`wire::Position`).
 
 mod address;
 mod cancels;
@@ -154,7 +154,7 @@ impl Inner {
         for _ in 0..JOINS {
             let joined = self.hub.join(log).await?;
             let snapshot = self.snapshot(log).await?;
-            if self.hub.start(log, joined.id, snapshot.place).await {
+            if self.hub.start(log, joined.id, snapshot.position).await {
                 return Ok(Following {
                     open: snapshot.open,
                     items: joined.items,

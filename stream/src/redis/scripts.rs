@@ -10,7 +10,7 @@ use super::{
     known::Mark,
     names::{ConversationNames, Names, field, other, parse_field},
     options::RedisStreamOptions,
-    wire::{self, Place},
+    wire::{self, Position},
 };
 use crate::api::{Announcement, OpenText, Part, Piece, Published};
 
@@ -130,7 +130,7 @@ pub(super) fn announce_cancel(
 /// The open texts of a conversation, and the position of the last message that they contain.
 #[derive(Debug)]
 pub(super) struct Snapshot {
-    pub place: Place,
+    pub position: Position,
     pub open: Vec<OpenText>,
 }
 
@@ -147,7 +147,7 @@ impl TryFrom<RawSnapshot> for Snapshot {
         let mut open: Vec<OpenText> = open.collect::<Result<_, _>>()?;
         open.sort_by(|one, two| one.key.cmp(&two.key));
         Ok(Self {
-            place: Place { epoch, number },
+            position: Position { epoch, number },
             open,
         })
     }

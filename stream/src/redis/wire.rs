@@ -9,7 +9,7 @@ use crate::api::{Announcement, Item, OpenText, Part, Piece, TextKey};
 
 /// The position of a message among the messages of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// The time at which counting began, in microseconds; 0 before the first message.
     pub epoch: u64,
     /// The number of the message, from 1 without gaps.
@@ -27,7 +27,7 @@ pub(super) enum Order {
     Gap,
 }
 
-impl Place {
+impl Position {
     /// Compares the position `next` with this position. A connection loses no message, so the first message of a
     /// later epoch is always the next one: the position had expired, or Redis was flushed.
     pub(super) fn order(self, next: Self) -> Order {
@@ -48,7 +48,7 @@ impl Place {
 /// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
-    pub place: Place,
+    pub position: Position,
     pub item: Item,
 }
 
@@ -137,7 +137,7 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
     let message = std::str::from_utf8(message).ok()?;
     let (head, text) = message.split_once('\n')?;
     let mut words = head.splitn(3, ' ');
-    let place = Place {
+    let position = Position {
         epoch: words.next()?.parse().ok()?,
         number: words.next()?.parse().ok()?,
     };
@@ -178,7 +178,7 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
             sealed: sealed.into_iter().map(from_wire).collect(),
         }),
     };
-    Some(Message { place, item })
+    Some(Message { position, item })
 }
 
 #[cfg(test)]
@@ -208,8 +208,8 @@ mod tests {
             |header: &str, text: &str| parse(format!("17 4 {header}\n{text}").as_bytes()).unwrap();
         let received = sent(&piece_header(&piece), &piece.text);
         assert_eq!(
-            received.place,
-            Place {
+            received.position,
+            Position {
                 epoch: 17,
                 number: 4
             }
@@ -247,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn places_follow_one_another() {
-        let at = |epoch, number| Place { epoch, number };
+    fn positions_follow_one_another() {
+        let at = |epoch, number| Position { epoch, number };
         assert_eq!(at(5, 7).order(at(5, 8)), Order::Next);
         assert_eq!(at(5, 7).order(at(5, 7)), Order::Known);
         assert_eq!(at(5, 7).order(at(5, 9)), Order::Gap);
@@ -259,18 +259,18 @@ mod tests {
             Order::Gap,
             "a clock that went back"
         );
-        assert_eq!(Place::default().order(at(6, 1)), Order::Next);
-        assert_eq!(Place::default().order(at(6, 2)), Order::Gap);
+        assert_eq!(Position::default().order(at(6, 1)), Order::Next);
+        assert_eq!(Position::default().order(at(6, 2)), Order::Gap);
     }
 
     #[test]
-    fn a_place_at_the_end_of_all_numbers_has_no_next_one() {
-        let last = Place {
+    fn a_position_at_the_end_of_all_numbers_has_no_next_one() {
+        let last = Position {
             epoch: 5,
             number: u64::MAX,
         };
         for number in [0, 1, u64::MAX] {
-            let next = Place { epoch: 5, number };
+            let next = Position { epoch: 5, number };
             assert_eq!(last.order(next), Order::Known, "{number}");
         }
     }
@@ -293,10 +293,10 @@ mod tests {
             });
             let sent = format!("{epoch} {number} {header}\n{text}");
             if let Some(message) = parse(sent.as_bytes()) {
-                prop_assert_eq!(message.place, Place { epoch, number });
-                let known = Place { epoch: generation, number: offset };
-                let orders = (known.order(message.place), message.place.order(known));
-                prop_assert!(orders != (Order::Next, Order::Next), "{:?}", message.place);
+                prop_assert_eq!(message.position, Position { epoch, number });
+                let known = Position { epoch: generation, number: offset };
+                let orders = (known.order(message.position), message.position.order(known));
+                prop_assert!(orders != (Order::Next, Order::Next), "{:?}", message.position);
             }
         }
     }

@@ -50,8 +50,8 @@ impl<W: Write> Screen<W> {
             .iter()
             .map(|line| (line.painted(self.has_colors), line.width()))
             .collect();
-        let place = cursor.unwrap_or((live.len().saturating_sub(1), 0));
-        if printed.is_empty() && live == self.live && place == self.cursor {
+        let target = cursor.unwrap_or((live.len().saturating_sub(1), 0));
+        if printed.is_empty() && live == self.live && target == self.cursor {
             return Ok(());
         }
         let mut picture = BEGIN.to_owned();
@@ -84,16 +84,16 @@ impl<W: Write> Screen<W> {
             picture.push_str(CLEAR_BELOW);
         }
         picture.push('\r');
-        move_up(&mut picture, last - place.0.min(last));
-        if place.1 > 0 {
-            let _ = write!(picture, "\x1b[{}C", place.1);
+        move_up(&mut picture, last - target.0.min(last));
+        if target.1 > 0 {
+            let _ = write!(picture, "\x1b[{}C", target.1);
         }
         picture.push_str(END);
         if cursor.is_some() {
             picture.push_str(SHOW_CURSOR);
         }
         self.live = live;
-        self.cursor = (place.0.min(last), place.1);
+        self.cursor = (target.0.min(last), target.1);
         self.out.write_all(picture.as_bytes())?;
         self.out.flush()
     }

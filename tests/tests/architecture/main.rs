@@ -32,3 +32,4 @@ mod repository;
 mod rooms;
 mod sources;
 mod variables;
+mod words;

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_escaped_in_their_place() {
+    fn values_are_escaped_in_their_placeholder() {
         let url = fill(
             TEMPLATE,
             &[
@@ -301,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_changes_nothing_but_its_place(
+        fn a_value_changes_nothing_but_its_placeholder(
             id in ".{0,12}", part in "[./\\\\%a-c?#@:]{0,6}", query in ".{0,12}", n in "[&=#+%0-9]{0,6}",
         ) {
             let pairs = [("id", id), ("part", part), ("query", query), ("n", n)];

@@ -46,16 +46,16 @@ enum LinkOf {
 
 struct Held {
     link: Arc<Link>,
-    lease: Lease,
+    guard: LinkGuard,
     last_used: Instant,
 }
 
 /// A reference count that keeps a link open while the link is used.
-pub(super) type Lease = Arc<()>;
+pub(super) type LinkGuard = Arc<()>;
 
 impl Held {
     fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.lease) > 1
+        Arc::strong_count(&self.guard) > 1
     }
 }
 
@@ -74,8 +74,11 @@ impl Pool {
     }
 
     /// Returns the link of a tenant, and creates a missing link. The link stays open while the caller holds the
-    /// returned [`Lease`]. The error is for the model.
-    pub(super) fn link(self: &Arc<Self>, tenant_id: &str) -> Result<(Arc<Link>, Lease), ToolError> {
+    /// returned [`LinkGuard`]. The error is for the model.
+    pub(super) fn link(
+        self: &Arc<Self>,
+        tenant_id: &str,
+    ) -> Result<(Arc<Link>, LinkGuard), ToolError> {
         let key = match self.options.per_tenant {
             Some(_) => LinkOf::Tenant(tenant_id.to_owned()),
             None => LinkOf::Everybody,
@@ -83,7 +86,7 @@ impl Pool {
         let mut links = self.links();
         if let Some(held) = links.held.get_mut(&key) {
             held.last_used = Instant::now();
-            return Ok((Arc::clone(&held.link), Arc::clone(&held.lease)));
+            return Ok((Arc::clone(&held.link), Arc::clone(&held.guard)));
         }
         if links.is_closed || !self.has_room(&mut links) {
             return Err(self.unavailable());
@@ -94,10 +97,10 @@ impl Pool {
         };
         let held = Held {
             link: self.new_link(options),
-            lease: Lease::default(),
+            guard: LinkGuard::default(),
             last_used: Instant::now(),
         };
-        let used = (Arc::clone(&held.link), Arc::clone(&held.lease));
+        let used = (Arc::clone(&held.link), Arc::clone(&held.guard));
         if let Some(limits) = self.options.per_tenant {
             let idle = keep(
                 Arc::downgrade(self),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use everturn_proto::ids;
 
 /// The placeholder for the tenant in a path.
-const PLACE: &str = "{tenant}";
+const PLACEHOLDER: &str = "{tenant}";
 /// The most bytes of a secret: more than servers accept in a header.
 const MAX_BYTES: usize = 16 * 1024;
 
@@ -21,7 +21,7 @@ impl SecretFile {
 
     /// Returns true when every tenant has a separate file.
     pub fn is_per_tenant(&self) -> bool {
-        self.0.contains(PLACE)
+        self.0.contains(PLACEHOLDER)
     }
 
     /// Returns the path for a tenant. Refuses a tenant whose name could lead to a different folder.
@@ -34,7 +34,7 @@ impl SecretFile {
         if is_step || !ids::is_valid(tenant_id) {
             return Err("the name of the tenant cannot be a part of a path".to_owned());
         }
-        Ok(PathBuf::from(self.0.replace(PLACE, tenant_id)))
+        Ok(PathBuf::from(self.0.replace(PLACEHOLDER, tenant_id)))
     }
 
     /// Reads the secret, and trims white space. The error does not show the secret.

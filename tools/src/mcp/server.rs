@@ -7,7 +7,7 @@ use everturn_proto::Json;
 
 use super::{
     options::ServerOptions,
-    pool::{Lease, Pool},
+    pool::{LinkGuard, Pool},
 };
 use crate::{
     checked::CheckedTool,
@@ -54,7 +54,7 @@ impl ToolSource for McpServer {
         if !self.pool.options().serves(asker) {
             return Err(gone());
         }
-        let (link, lease) = self.pool.link(asker.tenant_id)?;
+        let (link, guard) = self.pool.link(asker.tenant_id)?;
         if !link.known().contains_key(name) {
             link.connection().await?;
         }
@@ -62,7 +62,7 @@ impl ToolSource for McpServer {
         Ok(tool.with(|tool| {
             Arc::new(InUse {
                 tool,
-                _lease: lease,
+                _guard: guard,
             })
         }))
     }
@@ -75,7 +75,7 @@ impl ToolSource for McpServer {
 /// A tool that keeps its link open while a caller holds the tool.
 struct InUse {
     tool: Arc<dyn Tool>,
-    _lease: Lease,
+    _guard: LinkGuard,
 }
 
 #[async_trait]

@@ -17,36 +17,36 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The memory of the environment.
 pub(super) struct Block {
     memory: File,
-    place: Range<u64>,
+    region: Range<u64>,
 }
 
 impl Block {
     /// Opens the memory. The kernel allows it as long as the process is not shut.
     pub(super) fn open() -> io::Result<Self> {
         let stat = fs::read_to_string("/proc/self/stat")?;
-        let place = place(&stat).ok_or(io::ErrorKind::InvalidData)?;
+        let region = region(&stat).ok_or(io::ErrorKind::InvalidData)?;
         let memory = File::options()
             .read(true)
             .write(true)
             .open("/proc/self/mem")?;
-        Ok(Self { memory, place })
+        Ok(Self { memory, region })
     }
 
     /// Overwrites every entry with a chosen name, or with a name outside UTF-8, with zeros.
     pub(super) fn clear(&self, is_chosen: impl Fn(&str) -> bool) -> io::Result<()> {
-        let length = self.place.end.saturating_sub(self.place.start);
+        let length = self.region.end.saturating_sub(self.region.start);
         if length > MAX_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-        self.memory.read_exact_at(&mut bytes, self.place.start)?;
+        self.memory.read_exact_at(&mut bytes, self.region.start)?;
         clear(&mut bytes, is_chosen);
-        self.memory.write_all_at(&bytes, self.place.start)
+        self.memory.write_all_at(&bytes, self.region.start)
     }
 }
 
 /// Returns the memory region of the environment.
-fn place(stat: &str) -> Option<Range<u64>> {
+fn region(stat: &str) -> Option<Range<u64>> {
     // The name of the program may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_that_of_the_kernel() {
+    fn the_region_is_that_of_the_kernel() {
         let stat = fs::read_to_string("/proc/self/stat").unwrap();
-        let place = place(&stat).unwrap();
+        let region = region(&stat).unwrap();
         let shown = fs::read("/proc/self/environ").unwrap();
-        assert_eq!(place.end - place.start, shown.len() as u64);
-        assert!(super::place("1 (a) b) S 1 2 3").is_none());
+        assert_eq!(region.end - region.start, shown.len() as u64);
+        assert!(super::region("1 (a) b) S 1 2 3").is_none());
     }
 
     /// Reads and writes the memory of the test's own process, without a change.

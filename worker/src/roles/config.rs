@@ -100,7 +100,10 @@ impl Report {
         println!("✗ {:<14} {name}", "configuration");
         for problem in problems {
             let key = problem.key.as_deref().unwrap_or_default();
-            println!("    {}  {key}\n        {}", problem.place, problem.message);
+            println!(
+                "    {}  {key}\n        {}",
+                problem.location, problem.message
+            );
         }
         None
     }

@@ -215,10 +215,16 @@ pub(super) async fn read(
             Asked::Whole => (content_type, bytes).into_response(),
             Asked::Part(part) => {
                 let (first, last) = (part.start, part.end - 1);
-                let place = format!("bytes {first}-{last}/{}", bytes.len());
-                let place = [(header::CONTENT_RANGE, place)];
+                let content_range = format!("bytes {first}-{last}/{}", bytes.len());
+                let content_range = [(header::CONTENT_RANGE, content_range)];
                 let part = bytes[part].to_vec();
-                (StatusCode::PARTIAL_CONTENT, content_type, place, part).into_response()
+                (
+                    StatusCode::PARTIAL_CONTENT,
+                    content_type,
+                    content_range,
+                    part,
+                )
+                    .into_response()
             }
             Asked::Beyond => return Ok(beyond(bytes.len())),
         }
@@ -248,8 +254,8 @@ pub(super) async fn read(
 fn beyond(length: usize) -> Response {
     let detail = format!("The file has {length} bytes.");
     let problem = Problem::new(Code::RangeNotSatisfiable, detail);
-    let place = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
-    (place, problem).into_response()
+    let content_range = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
+    (content_range, problem).into_response()
 }
 
 /// Returns the header `Content-Disposition`: a browser may show an image in a page, and saves every other type as a

@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// Duration of a claim: the default, the minimum and the maximum.
-const LEASE_MS: u32 = 30_000;
-const MIN_LEASE_MS: u32 = 1000;
-const MAX_LEASE_MS: u32 = 600_000;
+const CLAIM_MS: u32 = 30_000;
+const MIN_CLAIM_MS: u32 = 1000;
+const MAX_CLAIM_MS: u32 = 600_000;
 
 /// A client's claim of a tool call.
 #[derive(Deserialize, ToSchema)]
@@ -37,7 +37,7 @@ pub(super) struct ClaimBody {
 }
 
 fn lease_ms() -> u32 {
-    LEASE_MS
+    CLAIM_MS
 }
 
 /// A granted claim: the client must run the call.
@@ -73,8 +73,8 @@ pub(super) async fn claim(
     JsonBody(body): JsonBody<ClaimBody>,
 ) -> Result<Json<ClaimedBody>, Problem> {
     let claimant = checked_id("claimant", body.claimant)?;
-    if !(MIN_LEASE_MS..=MAX_LEASE_MS).contains(&body.lease_ms) {
-        let detail = format!("`lease_ms` is {MIN_LEASE_MS} to {MAX_LEASE_MS}.");
+    if !(MIN_CLAIM_MS..=MAX_CLAIM_MS).contains(&body.lease_ms) {
+        let detail = format!("`lease_ms` is {MIN_CLAIM_MS} to {MAX_CLAIM_MS}.");
         return Err(Problem::new(Code::InvalidBody, detail));
     }
     let (conversation, call) = checked_call(&state, &caller, &path).await?;

@@ -1,11 +1,11 @@
 //! Listing and searching conversations, and the stream of the list.
 
 use axum::{Json, extract::State, response::Response};
-use everturn_store::{ListFilter, ListPlace, ListQuery};
+use everturn_store::{ListCursor, ListFilter, ListQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::wire::{checked_limit, parse_page_token};
+use super::wire::{checked_limit, parse_page_cursor};
 use crate::{
     http::{
         event_stream,
@@ -14,7 +14,7 @@ use crate::{
         problem::{Code, Problem},
         state::GatewayState,
     },
-    listed::{ListedConversationBody, place_token},
+    listed::{ListedConversationBody, list_cursor},
 };
 
 /// Conversations of a page: the default and the maximum.
@@ -76,7 +76,7 @@ pub(super) async fn list(
         ));
     }
     let before = match params.before.as_deref() {
-        Some(token) => Some(place(&caller, token)?),
+        Some(token) => Some(cursor(&caller, token)?),
         None => None,
     };
     let query = ListQuery {
@@ -89,7 +89,7 @@ pub(super) async fn list(
         .conversations
         .list_conversations(&caller.access, &query)
         .await?;
-    let next_before = page.next.as_ref().map(place_token);
+    let next_before = page.next.as_ref().map(list_cursor);
     Ok(Json(ConversationPageBody {
         conversations: page
             .conversations
@@ -100,12 +100,12 @@ pub(super) async fn list(
     }))
 }
 
-/// Parses a cursor made by [`place_token`]. The conversation's id is computed from the name in the cursor.
-fn place(caller: &Caller, token: &str) -> Result<ListPlace, Problem> {
+/// Parses a cursor made by [`list_cursor`]. The conversation's id is computed from the name in the cursor.
+fn cursor(caller: &Caller, token: &str) -> Result<ListCursor, Problem> {
     let detail = "`before` is the `next_before` of the page before.";
-    let (updated_at, name) = parse_page_token(token, detail)?;
+    let (updated_at, name) = parse_page_cursor(token, detail)?;
     let id = caller.access.id_of(&name);
-    Ok(ListPlace { updated_at, id })
+    Ok(ListCursor { updated_at, id })
 }
 
 problems!(StreamRefusals: TooManyStreamsOfOwner, TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);

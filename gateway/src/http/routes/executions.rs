@@ -2,13 +2,13 @@
 
 use axum::{Json, extract::State};
 use everturn_proto::{ids, money};
-use everturn_store::{AgentExecution, AgentExecutionPlace, PageLimit, ParentCall};
+use everturn_store::{AgentExecution, AgentExecutionCursor, PageLimit, ParentCall};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::execution_records::{CheckpointBody, StepUsageBody, ToolExecutionBody};
 use super::usage::UsageBody;
-use super::wire::{bytes_of, checked_limit, page_token, parse_page_token, time};
+use super::wire::{bytes_of, checked_limit, page_cursor, parse_page_cursor, time};
 use crate::{
     config::TemporalUi,
     http::{
@@ -202,17 +202,17 @@ pub(super) async fn list(
     let last = page.last().filter(|_| has_more);
     let ui = state.config.temporal_ui.as_ref();
     let body = |row| AgentExecutionBody::new(&id, row, ui);
-    let next_after = last.map(|row| page_token(row.started_at, &row.id));
+    let next_after = last.map(|row| page_cursor(row.started_at, &row.id));
     Ok(Json(AgentExecutionPageBody {
         executions: page.into_iter().map(body).collect(),
         next_after,
     }))
 }
 
-fn parse_after(token: &str) -> Result<AgentExecutionPlace, Problem> {
+fn parse_after(token: &str) -> Result<AgentExecutionCursor, Problem> {
     let detail = "`after` is the `next_after` of the page before.";
-    let (started_at, id) = parse_page_token(token, detail)?;
-    Ok(AgentExecutionPlace { started_at, id })
+    let (started_at, id) = parse_page_cursor(token, detail)?;
+    Ok(AgentExecutionCursor { started_at, id })
 }
 
 problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);

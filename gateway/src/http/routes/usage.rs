@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use chrono::{Days, NaiveDate, Utc};
 use everturn_proto::{event::Usage, money};
-use everturn_store::{UsageDay, UsagePlace, UsageQuery};
+use everturn_store::{UsageCursor, UsageDay, UsageQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -141,7 +141,7 @@ pub(super) async fn list(
 ) -> Result<Json<UsagePageBody>, Problem> {
     let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
-    let after = params.after.as_deref().map(place).transpose()?;
+    let after = params.after.as_deref().map(parse_cursor).transpose()?;
     let query = UsageQuery {
         from,
         to,
@@ -186,14 +186,14 @@ fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
     })
 }
 
-fn place(token: &str) -> Result<UsagePlace, Problem> {
-    let place = token.split_once('~').filter(|_| !token.contains('\0'));
-    let place = place.map(|(day, model)| UsagePlace {
+fn parse_cursor(token: &str) -> Result<UsageCursor, Problem> {
+    let parse_cursor = token.split_once('~').filter(|_| !token.contains('\0'));
+    let parse_cursor = parse_cursor.map(|(day, model)| UsageCursor {
         day: day.to_owned(),
         model: model.to_owned(),
     });
     let detail = "`after` is the `next_after` of the page before.";
-    place.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
+    parse_cursor.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
 }
 
 #[cfg(test)]
@@ -218,16 +218,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_day_and_a_place_or_is_refused(text in "\\PC{0,20}", like in "[0-9-]{10}", model in "[^\\x00]{0,20}") {
+        fn any_text_is_a_day_and_a_cursor_or_is_refused(text in "\\PC{0,20}", like in "[0-9-]{10}", model in "[^\\x00]{0,20}") {
             for text in [&text, &like] {
                 match day("from", text) {
                     Ok(day) => prop_assert_eq!(&day.to_string(), text, "days are in the order of their texts"),
                     Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidParameter),
                 }
-                let _ = place(text).map_err(|problem| problem.code());
+                let _ = parse_cursor(text).map_err(|problem| problem.code());
             }
-            let read = place(&format!("{like}~{model}")).map_err(|problem| problem.code());
-            prop_assert_eq!(read, Ok(UsagePlace { day: like, model }));
+            let read = parse_cursor(&format!("{like}~{model}")).map_err(|problem| problem.code());
+            prop_assert_eq!(read, Ok(UsageCursor { day: like, model }));
         }
     }
 }

@@ -35,12 +35,12 @@ impl Conversations for MemoryStore {
             .filter(|row| access.sees(&row.tenant_id, row.owner_id.as_deref()))
             .cloned()
             .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.place()));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.cursor()));
         rows.retain(|row| {
             query
                 .before
                 .as_ref()
-                .is_none_or(|before| row.place() < *before)
+                .is_none_or(|before| row.cursor() < *before)
         });
         rows.truncate(query.rows_to_read() as usize);
         let rows = rows.into_iter().map(|conversation| {

@@ -8,10 +8,10 @@ use everturn_proto::{
     words::{ApprovalBy, ApprovalState, CheckpointType, Effect, ToolStatus},
 };
 use everturn_store::{
-    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Checkpoint, ClientToolClaim,
+    Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, ClientToolClaim,
     NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools, PageLimit, ResultRange,
     ResultSender, ResultSlice, StepUsage, TenantUsage, ToolEnd, ToolExecution, ToolResults,
-    UsageDay, UsagePlace, UsageQuery,
+    UsageCursor, UsageDay, UsageQuery,
 };
 
 use super::{MemoryStore, Result};
@@ -26,7 +26,7 @@ impl AgentExecutions for MemoryStore {
         access: &Access,
         conversation_id: &str,
         turn: Option<&str>,
-        after: Option<AgentExecutionPlace>,
+        after: Option<AgentExecutionCursor>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>> {
         let tables = self.open()?;
@@ -133,7 +133,7 @@ impl TenantUsage for MemoryStore {
             ..UsageDay::default()
         });
         let is_asked = |row: &UsageDay| {
-            let place = Some(UsagePlace {
+            let place = Some(UsageCursor {
                 day: row.day.clone(),
                 model: row.model.clone(),
             });

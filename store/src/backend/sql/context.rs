@@ -48,7 +48,7 @@ macro_rules! message {
 /// after the caller's last read.
 macro_rules! context {
     (no_calls: $none:literal, kept: $kept:expr) => {
-        measured!(
+        page!(
             columns: "role, content, tool_calls, tool_results, attachments, sequence_number, id, agent_execution_id, created_at, \
                       is_kept, rank",
             bytes: "OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT)) \

@@ -140,13 +140,13 @@ pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id =
 pub(crate) const OWN_CONVERSATIONS_BEFORE: &str =
     conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
-/// Makes the text of [`LAST_UPDATES`]. `$tenant` and `$owner` belong to the caller at the rank `$place` of `$callers`.
+/// Makes the text of [`LAST_UPDATES`]. `$tenant` and `$owner` belong to the caller at the rank `$rank` of `$callers`.
 macro_rules! last_updates {
-    ($place:literal, $tenant:literal, $owner:literal, $callers:literal) => {
+    ($rank:literal, $tenant:literal, $owner:literal, $callers:literal) => {
         concat!(
             "SELECT ",
-            $place,
-            " AS place, CASE WHEN ",
+            $rank,
+            " AS rank, CASE WHEN ",
             $owner,
             " IS NULL THEN (SELECT c.updated_at FROM conversations c WHERE c.tenant_id = ",
             $tenant,
@@ -157,7 +157,7 @@ macro_rules! last_updates {
             $owner,
             " ORDER BY c.updated_at DESC, c.id DESC LIMIT 1) END AS updated_at FROM ",
             $callers,
-            " ORDER BY place"
+            " ORDER BY rank"
         )
     };
 }
@@ -171,10 +171,10 @@ pub(crate) const LAST_UPDATES: SqlText = SqlText {
         "json_each($1) AS k"
     ),
     postgres: last_updates!(
-        "k.place",
+        "k.rank",
         "(k.caller ->> 0)",
         "(k.caller ->> 1)",
-        "json_array_elements(CAST($1 AS json)) WITH ORDINALITY AS k (caller, place)"
+        "json_array_elements(CAST($1 AS json)) WITH ORDINALITY AS k (caller, rank)"
     ),
 };
 

@@ -6,14 +6,14 @@ use super::SqlText;
 macro_rules! events {
     ($object_of:literal) => {
         concat!(
-            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS place, \
+            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS rank, \
              CAST(data_bytes AS INTEGER) AS bytes, CASE sequence_number WHEN $4 THEN (SELECT ",
             $object_of,
             "(e.id, e.generation) FROM agent_executions e \
              WHERE e.conversation_id = $1 AND e.status = 'running') END AS generations \
              FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
              AND sequence_number <= (SELECT MAX(sequence_number) FROM (",
-            measured!(
+            page!(
                 columns: "sequence_number",
                 bytes: "data_bytes",
                 from: concat!(
@@ -41,11 +41,11 @@ pub(crate) const EVENTS: SqlText = SqlText {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` exclusive upper sequence number, `$5` limit, `$6` log, `$7` most
 /// bytes. Like [`EVENTS`], but with the last event first and without generations.
 pub(crate) const EVENTS_BEFORE: &str = concat!(
-    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS place, \
+    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS rank, \
      CAST(data_bytes AS INTEGER) AS bytes, NULL AS generations \
      FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $4 \
      AND sequence_number >= (SELECT MIN(sequence_number) FROM (",
-    measured!(
+    page!(
         columns: "sequence_number",
         bytes: "data_bytes",
         from: concat!(

@@ -80,14 +80,14 @@ macro_rules! conversation_columns {
 
 /// Selects rows up to a limit of rows and a limit of bytes. `bytes` is the length of a row. The result has one row
 /// beyond the limit if more rows exist. The first row always fits. The rows carry their rank, and come in no particular
-/// order ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
-macro_rules! measured {
+/// order ([`RankedRow`](crate::rows::ranked::RankedRow)).
+macro_rules! page {
     (
         columns: $columns:expr, bytes: $bytes:expr, from: $from:expr, order: $order:literal,
         limit: $limit:literal, most_bytes: $most_bytes:literal
     ) => {
         concat!(
-            "SELECT * FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS place, \
+            "SELECT * FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS rank, \
              SUM(bytes) OVER in_order AS total_bytes FROM (SELECT ",
             $columns,
             ", CAST(",
@@ -100,7 +100,7 @@ macro_rules! measured {
             $limit,
             ") AS found WINDOW in_order AS (ORDER BY ",
             $order,
-            " ROWS UNBOUNDED PRECEDING)) AS measured WHERE place <= 2 OR total_bytes - bytes <= ",
+            " ROWS UNBOUNDED PRECEDING)) AS measured WHERE rank <= 2 OR total_bytes - bytes <= ",
             $most_bytes
         )
     };

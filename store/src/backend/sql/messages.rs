@@ -123,13 +123,13 @@ pub(crate) const QUEUED_MESSAGE: &str = concat!(
      e.message_id AS turn_message_id, e.status AS turn_status, ",
     others!("$1", "found.id", "$5"),
     " FROM \
-     (SELECT 0 AS place, id, content, attachments, agent_execution_id FROM messages \
+     (SELECT 0 AS rank, id, content, attachments, agent_execution_id FROM messages \
       WHERE conversation_id = $1 AND client_message_id = $3 \
       UNION ALL \
-      SELECT 1 AS place, id, content, attachments, agent_execution_id FROM messages \
+      SELECT 1 AS rank, id, content, attachments, agent_execution_id FROM messages \
       WHERE conversation_id = $1 AND id = $2) AS found \
      LEFT JOIN agent_executions e ON e.id = found.agent_execution_id \
-     ORDER BY found.place LIMIT 1"
+     ORDER BY found.rank LIMIT 1"
 );
 
 /// `$1` conversation, `$2` id.

@@ -25,7 +25,7 @@ macro_rules! from_outside_tools {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` most bytes. The condition repeats the condition of the
 /// index `tool_execution_records_waiting` word by word, because PostgreSQL uses a partial index only for identical
 /// words.
-pub(crate) const WAITING_TOOLS: &str = measured!(
+pub(crate) const WAITING_TOOLS: &str = page!(
     columns: outside_columns!(),
     bytes: "OCTET_LENGTH(CAST(tool_input AS TEXT))",
     from: from_outside_tools!("status = 'pending' AND (approval = 'pending' OR kind = 'client')"),
@@ -104,12 +104,12 @@ macro_rules! used_definitions {
     ($names:literal, $is_runnable:literal) => {
         concat!(
             "SELECT tool_name, definition_hash FROM (SELECT tool_name, definition_hash, ROW_NUMBER() OVER \
-             (PARTITION BY tool_name ORDER BY created_at DESC, call_index DESC) AS place FROM tool_execution_records \
+             (PARTITION BY tool_name ORDER BY created_at DESC, call_index DESC) AS rank FROM tool_execution_records \
              WHERE conversation_id = $1 AND definition_hash <> '' AND tool_name ",
             $names,
             " AND approval ",
             $is_runnable,
-            ") AS used WHERE place = 1"
+            ") AS used WHERE rank = 1"
         )
     };
 }

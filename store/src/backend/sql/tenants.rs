@@ -36,11 +36,11 @@ macro_rules! summaries {
 
 /// The parameters of `summaries!`, `$3` after this tenant, `$4` limit.
 pub(crate) const TENANTS: &str = summaries!(concat!(
-    "WITH RECURSIVE tenants (id, place) AS (SELECT ",
+    "WITH RECURSIVE tenants (id, rank) AS (SELECT ",
     next_tenant!("$3"),
     ", 1 UNION ALL SELECT ",
     next_tenant!("t.id"),
-    ", t.place + 1 FROM tenants t WHERE t.id IS NOT NULL AND t.place < $4)"
+    ", t.rank + 1 FROM tenants t WHERE t.id IS NOT NULL AND t.rank < $4)"
 ));
 
 /// The parameters of `summaries!`, `$3` tenant.

@@ -52,19 +52,19 @@ pub(super) fn insert_rows<T>(
                 row.columns.clear();
                 set(&mut row, item);
             }
-            let places = places(rows.len(), row.columns.len());
+            let placeholders = placeholders(rows.len(), row.columns.len());
             let columns = row.columns.join(", ");
-            format!("INSERT INTO {table} ({columns}) VALUES {places}{on_conflict}").into()
+            format!("INSERT INTO {table} ({columns}) VALUES {placeholders}{on_conflict}").into()
         });
     }
 }
 
 /// Returns the parameter lists for a number of rows: `($1, $2), ($3, $4)`.
-fn places(rows: usize, columns: usize) -> String {
+fn placeholders(rows: usize, columns: usize) -> String {
     let row = |row: usize| {
         let numbers = 1 + row * columns..=(row + 1) * columns;
-        let places: Vec<_> = numbers.map(|number| format!("${number}")).collect();
-        format!("({})", places.join(", "))
+        let placeholders: Vec<_> = numbers.map(|number| format!("${number}")).collect();
+        format!("({})", placeholders.join(", "))
     };
     (0..rows).map(row).collect::<Vec<_>>().join(", ")
 }
@@ -72,7 +72,7 @@ fn places(rows: usize, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn rows_have_their_places() {
-        assert_eq!(super::places(2, 3), "($1, $2, $3), ($4, $5, $6)");
+    fn rows_have_their_placeholders() {
+        assert_eq!(super::placeholders(2, 3), "($1, $2, $3), ($4, $5, $6)");
     }
 }

@@ -1,7 +1,7 @@
 //! The list of a conversation's agent executions.
 
 use everturn_proto::words::{AgentExecutionStatus, ApprovalState, CheckpointType, ToolStatus};
-use everturn_store::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions};
+use everturn_store::{Access, AgentExecution, AgentExecutionCursor, AgentExecutions};
 
 use super::{
     super::{
@@ -31,7 +31,7 @@ async fn page(
     after: Option<&AgentExecution>,
     limit: u32,
 ) -> Vec<AgentExecution> {
-    let after = after.map(|row| AgentExecutionPlace {
+    let after = after.map(|row| AgentExecutionCursor {
         started_at: row.started_at,
         id: row.id.clone(),
     });

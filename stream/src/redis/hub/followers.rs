@@ -7,7 +7,7 @@ use crate::{
     api::Item,
     redis::{
         error::Error,
-        wire::{Message, Order, Place},
+        wire::{Message, Order, Position},
     },
 };
 
@@ -45,7 +45,7 @@ struct Follower {
 enum State {
     /// The follower waits for its snapshot. Messages are kept until then, with a flag whether each may be shown.
     Joining(Vec<(Message, bool)>),
-    Live(Place),
+    Live(Position),
 }
 
 impl Followed {
@@ -91,11 +91,11 @@ impl Followed {
     }
 
     /// Gives a follower the messages after its snapshot. Returns false when a message is missing.
-    pub(super) fn start(&mut self, id: u64, place: Place) -> bool {
+    pub(super) fn start(&mut self, id: u64, position: Position) -> bool {
         let Some(at) = self.followers.iter().position(|follower| follower.id == id) else {
             return false;
         };
-        let is_whole = self.followers[at].start(place);
+        let is_whole = self.followers[at].start(position);
         if !is_whole {
             self.followers.swap_remove(at);
         }
@@ -116,14 +116,14 @@ impl Followed {
 }
 
 impl Follower {
-    fn start(&mut self, place: Place) -> bool {
-        let State::Joining(kept) = std::mem::replace(&mut self.state, State::Live(place)) else {
+    fn start(&mut self, position: Position) -> bool {
+        let State::Joining(kept) = std::mem::replace(&mut self.state, State::Live(position)) else {
             return false;
         };
         // A message of an older epoch was sent before the snapshot.
         let mut kept = kept
             .into_iter()
-            .filter(|(message, _)| message.place.epoch >= place.epoch);
+            .filter(|(message, _)| message.position.epoch >= position.epoch);
         kept.all(|(message, is_shown)| self.take(&message, is_shown))
     }
 
@@ -137,11 +137,11 @@ impl Follower {
                 }
                 has_room
             }
-            State::Live(place) => match place.order(message.place) {
+            State::Live(position) => match position.order(message.position) {
                 Order::Known => true,
                 Order::Gap => false,
                 Order::Next => {
-                    *place = message.place;
+                    *position = message.position;
                     !is_shown || self.items.try_send(message.item.clone()).is_ok()
                 }
             },

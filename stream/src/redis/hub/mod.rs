@@ -28,7 +28,7 @@ use super::{
     names::Names,
     options::RedisStreamOptions,
     outage::Outage,
-    wire::{self, Place},
+    wire::{self, Position},
 };
 use crate::api::Item;
 
@@ -59,7 +59,7 @@ enum Ask {
     Start {
         log: LogId,
         id: u64,
-        place: Place,
+        position: Position,
         started: oneshot::Sender<bool>,
     },
 }
@@ -112,14 +112,14 @@ impl Hub {
         answer.await.map_err(|_| Error::Lost)?
     }
 
-    /// Gives a follower the messages after `place`. Returns false when a message is missing; the follower must join
+    /// Gives a follower the messages after `position`. Returns false when a message is missing; the follower must join
     /// again.
-    pub(super) async fn start(&self, log: &LogId, id: u64, place: Place) -> bool {
+    pub(super) async fn start(&self, log: &LogId, id: u64, position: Position) -> bool {
         let (started, answer) = oneshot::channel();
         let ask = Ask::Start {
             log: log.clone(),
             id,
-            place,
+            position,
             started,
         };
         self.asks.send(ask).await.is_ok() && answer.await.unwrap_or(false)
@@ -149,9 +149,9 @@ impl Actor {
             tokio::select! {
                 ask = self.asks.recv() => match ask {
                     Some(Ask::Join { log, asker }) => self.join(log, asker),
-                    Some(Ask::Start { log, id, place, started }) => {
+                    Some(Ask::Start { log, id, position, started }) => {
                         let followed = self.conversations.get_mut(&log);
-                        let is_started = followed.is_some_and(|followed| followed.start(id, place));
+                        let is_started = followed.is_some_and(|followed| followed.start(id, position));
                         // The caller may have gone.
                         let _ = started.send(is_started);
                     }

@@ -45,7 +45,7 @@ pub(super) struct View {
 }
 
 /// An item, and its nesting depth of sub-agents.
-type Placed<'a> = (usize, &'a Item);
+type Indexed<'a> = (usize, &'a Item);
 
 impl View {
     /// Returns a view without the user's messages, for the turns of [`View::show_turn`] only.
@@ -171,7 +171,7 @@ impl View {
     }
 
     /// Returns the unprinted items, each followed by the items of its sub-agents.
-    fn groups<'a>(&self, state: &'a Conversation) -> Vec<Vec<Placed<'a>>> {
+    fn groups<'a>(&self, state: &'a Conversation) -> Vec<Vec<Indexed<'a>>> {
         let items = state.items();
         let from = items.partition_point(|item| item.sequence_number <= self.printed);
         let tail = items[from..].iter();

@@ -261,12 +261,12 @@ impl Access {
         issuer: &str,
     ) -> Result<metadata::Resource, AccessError> {
         let server = &self.options.server;
-        let places = match &challenge.resource_metadata {
-            Some(place) => vec![metadata::checked_url("`resource_metadata`", place)?],
-            None => metadata::places_of_resource(server),
+        let candidates = match &challenge.resource_metadata {
+            Some(candidate) => vec![metadata::checked_url("`resource_metadata`", candidate)?],
+            None => metadata::urls_of_resource(server),
         };
-        for place in &places {
-            if let Some(body) = exchange::document(&self.egress, place, Some(server)).await? {
+        for candidate in &candidates {
+            if let Some(body) = exchange::document(&self.egress, candidate, Some(server)).await? {
                 return metadata::resource(&body, server, issuer);
             }
         }
@@ -278,8 +278,8 @@ impl Access {
 
     async fn endpoint(&self, issuer: &str) -> Result<TokenEndpoint, AccessError> {
         let url = metadata::checked_url("`issuer`", issuer)?;
-        for place in metadata::places_of_issuer(&url) {
-            if let Some(body) = exchange::document(&self.egress, &place, None).await? {
+        for candidate in metadata::urls_of_issuer(&url) {
+            if let Some(body) = exchange::document(&self.egress, &candidate, None).await? {
                 return metadata::token_endpoint(&body, issuer);
             }
         }

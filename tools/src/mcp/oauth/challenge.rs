@@ -41,7 +41,7 @@ impl Challenge {
     }
 
     fn take(&mut self, name: &str, value: String) {
-        let (place, value) = match name.to_ascii_lowercase().as_str() {
+        let (field, value) = match name.to_ascii_lowercase().as_str() {
             "resource_metadata" => (&mut self.resource_metadata, value),
             "error" => (&mut self.error, value),
             "scope" => {
@@ -50,7 +50,7 @@ impl Challenge {
             }
             _ => return,
         };
-        place.get_or_insert(value);
+        field.get_or_insert(value);
     }
 
     /// Returns the scopes that the token lacks, if missing scopes are the reason for the refusal.

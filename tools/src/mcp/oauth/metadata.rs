@@ -43,20 +43,20 @@ struct WrittenServer {
 }
 
 /// Returns the URLs of a server's metadata for a challenge without a URL: below the server's path, then at the root.
-pub(super) fn places_of_resource(server: &Url) -> Vec<Url> {
+pub(super) fn urls_of_resource(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
-    let mut places = vec![at(
+    let mut candidates = vec![at(
         server,
         &format!("/.well-known/oauth-protected-resource{path}"),
     )];
     if !path.is_empty() {
-        places.push(at(server, "/.well-known/oauth-protected-resource"));
+        candidates.push(at(server, "/.well-known/oauth-protected-resource"));
     }
-    places
+    candidates
 }
 
 /// Returns the URLs of an authorization server's metadata, in the order of the specification of MCP.
-pub(super) fn places_of_issuer(issuer: &Url) -> Vec<Url> {
+pub(super) fn urls_of_issuer(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![
         format!("/.well-known/oauth-authorization-server{path}"),
@@ -69,11 +69,11 @@ pub(super) fn places_of_issuer(issuer: &Url) -> Vec<Url> {
 }
 
 fn at(url: &Url, path: &str) -> Url {
-    let mut place = url.clone();
-    place.set_path(path);
-    place.set_query(None);
-    place.set_fragment(None);
-    place
+    let mut candidate = url.clone();
+    candidate.set_path(path);
+    candidate.set_query(None);
+    candidate.set_fragment(None);
+    candidate
 }
 
 /// Parses a URL from a foreign document. A request will go to the URL.
@@ -181,14 +181,14 @@ mod tests {
         "https://h.example.com/v1/mcp".parse().unwrap()
     }
 
-    fn texts(places: &[Url]) -> Vec<&str> {
-        places.iter().map(Url::as_str).collect()
+    fn texts(candidates: &[Url]) -> Vec<&str> {
+        candidates.iter().map(Url::as_str).collect()
     }
 
     #[test]
     fn metadata_is_looked_for_where_the_standards_say() {
         assert_eq!(
-            texts(&places_of_resource(&server())),
+            texts(&urls_of_resource(&server())),
             [
                 "https://h.example.com/.well-known/oauth-protected-resource/v1/mcp",
                 "https://h.example.com/.well-known/oauth-protected-resource",
@@ -196,18 +196,18 @@ mod tests {
         );
         let root = "https://h.example.com:8443/?a=b".parse().unwrap();
         assert_eq!(
-            texts(&places_of_resource(&root)),
+            texts(&urls_of_resource(&root)),
             ["https://h.example.com:8443/.well-known/oauth-protected-resource"]
         );
         assert_eq!(
-            texts(&places_of_issuer(&ISSUER.parse().unwrap())),
+            texts(&urls_of_issuer(&ISSUER.parse().unwrap())),
             [
                 "https://login.example.com/.well-known/oauth-authorization-server/acme",
                 "https://login.example.com/.well-known/openid-configuration/acme",
                 "https://login.example.com/acme/.well-known/openid-configuration",
             ]
         );
-        assert_eq!(places_of_issuer(&root).len(), 2);
+        assert_eq!(urls_of_issuer(&root).len(), 2);
     }
 
     fn read(resource_id: &str, issuers: &Value) -> Result<Resource, AccessError> {

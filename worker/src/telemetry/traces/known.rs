@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_in_a_trace_reads_as_it_was_written() {
+    fn a_position_in_a_trace_reads_as_it_was_written() {
         let kept = TraceContext {
             trace_parent: "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".to_owned(),
             trace_state: "vendor=1".to_owned(),

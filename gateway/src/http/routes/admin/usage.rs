@@ -1,7 +1,7 @@
 //! The tenants' usage of models, by day.
 
 use axum::{Json, extract::State};
-use everturn_store::{TenantUsageDay, TenantUsagePlace, TenantsUsageQuery, UsagePlace};
+use everturn_store::{TenantUsageCursor, TenantUsageDay, TenantsUsageQuery, UsageCursor};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -79,7 +79,7 @@ pub(in crate::http::routes) async fn list(
     let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
     let seen = Seen::by(&caller, params.tenant)?;
-    let after = params.after.as_deref().map(place).transpose()?;
+    let after = params.after.as_deref().map(parse_cursor).transpose()?;
     let query = TenantsUsageQuery {
         tenant_id: seen.tenant().map(str::to_owned),
         from,
@@ -105,12 +105,12 @@ pub(in crate::http::routes) async fn list(
     }))
 }
 
-fn place(token: &str) -> Result<TenantUsagePlace, Problem> {
+fn parse_cursor(token: &str) -> Result<TenantUsageCursor, Problem> {
     let mut parts = token.splitn(3, '~').map(str::to_owned);
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(tenant), Some(day), Some(model)) if !token.contains('\0') => Ok(TenantUsagePlace {
+        (Some(tenant), Some(day), Some(model)) if !token.contains('\0') => Ok(TenantUsageCursor {
             tenant_id: tenant,
-            of_tenant: UsagePlace { day, model },
+            of_tenant: UsageCursor { day, model },
         }),
         _ => Err(Problem::new(
             Code::InvalidParameter,
@@ -127,14 +127,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_place_in_the_sums_of_tenants_or_is_refused(text in "\\PC{0,40}", parts in prop::array::uniform2("[^~\\x00]{0,9}"), model in "[^\\x00]{0,20}") {
-            if let Err(problem) = place(&text) {
+        fn any_text_is_a_cursor_of_the_sums_of_tenants_or_is_refused(text in "\\PC{0,40}", parts in prop::array::uniform2("[^~\\x00]{0,9}"), model in "[^\\x00]{0,20}") {
+            if let Err(problem) = parse_cursor(&text) {
                 prop_assert_eq!(problem.code(), Code::InvalidParameter);
             }
             let [tenant, day] = parts;
-            let read = place(&format!("{tenant}~{day}~{model}")).map_err(|problem| problem.code());
-            let of_tenant = UsagePlace { day, model };
-            prop_assert_eq!(read, Ok(TenantUsagePlace { tenant_id: tenant, of_tenant }));
+            let read = parse_cursor(&format!("{tenant}~{day}~{model}")).map_err(|problem| problem.code());
+            let of_tenant = UsageCursor { day, model };
+            prop_assert_eq!(read, Ok(TenantUsageCursor { tenant_id: tenant, of_tenant }));
         }
     }
 }

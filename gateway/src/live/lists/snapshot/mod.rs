@@ -6,11 +6,11 @@ mod tests;
 use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
-use everturn_store::{ListPage, ListPlace, ListedConversation};
+use everturn_store::{ListCursor, ListPage, ListedConversation};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    listed::{ListedConversationBody, place_token},
+    listed::{ListedConversationBody, list_cursor},
     live::sse,
 };
 
@@ -26,7 +26,7 @@ pub(super) struct ListSnapshot {
 /// A conversation, and its JSON form.
 #[derive(Debug)]
 struct Row {
-    place: ListPlace,
+    cursor: ListCursor,
     listed: ListedConversation,
     json: Box<RawValue>,
 }
@@ -44,14 +44,14 @@ impl ListSnapshot {
         };
         let next = page.next.as_ref();
         Self {
-            next_before: next.map(place_token),
+            next_before: next.map(list_cursor),
             rows: page.conversations.into_iter().filter_map(row).collect(),
         }
     }
 
     /// Returns the update time of the first conversation; `None` for an empty list.
     pub(super) fn newest(&self) -> Option<DateTime<Utc>> {
-        self.rows.first().map(|row| row.place.updated_at)
+        self.rows.first().map(|row| row.cursor.updated_at)
     }
 
     /// Returns the frames for a reader with the snapshot `shown`: the whole list, or the changes after `shown`. The
@@ -63,7 +63,7 @@ impl ListSnapshot {
         let (now, before) = (self.by_id(), shown.by_id());
         let removed = shown.rows.iter().filter(|row| {
             let is_here = now.contains_key(row.id());
-            !is_here && self.reaches(&row.place)
+            !is_here && self.reaches(&row.cursor)
         });
         let mut frames: String = removed
             .map(|row| sse::conversation_removed(row.listed.conversation.name()))
@@ -88,15 +88,15 @@ impl ListSnapshot {
     /// Returns true when the list may lack changes after `shown`: the list has more pages, and all its rows are newer
     /// than the rows of `shown`.
     fn may_lack_changes_since(&self, shown: &Self) -> bool {
-        let newest = shown.rows.first().map(|row| &row.place);
-        let oldest = self.rows.last().map(|row| &row.place);
+        let newest = shown.rows.first().map(|row| &row.cursor);
+        let oldest = self.rows.last().map(|row| &row.cursor);
         self.next_before.is_some() && oldest > newest
     }
 
-    /// Returns true when a conversation with the rank `place` would be in the list.
-    fn reaches(&self, place: &ListPlace) -> bool {
+    /// Returns true when a conversation with the rank `cursor` would be in the list.
+    fn reaches(&self, cursor: &ListCursor) -> bool {
         let oldest = self.rows.last();
-        self.next_before.is_none() || oldest.is_some_and(|oldest| *place > oldest.place)
+        self.next_before.is_none() || oldest.is_some_and(|oldest| *cursor > oldest.cursor)
     }
 
     fn by_id(&self) -> HashMap<&str, &Arc<Row>> {
@@ -109,13 +109,13 @@ impl Row {
         let json = to_raw_value(&ListedConversationBody::from(listed.clone()));
         let json = json.inspect_err(|error| tracing::error!(%error, "a row has no JSON form"));
         Some(Self {
-            place: listed.conversation.place(),
+            cursor: listed.conversation.cursor(),
             json: json.ok()?,
             listed,
         })
     }
 
     fn id(&self) -> &str {
-        &self.place.id
+        &self.cursor.id
     }
 }

@@ -32,7 +32,7 @@ fn row(id: &str, second: i64) -> ListedConversation {
 /// The list of these conversations. `has_more`: there are older ones.
 fn list(rows: &[(&str, i64)], has_more: bool, earlier: Option<&ListSnapshot>) -> ListSnapshot {
     let conversations: Vec<_> = rows.iter().map(|(id, at)| row(id, *at)).collect();
-    let next = conversations.last().map(|row| row.conversation.place());
+    let next = conversations.last().map(|row| row.conversation.cursor());
     let next = next.filter(|_| has_more);
     let page = ListPage {
         conversations,

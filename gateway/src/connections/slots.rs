@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The slots of one gateway.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Slots {
     most: usize,
     /// The slots of one address; `None` for any number.
     most_of_address: Option<usize>,
@@ -41,14 +41,14 @@ struct Held {
 
 /// Why a connection gets no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoPlace {
+pub(crate) enum NoSlot {
     /// The gateway is answering a request on every connection.
     Full,
     /// The address has its full number of connections.
     Address,
 }
 
-impl Places {
+impl Slots {
     pub(crate) fn new(most: usize, most_of_address: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -58,17 +58,14 @@ impl Places {
     }
 
     /// Takes a slot for a connection from this address. The connection's wait for the first request begins.
-    pub(crate) fn enter(places: &Arc<Self>, address: IpAddr) -> Result<Place, NoPlace> {
-        let mut taken = places.lock();
+    pub(crate) fn enter(slots: &Arc<Self>, address: IpAddr) -> Result<Slot, NoSlot> {
+        let mut taken = slots.lock();
         let of_address = taken.of_address.get(&address).copied().unwrap_or_default();
-        if places
-            .most_of_address
-            .is_some_and(|most| of_address >= most)
-        {
-            return Err(NoPlace::Address);
+        if slots.most_of_address.is_some_and(|most| of_address >= most) {
+            return Err(NoSlot::Address);
         }
-        if taken.held.len() >= places.most {
-            let (_turn, (id, cut)) = taken.waiting.pop_first().ok_or(NoPlace::Full)?;
+        if taken.held.len() >= slots.most {
+            let (_turn, (id, cut)) = taken.waiting.pop_first().ok_or(NoSlot::Full)?;
             taken.held.remove(&id);
             cut.cancel();
         }
@@ -78,8 +75,8 @@ impl Places {
         let cut = CancellationToken::new();
         taken.wait(id, &cut);
         drop(taken);
-        Ok(Place {
-            places: Arc::clone(places),
+        Ok(Slot {
+            slots: Arc::clone(slots),
             id,
             address,
             cut,
@@ -122,29 +119,29 @@ impl Taken {
 
 /// The slot of a connection. A drop gives the slot back.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
     id: u64,
     address: IpAddr,
     cut: CancellationToken,
 }
 
-impl Place {
+impl Slot {
     /// Resolves when the connection has to give way.
     pub(crate) async fn lost(&self) {
         self.cut.cancelled().await;
     }
 
     /// Notes a request: the connection keeps its slot until the answer is dropped.
-    pub(crate) fn answer(place: &Arc<Self>) -> Answering {
-        place.places.lock().begin_answer(place.id);
-        Answering(Arc::clone(place))
+    pub(crate) fn answer(slot: &Arc<Self>) -> Answering {
+        slot.slots.lock().begin_answer(slot.id);
+        Answering(Arc::clone(slot))
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut taken = self.places.lock();
+        let mut taken = self.slots.lock();
         let turn = taken.held.remove(&self.id).and_then(|held| held.turn);
         if let Some(turn) = turn {
             taken.waiting.remove(&turn);
@@ -160,11 +157,11 @@ impl Drop for Place {
 
 /// A request during its answer. After the drop, the connection waits for the next request.
 #[derive(Debug)]
-pub(crate) struct Answering(Arc<Place>);
+pub(crate) struct Answering(Arc<Slot>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.places.lock().end_answer(self.0.id, &self.0.cut);
+        self.0.slots.lock().end_answer(self.0.id, &self.0.cut);
     }
 }
 
@@ -179,73 +176,73 @@ mod tests {
         IpAddr::from([10, 0, 0, number])
     }
 
-    fn enter(places: &Arc<Places>, number: u8) -> Result<Arc<Place>, NoPlace> {
-        Places::enter(places, address(number)).map(Arc::new)
+    fn enter(slots: &Arc<Slots>, number: u8) -> Result<Arc<Slot>, NoSlot> {
+        Slots::enter(slots, address(number)).map(Arc::new)
     }
 
     #[test]
     fn whoever_waited_longest_gives_way_and_who_is_answered_does_not() {
-        let places = Places::new(3, None);
-        let [first, second, third] = [1, 2, 3].map(|number| enter(&places, number).unwrap());
-        let answering = Place::answer(&first);
-        let fourth = enter(&places, 4).unwrap();
+        let slots = Slots::new(3, None);
+        let [first, second, third] = [1, 2, 3].map(|number| enter(&slots, number).unwrap());
+        let answering = Slot::answer(&first);
+        let fourth = enter(&slots, 4).unwrap();
         assert!(second.cut.is_cancelled());
         assert!(
             ![&first, &third, &fourth]
                 .iter()
-                .any(|place| place.cut.is_cancelled())
+                .any(|slot| slot.cut.is_cancelled())
         );
         // The first connection asked after the arrival of the others, so its wait is the shortest.
         drop(answering);
-        let _fifth = enter(&places, 5).unwrap();
+        let _fifth = enter(&slots, 5).unwrap();
         assert!(third.cut.is_cancelled() && !first.cut.is_cancelled());
     }
 
     #[test]
     fn nobody_comes_in_while_all_are_answered() {
-        let places = Places::new(2, None);
-        let held = [1, 2].map(|number| enter(&places, number).unwrap());
-        let answering = held.each_ref().map(Place::answer);
-        assert_eq!(enter(&places, 3).unwrap_err(), NoPlace::Full);
+        let slots = Slots::new(2, None);
+        let held = [1, 2].map(|number| enter(&slots, number).unwrap());
+        let answering = held.each_ref().map(Slot::answer);
+        assert_eq!(enter(&slots, 3).unwrap_err(), NoSlot::Full);
         drop(answering);
-        enter(&places, 3).unwrap();
+        enter(&slots, 3).unwrap();
     }
 
     #[test]
-    fn an_address_has_its_places_and_no_others() {
-        let places = Places::new(10, Some(2));
-        let held = [1, 1].map(|number| enter(&places, number).unwrap());
-        assert_eq!(enter(&places, 1).unwrap_err(), NoPlace::Address);
-        let _other = enter(&places, 2).unwrap();
+    fn an_address_has_its_slots_and_no_others() {
+        let slots = Slots::new(10, Some(2));
+        let held = [1, 1].map(|number| enter(&slots, number).unwrap());
+        assert_eq!(enter(&slots, 1).unwrap_err(), NoSlot::Address);
+        let _other = enter(&slots, 2).unwrap();
         drop(held);
-        enter(&places, 1).unwrap();
+        enter(&slots, 1).unwrap();
     }
 
     proptest! {
         /// The counts always equal the open connections.
         #[test]
         fn nothing_is_left_of_connections_that_are_gone(steps in proptest::collection::vec((0..4u8, 0..4u8), 0..200)) {
-            let places = Places::new(5, Some(3));
-            let mut held: Vec<(Arc<Place>, Option<Answering>)> = Vec::new();
+            let slots = Slots::new(5, Some(3));
+            let mut held: Vec<(Arc<Slot>, Option<Answering>)> = Vec::new();
             for (what, number) in steps {
                 let chosen = usize::from(number) % held.len().max(1);
                 match what {
-                    0 => held.extend(enter(&places, number).ok().map(|place| (place, None))),
-                    1 if !held.is_empty() => held[chosen].1 = Some(Place::answer(&held[chosen].0)),
+                    0 => held.extend(enter(&slots, number).ok().map(|slot| (slot, None))),
+                    1 if !held.is_empty() => held[chosen].1 = Some(Slot::answer(&held[chosen].0)),
                     2 if !held.is_empty() => held[chosen].1 = None,
                     3 if !held.is_empty() => drop(held.remove(chosen)),
                     _ => {}
                 }
                 // A connection ends when it must give way.
-                held.retain(|(place, _)| !place.cut.is_cancelled());
-                let taken = places.lock();
+                held.retain(|(slot, _)| !slot.cut.is_cancelled());
+                let taken = slots.lock();
                 prop_assert!(taken.held.len() == held.len() && held.len() <= 5);
                 let answered = held.iter().filter(|(_, answering)| answering.is_some()).count();
                 prop_assert_eq!(taken.waiting.len(), held.len() - answered);
                 prop_assert_eq!(taken.of_address.values().sum::<usize>(), held.len());
             }
             drop(held);
-            let taken = places.lock();
+            let taken = slots.lock();
             prop_assert!(taken.held.is_empty() && taken.waiting.is_empty() && taken.of_address.is_empty());
         }
     }

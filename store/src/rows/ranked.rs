@@ -7,19 +7,19 @@ use crate::api::PageLimit;
 /// A row of a statement that adds up the bytes of its rows, in order. The statement returns one row past the limit, as
 /// a sign of more rows.
 #[derive(FromRow)]
-pub(crate) struct MeasuredRow<T> {
+pub(crate) struct RankedRow<T> {
     #[sqlx(flatten)]
     row: T,
     /// The row's position. Positions rise from row to row.
-    place: i64,
+    rank: i64,
     bytes: i32,
 }
 
 impl PageLimit {
     /// Removes the rows past the limit. Returns the remaining rows in order, and true if more rows exist.
-    pub(crate) fn cut<T>(self, mut rows: Vec<MeasuredRow<T>>) -> (Vec<T>, bool) {
+    pub(crate) fn cut<T>(self, mut rows: Vec<RankedRow<T>>) -> (Vec<T>, bool) {
         // The rows usually arrive in order, which makes the sort cheap.
-        rows.sort_by_key(|row| row.place);
+        rows.sort_by_key(|row| row.rank);
         let found = rows.len();
         let most = usize::try_from(self.rows).unwrap_or(usize::MAX);
         let mut bytes = 0;
@@ -41,9 +41,9 @@ mod tests {
     use super::*;
 
     fn cut(rows: u32, bytes: u32, lengths: &[i32]) -> (Vec<i32>, bool) {
-        let measured = lengths.iter().zip(1..).map(|(length, place)| MeasuredRow {
+        let measured = lengths.iter().zip(1..).map(|(length, rank)| RankedRow {
             row: *length,
-            place,
+            rank,
             bytes: *length,
         });
         let mut measured: Vec<_> = measured.collect();
