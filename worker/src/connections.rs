@@ -233,7 +233,7 @@ where
     }
 }
 
-/// Returns the error and its causes in one line. Often, only the last cause says what to do.
+/// Returns the error and the causes in a single line. Often, only the last cause says what to do.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -315,7 +315,7 @@ async fn connect(
     limit: Option<Duration>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connection> {
-    // Payloads are small, because texts go by reference. Compression would cost both sides more than it saves.
+    // Payloads are small, because texts go by reference. Compression would cost the client and the server more than it saves.
     options.grpc_compression = GrpcCompression::None;
     let started = Instant::now();
     let is_passing = |_: &_| limit.is_none_or(|limit| started.elapsed() <= limit);

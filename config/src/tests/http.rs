@@ -91,7 +91,7 @@ fn a_wrong_tool_is_explained() {
         ),
         (
             format!("{TOOL}url = \"https://h/\"\n{input}"),
-            "`id` of `input` has no location in `url`, and a GET has no body",
+            "`id` of `input` has no place in `url`, and a GET has no body",
         ),
         (
             format!("{TOOL}{url}{input}method = \"TRACE\"\n"),

@@ -59,8 +59,8 @@ pub struct TelemetryOptions {
 /// The tools of the end-to-end tests.
 #[derive(Debug, Clone, Args)]
 pub struct TestTools {
-    /// Offers the test tools (test_once, test_read, test_idempotent) to agents that name them. The tools append their
-    /// effects to this file.
+    /// Offers the test tools (test_once, test_read, test_idempotent) to agents that name them. The file gets the effects
+    /// of the tools.
     #[arg(
         long = "test-tools",
         env = "EVERTURN_TEST_TOOLS",
@@ -163,8 +163,8 @@ pub enum Work {
 /// Options of `worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerOptions {
-    /// Does only a part of the work, on a task queue of its own. An installation then needs at least one worker of
-    /// each kind. By default a worker does everything.
+    /// Does only a part of the work, on a task queue of its own. An installation with such workers needs at least
+    /// one worker of every kind. By default a worker does everything.
     #[arg(long, env = "EVERTURN_WORKER_ONLY", value_enum, value_name = "WORK")]
     pub only: Option<Work>,
     /// The worker's version.

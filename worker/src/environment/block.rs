@@ -1,4 +1,4 @@
-//! The kernel's copy of the process's environment, visible in `/proc/<pid>/environ` shows. The memory is fixed at the
+//! The kernel's copy of the process's environment, which `/proc/<pid>/environ` shows. The memory is fixed at the
 //! start of a program. Removing a variable from the process's own list leaves the memory unchanged.
 
 use std::{

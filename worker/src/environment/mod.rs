@@ -51,8 +51,9 @@ const KEPT_FAMILIES: [&str; 2] = ["LC_", "XDG_"];
 /// The kernel's copy of the environment, or the reason why the copy cannot be changed, until the secrets are removed.
 static BLOCK: Mutex<Option<io::Result<Block>>> = Mutex::new(None);
 
-/// Shuts the process against further processes of the user: no process but root's can trace this process or read the
-/// memory, the environment and the files in /proc. A crash writes no memory dump. Call `shut` before everything else.
+/// Asks the kernel to deny the user's further processes any access to the memory, the environment and the files in /proc
+/// of this process, and to write no memory dump after a crash. Root, and processes with `CAP_SYS_PTRACE`, keep access. If
+/// the kernel refuses, `shut` prints an error, and the process continues unprotected. Call `shut` before everything else.
 pub fn shut() {
     // In a shut process, the kernel allows no access to the environment, not even from the process itself.
     *lock() = Some(Block::open());
@@ -61,9 +62,9 @@ pub fn shut() {
     }
 }
 
-/// Removes every variable that may hold a secret from the environment. Afterwards, neither this process nor
-/// `/proc/<pid>/environ` has the secrets, and child processes do not inherit them. Call the function after all
-/// settings are read. Logs a warning when the secrets stay. A second call does nothing.
+/// Overwrites every variable outside the kept names in the environment block, so that `/proc/<pid>/environ` and child
+/// processes do not have the secrets. The settings in memory stay, and a kept proxy variable may contain a password. Call
+/// the function after every setting is read. Logs a warning when the variables stay. A second call does nothing.
 pub fn forget_secrets() {
     let Some(block) = lock().take() else { return };
     let cleared = block.and_then(|block| block.clear(|name| !is_kept(name)));

@@ -25,7 +25,7 @@ use temporalio_common::envconfig::ClientConfigTLS;
 /// The largest file: some hundred certificates.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Changes the options, so that each new connection reads the files in `written`.
+/// Changes the options: every new connection reads the files in `written`.
 pub(crate) fn read_anew(
     options: &mut ConnectionOptions,
     written: Option<&ClientConfigTLS>,
