@@ -11,6 +11,7 @@ pub(crate) struct RankedRow<T> {
     #[sqlx(flatten)]
     row: T,
     /// The row's position. Positions rise from row to row.
+    #[sqlx(rename = "page_rank")]
     rank: i64,
     bytes: i32,
 }

@@ -6,7 +6,7 @@ use super::SqlText;
 macro_rules! events {
     ($object_of:literal) => {
         concat!(
-            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS rank, \
+            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS page_rank, \
              CAST(data_bytes AS INTEGER) AS bytes, CASE sequence_number WHEN $4 THEN (SELECT ",
             $object_of,
             "(e.id, e.generation) FROM agent_executions e \
@@ -41,7 +41,7 @@ pub(crate) const EVENTS: SqlText = SqlText {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` exclusive upper sequence number, `$5` limit, `$6` log, `$7` most
 /// bytes. Like [`EVENTS`], but with the last event first and without generations.
 pub(crate) const EVENTS_BEFORE: &str = concat!(
-    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS rank, \
+    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS page_rank, \
      CAST(data_bytes AS INTEGER) AS bytes, NULL AS generations \
      FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $4 \
      AND sequence_number >= (SELECT MIN(sequence_number) FROM (",

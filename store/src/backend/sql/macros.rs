@@ -87,7 +87,7 @@ macro_rules! page {
         limit: $limit:literal, most_bytes: $most_bytes:literal
     ) => {
         concat!(
-            "SELECT * FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS rank, \
+            "SELECT * FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS page_rank, \
              SUM(bytes) OVER in_order AS total_bytes FROM (SELECT ",
             $columns,
             ", CAST(",
@@ -100,7 +100,7 @@ macro_rules! page {
             $limit,
             ") AS found WINDOW in_order AS (ORDER BY ",
             $order,
-            " ROWS UNBOUNDED PRECEDING)) AS measured WHERE rank <= 2 OR total_bytes - bytes <= ",
+            " ROWS UNBOUNDED PRECEDING)) AS measured WHERE page_rank <= 2 OR total_bytes - bytes <= ",
             $most_bytes
         )
     };
