@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Any value without NUL. Its floats are those that 64 bits hold.
+    /// Any value without NUL. The floats fit into 64 bits.
     fn values() -> impl Strategy<Value = serde_json::Value> {
         let leaf = prop_oneof![
             any::<f64>().prop_map(Into::into),

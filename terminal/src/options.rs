@@ -102,7 +102,7 @@ pub struct ShowOptions {
     /// The turn of this message; by default the newest turn.
     #[arg(long, value_name = "MESSAGE_ID", conflicts_with = "all")]
     pub turn: Option<String>,
-    /// Shows all turns whose events were read.
+    /// Shows every turn with events that were read.
     #[arg(long)]
     pub all: bool,
     /// Reads this number of the newest events.

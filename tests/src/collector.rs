@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
     sync::{Arc, Mutex},
 };
 
@@ -143,9 +142,9 @@ fn spans_of(request: ExportTraceServiceRequest) -> Vec<Span> {
 fn span_of(span: SentSpan, service: &str) -> Span {
     Span {
         name: span.name,
-        trace_id: hex(&span.trace_id),
-        id: hex(&span.span_id),
-        parent: hex(&span.parent_span_id),
+        trace_id: hex::encode(&span.trace_id),
+        id: hex::encode(&span.span_id),
+        parent: hex::encode(&span.parent_span_id),
         service: service.to_owned(),
         attributes: attributes(span.attributes),
         events: span.events.into_iter().map(|event| event.name).collect(),
@@ -154,13 +153,6 @@ fn span_of(span: SentSpan, service: &str) -> Span {
             .is_some_and(|status| status.code() == SpanStatus::Error),
         time: (span.start_time_unix_nano, span.end_time_unix_nano),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
 }
 
 fn attributes(of: Vec<KeyValue>) -> BTreeMap<String, String> {

@@ -53,10 +53,6 @@ pub fn forms(word: &str) -> Vec<String> {
         STANDARD.encode(&word[start..start + whole])
     });
     let written: Vec<_> = [word.to_owned()].into_iter().chain(shifted).collect();
-    let hex = |text: &String| {
-        let digits = text.bytes().map(|byte| format!("{byte:02x}"));
-        digits.collect::<String>()
-    };
-    let digits: Vec<_> = written.iter().map(hex).collect();
+    let digits: Vec<_> = written.iter().map(hex::encode).collect();
     written.into_iter().chain(digits).collect()
 }

@@ -61,7 +61,7 @@ impl Tool for Fake {
     }
 }
 
-/// A tool that gives back its input.
+/// Makes a tool whose result is the input.
 pub(crate) fn fake(name: &str, parameters: serde_json::Value) -> Arc<dyn Tool> {
     Arc::new(Fake(ToolSpec {
         name: name.into(),

@@ -173,7 +173,7 @@ mod tests {
         Doubt,
     }
 
-    /// What may come from Redis, whoever wrote it there. Some of it fits together.
+    /// Any messages from Redis. Some of the messages fit together.
     fn received() -> impl Strategy<Value = Received> {
         let number = prop_oneof![4 => 0..3_u32, 1 => any::<u32>()];
         let offset = prop_oneof![4 => 0..6_usize, 1 => any::<usize>()];

@@ -7,7 +7,7 @@ use everturn_proto::{
 };
 use prost::Message;
 
-/// One step of one agent execution.
+/// A step of an agent execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StepKey {
     /// The conversation.

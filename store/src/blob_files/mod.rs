@@ -11,7 +11,7 @@ mod media;
 mod objects;
 mod s3;
 
-use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use chrono::{TimeDelta, Utc};
 use sha2::{Digest, Sha256};
@@ -164,7 +164,7 @@ impl BlobFiles {
         upload: Upload,
     ) -> Result<Blob, UploadError> {
         let (blob, bytes) = self.checked(String::new(), upload)?;
-        let id = hex(&Sha256::digest(format!("{origin}\n{}", blob.sha256)));
+        let id = hex::encode(Sha256::digest(format!("{origin}\n{}", blob.sha256)));
         let blob = Blob {
             id: format!("blob_{}", &id[..32]),
             ..blob
@@ -245,7 +245,7 @@ impl BlobFiles {
             media_type,
             file_name: file_name(&upload.file_name),
             bytes: u32::try_from(upload.bytes.len()).unwrap_or(u32::MAX),
-            sha256: hex(&Sha256::digest(&upload.bytes)),
+            sha256: hex::encode(Sha256::digest(&upload.bytes)),
         };
         Ok((blob, upload.bytes))
     }
@@ -276,7 +276,7 @@ impl BlobFiles {
             }
         };
         match bytes {
-            Some(bytes) if hex(&Sha256::digest(&bytes)) == blob.sha256 => {
+            Some(bytes) if hex::encode(Sha256::digest(&bytes)) == blob.sha256 => {
                 Ok(Some(BlobFile { blob, bytes }))
             }
             Some(_) => {
@@ -315,14 +315,6 @@ fn file_name(given: &str) -> String {
         name.pop();
     }
     name.trim().to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _infallible = write!(digits, "{byte:02x}");
-    }
-    digits
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ pub(crate) struct RankedRow<T> {
     #[sqlx(flatten)]
     row: T,
     /// The row's position. Positions rise from row to row.
-    #[sqlx(rename = "page_rank")]
-    rank: i64,
+    page_rank: i64,
     bytes: i32,
 }
 
@@ -20,17 +19,17 @@ impl PageLimit {
     /// Removes the rows past the limit. Returns the remaining rows in order, and true if more rows exist.
     pub(crate) fn cut<T>(self, mut rows: Vec<RankedRow<T>>) -> (Vec<T>, bool) {
         // The rows usually arrive in order, which makes the sort cheap.
-        rows.sort_by_key(|row| row.rank);
+        rows.sort_by_key(|row| row.page_rank);
         let found = rows.len();
         let most = usize::try_from(self.rows).unwrap_or(usize::MAX);
         let mut bytes = 0;
         let mut kept: Vec<T> = Vec::with_capacity(found.min(most));
-        for measured in rows.into_iter().take(most) {
-            bytes += i64::from(measured.bytes);
+        for ranked in rows.into_iter().take(most) {
+            bytes += i64::from(ranked.bytes);
             if bytes > i64::from(self.bytes) && !kept.is_empty() {
                 break;
             }
-            kept.push(measured.row);
+            kept.push(ranked.row);
         }
         let has_more = kept.len() < found;
         (kept, has_more)
@@ -42,14 +41,17 @@ mod tests {
     use super::*;
 
     fn cut(rows: u32, bytes: u32, lengths: &[i32]) -> (Vec<i32>, bool) {
-        let measured = lengths.iter().zip(1..).map(|(length, rank)| RankedRow {
-            row: *length,
-            rank,
-            bytes: *length,
-        });
-        let mut measured: Vec<_> = measured.collect();
-        measured.reverse();
-        PageLimit { rows, bytes }.cut(measured)
+        let ranked = lengths
+            .iter()
+            .zip(1..)
+            .map(|(length, page_rank)| RankedRow {
+                row: *length,
+                page_rank,
+                bytes: *length,
+            });
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.reverse();
+        PageLimit { rows, bytes }.cut(ranked)
     }
 
     #[test]

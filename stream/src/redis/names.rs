@@ -2,8 +2,6 @@
 //! removed conversation cannot read the texts of a new conversation with the old id. The log is in braces, because a
 //! cluster must keep the keys of a conversation in one hash slot.
 
-use std::fmt::Write;
-
 use everturn_proto::LogId;
 
 use crate::{
@@ -36,7 +34,7 @@ impl Names {
     pub(super) fn new(prefix: &str, installation: &str) -> Self {
         Self {
             before: format!("{prefix}:{FORMAT}:{{"),
-            counts: format!("{prefix}:{FORMAT}:{}:{{", hexadecimal(installation)),
+            counts: format!("{prefix}:{FORMAT}:{}:{{", hex::encode(installation)),
             cancels: format!("{prefix}:{FORMAT}:cancels"),
         }
     }
@@ -60,8 +58,8 @@ impl Names {
     /// Returns the key of a count. The counts of a tenant are in one hash slot. Ids are in hexadecimal, so that no id
     /// can close the braces or look like a log.
     fn count(&self, what: &str, of: &Counted) -> String {
-        let tenant = hexadecimal(&of.tenant_id);
-        let owner = of.owner_id.as_deref().map(hexadecimal);
+        let tenant = hex::encode(&of.tenant_id);
+        let owner = of.owner_id.as_deref().map(hex::encode);
         let owner = owner.map_or_else(String::new, |owner| format!(":{owner}"));
         format!("{}{tenant}}}:{what}{owner}", self.counts)
     }
@@ -93,14 +91,6 @@ impl ConversationNames {
     pub(super) fn text(&self, field: &str) -> String {
         format!("{}:text:{field}", self.channel)
     }
-}
-
-fn hexadecimal(id: &str) -> String {
-    id.bytes().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Returns the name of a text in the hash of open texts.

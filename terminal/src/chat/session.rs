@@ -126,7 +126,7 @@ pub(super) struct Session {
     requests: JoinSet<Done>,
     pub(super) unsent: Vec<Unsent>,
     pub(super) is_connected: bool,
-    /// Calls that this chat has answered.
+    /// The tool calls with an answer from this chat.
     answered: HashSet<String>,
     offered: Vec<Offered>,
     /// The last sequence number before this chat began.

@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Events of a turn, one after the other: the second in which they happened, and what they are.
+    /// Makes a conversation from the events of a turn, in order, with the second of every event.
     fn conversation(events: &[(u32, Value)]) -> Conversation {
         let mut conversation = Conversation::default();
         for ((second, data), number) in events.iter().zip(1..) {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::repository::{Source, files};
+use crate::repository::{Source, files, is_test};
 
 /// The most pointing words in 100 words. Comments of well-kept Rust projects have 5 to 7.
 const MAX_PER_100: f64 = 7.0;
@@ -142,10 +142,6 @@ fn documents_for_contributors_name_their_subjects() {
     }
     assert_eq!(documents.len(), 8, "{:?}", documents.keys());
     assert_plain(&documents);
-}
-
-fn is_test(path: &str) -> bool {
-    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs")
 }
 
 /// The part of the repository that a file is measured with: its crate, and in a large crate the folder below `src`.

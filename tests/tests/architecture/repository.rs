@@ -50,6 +50,11 @@ pub(crate) fn files(endings: &[&str]) -> Vec<Source> {
     paths().into_iter().filter(is_wanted).map(read).collect()
 }
 
+/// True for a file of code that only tests use.
+pub(crate) fn is_test(path: &str) -> bool {
+    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs")
+}
+
 pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }

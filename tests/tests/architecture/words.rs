@@ -2,7 +2,7 @@
 //!
 //! Identifiers and comments outside tests are read. A name on the wire or in a library stays as its owner writes the name.
 
-use crate::repository::{Source, files};
+use crate::repository::{Source, files, is_test};
 
 /// A word, the better words for its former meanings, and the paths that may use the word.
 struct Word {
@@ -48,7 +48,7 @@ const KNOWN: [&str; 4] = [
 fn a_word_has_one_meaning() {
     let mut wrong = Vec::new();
     for Source { path, text } in files(&[".rs"]) {
-        if path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs") {
+        if is_test(&path) {
             continue;
         }
         for (number, line) in text.lines().enumerate() {

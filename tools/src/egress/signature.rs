@@ -1,7 +1,7 @@
 //! The signature of a request: an HMAC, by which a service can trust the headers about the caller
 //! (docs/tools/http.md).
 
-use std::{fmt, fmt::Write as _, time::SystemTime};
+use std::{fmt, time::SystemTime};
 
 use hmac::{Hmac, Mac};
 use reqwest::{
@@ -86,7 +86,7 @@ impl Signer {
         if let Some(query) = url.query() {
             signed.extend(["?", query]);
         }
-        signed.extend(["\n", &hex(&Sha256::digest(body))]);
+        signed.extend(["\n", &hex::encode(Sha256::digest(body))]);
         for (_, value) in &self.caller {
             signed.extend(["\n", value.as_deref().unwrap_or_default()]);
         }
@@ -95,19 +95,10 @@ impl Signer {
             |_| String::new(),
             |mut mac| {
                 mac.update(signed.as_bytes());
-                hex(&mac.finalize().into_bytes())
+                hex::encode(mac.finalize().into_bytes())
             },
         )
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 #[cfg(test)]

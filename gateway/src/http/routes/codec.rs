@@ -265,7 +265,7 @@ mod tests {
         assert!(!reads("beta", &of_acme) && !reads("", &of_acme));
         assert!(reads("ops", &of_nobody));
         assert!(!reads("acme", &of_nobody) && !reads("", &of_nobody));
-        // Whoever writes their own label onto it gets nothing.
+        // A tenant that writes its own label onto the payload gets nothing.
         let mut stolen = of_acme;
         let label = b"beta".to_vec();
         stolen
