@@ -6,6 +6,9 @@ import type { Locator, Page } from "playwright-core";
 /** More than the page has that can be focused, with more than a hundred conversations in its list. */
 const MOST_TABS = 320;
 
+/** Effects run after the next drawing; a machine under load may take seconds for the drawing. */
+const FOCUS_LIMIT_MS = 10_000;
+
 type Role = Parameters<Page["getByRole"]>[0];
 
 /** Presses Tab until this is focused. */
@@ -51,4 +54,13 @@ export async function send(page: Page, text: string): Promise<void> {
 /** True when one of these has the focus. */
 export function isFocused(targets: Locator): Promise<boolean> {
   return targets.evaluateAll((found) => found.includes(document.activeElement as HTMLElement));
+}
+
+/** Waits until one of these has the focus. A part that is drawn anew gets the focus in an effect after the drawing. */
+export async function getsFocus(targets: Locator, failure: string): Promise<void> {
+  const limit = Date.now() + FOCUS_LIMIT_MS;
+  while (!(await isFocused(targets))) {
+    assert.ok(Date.now() < limit, failure);
+    await targets.page().evaluate(() => new Promise(requestAnimationFrame));
+  }
 }
