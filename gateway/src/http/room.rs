@@ -42,7 +42,8 @@ impl GatewayState {
         let room = account.room(bytes.saturating_mul(COPIES));
         timeout(WAIT, room).await.map_err(|_elapsed| {
             telemetry::over_memory("request");
-            let detail = "Your tenant reads or sends too much at once. Take the answers that wait, then try again.";
+            let detail = "Your tenant's requests and streams use too much memory. Read the waiting responses, then repeat the \
+                          request.";
             Problem::new(Code::TooMuchAtOnce, detail).retry_after_s(1)
         })
     }

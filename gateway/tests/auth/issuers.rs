@@ -57,7 +57,7 @@ async fn of_an_issuer_that_nobody_knows_nothing_is_fetched() {
     for kid in ["same", "unknown"] {
         let token = key.named(kid).sign(&stranger.claims());
         let answer = gateway.bearer(ROUTE, &token).await;
-        assert_unauthenticated(&answer, "issuer that is not accepted");
+        assert_unauthenticated(&answer, "issuer is not accepted");
     }
     for issuer in [&one, &other, &stranger] {
         assert_eq!(issuer.fetches(), 0);

@@ -190,7 +190,7 @@ test("a conversation gets another title, and is deleted when one is sure", async
   await dialog.getByRole("button", { name: "Delete" }).click();
   await page.locator(".list a").filter({ hasText: "Changed" }).waitFor({ state: "detached" });
   await see(page, ".timeline", "Send a message to begin.");
-  await assert.rejects(new Everturn({ url: gateway.url }).conversation(id).show(), /no conversation/);
+  await assert.rejects(new Everturn({ url: gateway.url }).conversation(id).show(), /No conversation/);
 });
 
 test("a turn in which nothing happens is resumed", async () => {

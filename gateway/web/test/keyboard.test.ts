@@ -139,7 +139,7 @@ test("conversations are begun, found, opened, renamed and deleted, and files are
   await assertAccessible(page);
   await enter(page, "button", "Delete");
   await see(page, ".timeline", "Send a message to begin.");
-  await assert.rejects(bench.client.conversation(first).show(), /no conversation/);
+  await assert.rejects(bench.client.conversation(first).show(), /No conversation/);
 });
 
 test("an error, a lost connection and a turn in which nothing happens are accessible", async () => {

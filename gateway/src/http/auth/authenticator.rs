@@ -126,7 +126,7 @@ impl Authenticator {
             }
             (None, Some(tokens)) => tokens.verify(credential).await,
             _ => Err(AuthRefusal::Invalid(
-                "The credential is not a key of this gateway.",
+                "The credential is not a key of the gateway.",
             )),
         }
     }
@@ -289,7 +289,7 @@ impl Authenticator {
 /// Makes the refusal of an address that has tried too many unknown keys.
 fn barred(wait: Duration) -> AuthRefusal {
     let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-    let detail = "Too many keys that do not exist were tried from your address. Wait, then send one that does.";
+    let detail = "Too many unknown keys were sent from your address. Wait, then send a valid key.";
     AuthRefusal::Unknown(
         Problem::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1)),
     )

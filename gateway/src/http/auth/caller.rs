@@ -122,7 +122,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
         parts.extensions.get::<Self>().cloned().ok_or_else(|| {
             tracing::error!(
                 path = parts.uri.path(),
-                "a route that asks for its caller is not behind `authenticate`"
+                "a route with a caller is not behind `authenticate`"
             );
             Problem::internal()
         })

@@ -52,9 +52,11 @@ enum FetchError {
     TooLarge { url: Url, limit: usize },
     #[error("the answer of {url} cannot be read")]
     Unreadable { url: Url, source: serde_json::Error },
-    #[error("`{0}` is not a URL to fetch keys from: it must be https, or http on this machine")]
+    #[error(
+        "keys cannot be fetched from `{0}`: the URL must be https, or http on the local machine"
+    )]
     Url(String),
-    #[error("the discovery document is that of issuer `{0}`")]
+    #[error("the discovery document belongs to another issuer: `{0}`")]
     OtherIssuer(String),
 }
 
@@ -104,7 +106,7 @@ impl IssuerKeys {
             ));
         }
         Err(AuthRefusal::Invalid(
-            "The token is signed with a key that its issuer does not publish.",
+            "The token's issuer does not publish the key of the signature.",
         ))
     }
 
@@ -158,7 +160,7 @@ impl IssuerKeys {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(
                     error,
-                    "the identity provider's keys cannot be fetched; the ones known stay in use"
+                    "the identity provider's keys cannot be fetched; the known keys stay in use"
                 );
             }
         }

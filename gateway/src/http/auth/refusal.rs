@@ -81,18 +81,18 @@ impl AuthRefusal {
             }
             Self::Scope(scope) => {
                 let detail = format!(
-                    "This needs the scope `{}`. Use a credential that has it.",
+                    "The request needs the scope `{}`. Use a credential with the scope.",
                     scope.as_str()
                 );
                 Problem::new(Code::InsufficientScope, detail)
             }
             Self::Origin => Problem::new(
                 Code::OriginNotAllowed,
-                "Pages of this origin may not do that here; `allowed_origins` in the gateway's [auth] lists those that may.",
+                "The page's origin may not send the request; `allowed_origins` in the gateway's [auth] lists the allowed origins.",
             ),
             Self::Host => Problem::new(
                 Code::HostNotAllowed,
-                "Ask by a name of this machine, or send a credential; `allowed_hosts` in the gateway's [auth] lists further names.",
+                "Use a host name of the local machine, or send a credential; `allowed_hosts` in the gateway's [auth] lists further names.",
             ),
             Self::Unknown(problem) => problem.clone(),
         }

@@ -25,9 +25,8 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// The most bytes of `sub`, a limit of OpenID Connect.
 const MAX_SUBJECT_BYTES: usize = 255;
 
-const MALFORMED: AuthRefusal = AuthRefusal::Invalid(
-    "The credential is neither a key of this gateway nor a token that it can read.",
-);
+const MALFORMED: AuthRefusal =
+    AuthRefusal::Invalid("The credential is neither a key of the gateway nor a readable token.");
 
 /// Checks tokens of every configured issuer.
 pub(super) struct Tokens {
@@ -98,7 +97,7 @@ impl Issuer {
     async fn verify(&self, token: &str, header: &Header) -> Result<Caller, AuthRefusal> {
         if !self.config.algorithms.contains(&header.alg) {
             return Err(AuthRefusal::Invalid(
-                "The token is signed with an algorithm that is not accepted here.",
+                "The gateway does not accept the algorithm of the token's signature.",
             ));
         }
         // The issuer demands an extension unknown to this version (RFC 7515, 4.1.11).
@@ -128,19 +127,19 @@ impl Issuer {
             .and_then(Value::as_str)
             .filter(|id| ids::is_valid(id));
         let tenant = tenant.ok_or(AuthRefusal::Invalid(
-            "The token does not say which tenant it is for.",
+            "The token does not name a valid tenant.",
         ))?;
         let tenants = self.config.tenants.as_ref();
         if tenants.is_some_and(|tenants| !tenants.iter().any(|known| known == tenant)) {
             return Err(AuthRefusal::Invalid(
-                "The token is for a tenant that its issuer does not speak for here.",
+                "The token's issuer does not speak for the token's tenant.",
             ));
         }
         let is_subject = (1..=MAX_SUBJECT_BYTES).contains(&claims.sub.len())
             && !claims.sub.contains(char::is_control);
         if !is_subject {
             return Err(AuthRefusal::Invalid(
-                "The token does not say who it is for.",
+                "The token's claim sub is empty, too long or has control characters.",
             ));
         }
         Ok(Caller {
@@ -186,13 +185,11 @@ fn refusal(kind: &ErrorKind) -> AuthRefusal {
     match kind {
         ErrorKind::ExpiredSignature => AuthRefusal::Invalid("The token has expired."),
         ErrorKind::ImmatureSignature => AuthRefusal::Invalid("The token is not valid yet."),
-        ErrorKind::InvalidIssuer => {
-            AuthRefusal::Invalid("The token is of an issuer that is not accepted here.")
-        }
-        ErrorKind::InvalidAudience => AuthRefusal::Invalid("The token is not meant for this API."),
+        ErrorKind::InvalidIssuer => AuthRefusal::Invalid("The token's issuer is not accepted."),
+        ErrorKind::InvalidAudience => AuthRefusal::Invalid("The token is for another audience."),
         ErrorKind::InvalidSignature => AuthRefusal::Invalid("The token's signature is wrong."),
         ErrorKind::MissingRequiredClaim(_) => {
-            AuthRefusal::Invalid("The token lacks one of the claims exp, iss, aud, sub.")
+            AuthRefusal::Invalid("The token lacks a claim: exp, iss, aud and sub are needed.")
         }
         _ => MALFORMED,
     }

@@ -65,11 +65,11 @@ const SESSION: &str = "session";
 #[openapi(
     info(
         title = "Everturn",
-        description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
-                       else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
-                       needs the scope `read`, everything else `write`, and answering approvals `approve` instead; \
-                       `/admin` needs `admin`, and the codec server `codec`. A gateway that does not require a credential \
-                       takes callers who present none as the tenant `default`."
+        description = "Conversations with durable agents. Every response has the header `x-request-id`: the request's id, \
+                       or else a new id. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
+                       needs the scope `read`, answering approvals `approve`, `/admin` the scope `admin`, the codec \
+                       server `codec`, and every further request `write`. If the gateway requires no credential, callers \
+                       without a credential belong to the tenant `default`."
     ),
     components(schemas(
         ProblemBody, AnyFrame, EventFrame, TextFrame, ChatFrame, ReplayFrame, ResetFrame, ReconnectFrame, EndFrame, Id,
@@ -78,17 +78,17 @@ const SESSION: &str = "session";
     )),
     tags(
         (name = "conversations"),
-        (name = "messages", description = "Messages, and what comes of them for people"),
-        (name = "files", description = "Images and files of messages and of results of tools"),
+        (name = "messages", description = "Messages, and the timeline for people"),
+        (name = "files", description = "Images and files of messages and of tool results"),
         (name = "events", description = "The event log, for programs"),
-        (name = "turns", description = "The turn that runs"),
+        (name = "turns", description = "The running turn"),
         (name = "tools", description = "Tool calls that wait for a person or for the client"),
-        (name = "usage", description = "What a tenant took of models"),
-        (name = "codec", description = "What Temporal holds, for its UI and CLI"),
+        (name = "usage", description = "The tokens and costs of a tenant's LLM calls"),
+        (name = "codec", description = "Decryption and encryption of payloads, for the Temporal UI and CLI"),
         (name = "admin", description = "The audit trail, keys, tenants and usage, for admins"),
-        (name = "auth", description = "Who the caller is"),
-        (name = "health", description = "For whoever restarts gateways and routes to them"),
-        (name = "docs", description = "This document, and the pages of the error codes"),
+        (name = "auth", description = "The caller, and sessions of browsers"),
+        (name = "health", description = "Health checks, for supervisors and load balancers"),
+        (name = "docs", description = "The OpenAPI document, and the pages of the error codes"),
     )
 )]
 struct Common;
@@ -170,8 +170,7 @@ fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
     bearer.description = Some("An API key, or a token of the identity provider.".to_owned());
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
-    let session =
-        "A browser's session. A gateway that is reached on loopback names the cookie `everturn`.";
+    let session = "A browser's session. On loopback, the cookie's name is `everturn`.";
     let session = ApiKeyValue::with_description(SECURE_COOKIE, session);
     components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     let mut add_header = |name: &str, schema: ObjectBuilder, what: &str| {
@@ -186,7 +185,7 @@ fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     add_header(
         "RequestId",
         text(),
-        "Names this request in the gateway's log.",
+        "The id of the request in the gateway's log.",
     );
     add_header(
         "WwwAuthenticate",
@@ -196,7 +195,7 @@ fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     add_header(
         "RetryAfter",
         seconds.minimum(Some(0)),
-        "Repeat the request after so many seconds.",
+        "The seconds to wait before the request is repeated.",
     );
     document.security = Some(
         [BEARER, SESSION]

@@ -70,8 +70,8 @@ impl IntoParams for IdempotencyKey {
         vec![header(
             "Idempotency-Key",
             "Id",
-            "The same key again is the same message, or the same uploaded file; and where a request creates a conversation, the same conversation. \
-             An id in the body wins.",
+            "The client's id of a message or an uploaded file. A repeated request with an equal key stores the message, the file \
+             and a new conversation only once. An id in the body wins over the header.",
         )]
     }
 }
@@ -84,7 +84,7 @@ impl IntoParams for LastEventId {
         vec![header(
             "Last-Event-ID",
             "CursorText",
-            "As `cursor`, and wins over it: browsers send it when they come back.",
+            "A cursor, like the parameter `cursor`. Browsers send the header when reconnecting. The header wins over `cursor`.",
         )]
     }
 }

@@ -49,43 +49,43 @@ codes! {
     /// The message has no text, or contains a NUL.
     InvalidMessage = "invalid_message", BAD_REQUEST, "The message is not valid";
     /// The key does not exist, or belongs to another tenant.
-    KeyNotFound = "key_not_found", NOT_FOUND, "There is no such key";
+    KeyNotFound = "key_not_found", NOT_FOUND, "No key has this id";
     /// The gateway's configuration does not have the agent for the caller's tenant.
-    UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
+    UnknownAgent = "unknown_agent", BAD_REQUEST, "No agent has this name";
     /// The request is not valid HTTP, in a way without a code of its own.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
     /// The request has no valid credential.
-    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "The request has no valid credential";
     /// The credential is valid, but lacks the required scope.
-    InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow the request";
     /// Four eyes: the caller has sent a message of the turn, or is unknown.
-    ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Somebody else has to approve";
+    ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Another person must approve";
     /// A page of another origin used a browser's session, or a gateway without required credentials.
-    OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
+    OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "The origin of the page is not allowed";
     /// A request without a credential used a host name that the gateway does not know as its own.
-    HostNotAllowed = "host_not_allowed", FORBIDDEN, "This gateway is not known by this name";
+    HostNotAllowed = "host_not_allowed", FORBIDDEN, "The host name is not allowed";
     /// The endpoint does not exist.
-    NotFound = "not_found", NOT_FOUND, "There is nothing here";
+    NotFound = "not_found", NOT_FOUND, "The requested resource does not exist";
     /// The conversation does not exist, or belongs to another tenant or owner.
-    ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
+    ConversationNotFound = "conversation_not_found", NOT_FOUND, "No conversation has this id";
     /// The conversation does not have the tool execution.
-    ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
+    ExecutionNotFound = "execution_not_found", NOT_FOUND, "No tool execution has this id";
     /// The conversation does not have the agent execution.
-    AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
+    AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "No agent execution has this id";
     /// The image or file does not exist, or belongs to another tenant, owner or conversation.
-    BlobNotFound = "blob_not_found", NOT_FOUND, "There is no such file";
+    BlobNotFound = "blob_not_found", NOT_FOUND, "No file has this id";
     /// The endpoint has other methods; see the header `Allow`.
-    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The endpoint does not allow the method";
     /// The body came too slowly.
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
     /// The id belongs to a conversation that the caller cannot see.
     ConversationIdTaken = "conversation_id_taken", CONFLICT, "The conversation id is taken";
     /// A turn is running, and the client sent the message with `on_busy` set to `reject`.
-    TurnRunning = "turn_running", CONFLICT, "A turn is running in this conversation";
+    TurnRunning = "turn_running", CONFLICT, "A turn is running in the conversation";
     /// The conversation cannot resume: the last turn has ended, and no message waits.
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
     /// The conversation cannot resume: no turn has ever begun, and no message waits.
-    NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
+    NoCheckpoint = "no_checkpoint", NOT_FOUND, "The conversation has no turn to resume";
     /// The call already has an answer, needs no answer, or belongs to an ended turn.
     ApprovalAnswered = "approval_answered", CONFLICT, "The approval has been answered";
     /// The answer came after the approval's expiry.
@@ -103,7 +103,7 @@ codes! {
     /// The client used the id for a different message before.
     IdempotencyConflict = "idempotency_conflict", CONFLICT, "The idempotency key was used for another message";
     /// The request contradicts stored data.
-    Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
+    Conflict = "conflict", CONFLICT, "The request conflicts with stored data";
     /// The message is over the limit.
     MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
     /// The result of a client tool is over the limit.
@@ -113,31 +113,31 @@ codes! {
     /// The attachments of a message are over a limit.
     TooManyAttachments = "too_many_attachments", PAYLOAD_TOO_LARGE, "The message has too many attachments";
     /// The gateway does not take files of the type, or the bytes are of another type.
-    BlobTypeRefused = "blob_type_refused", UNSUPPORTED_MEDIA_TYPE, "Files of this type are not taken";
+    BlobTypeRefused = "blob_type_refused", UNSUPPORTED_MEDIA_TYPE, "The file type is not accepted";
     /// The header `Range` asks for bytes behind the end.
-    RangeNotSatisfiable = "range_not_satisfiable", RANGE_NOT_SATISFIABLE, "There are no such bytes";
+    RangeNotSatisfiable = "range_not_satisfiable", RANGE_NOT_SATISFIABLE, "The file does not have the requested bytes";
     /// The whole body is over the limit.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
-    QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
+    QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in the conversation";
     /// The tenant, or the owner, has the most conversations with a running turn or a waiting message.
     TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
     /// The tenant has the most bytes of files that no message names yet.
-    TooManyBlobs = "too_many_blobs", TOO_MANY_REQUESTS, "Too many files wait for their messages";
+    TooManyBlobs = "too_many_blobs", TOO_MANY_REQUESTS, "Too many uploaded files have no message";
     /// The tenant, or the owner, sends requests faster than allowed; or an address tried too many unknown keys.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
     /// The tenant's requests, answers and streams hold more memory than the tenant's share.
-    TooMuchAtOnce = "too_much_at_once", TOO_MANY_REQUESTS, "Your tenant reads or sends too much at once";
+    TooMuchAtOnce = "too_much_at_once", TOO_MANY_REQUESTS, "Your tenant's requests and streams use too much memory";
     /// The owner has the most open streams of an owner.
     TooManyStreamsOfOwner = "too_many_streams_of_owner", TOO_MANY_REQUESTS, "You have too many streams open";
     /// The tenant has the most open streams of a tenant.
     TooManyStreamsOfTenant = "too_many_streams_of_tenant", TOO_MANY_REQUESTS, "Your tenant has too many streams open";
     /// The gateway has the most open streams.
-    TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";
+    TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "The gateway has too many streams open";
     /// The database is away.
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
     /// The object store of the files is away.
-    BlobsUnavailable = "blobs_unavailable", SERVICE_UNAVAILABLE, "The store of files is not available";
+    BlobsUnavailable = "blobs_unavailable", SERVICE_UNAVAILABLE, "The file store is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
     /// No worker took the call to the turn in time.
@@ -145,9 +145,9 @@ codes! {
     /// The gateway cannot read the identity provider's keys.
     IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
     /// The gateway is stopping.
-    ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "This gateway is shutting down";
+    ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The gateway is shutting down";
     /// A bug, or data that the gateway's version cannot read.
-    Internal = "internal", INTERNAL_SERVER_ERROR, "Something went wrong inside";
+    Internal = "internal", INTERNAL_SERVER_ERROR, "An internal error occurred";
 }
 
 impl PartialSchema for Code {

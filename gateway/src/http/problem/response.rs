@@ -61,7 +61,7 @@ impl Problem {
     pub fn conversation_not_found(id: &str) -> Self {
         Self::new(
             Code::ConversationNotFound,
-            format!("There is no conversation `{id}`."),
+            format!("No conversation has the id `{id}`."),
         )
     }
 
@@ -69,7 +69,7 @@ impl Problem {
     pub fn execution_not_found(id: &str) -> Self {
         Self::new(
             Code::ExecutionNotFound,
-            format!("The conversation has no such tool execution `{id}`."),
+            format!("The conversation has no tool execution `{id}`."),
         )
     }
 
@@ -77,13 +77,16 @@ impl Problem {
     pub fn blob_not_found(id: &str) -> Self {
         Self::new(
             Code::BlobNotFound,
-            format!("There is no file `{id}` that this request may use."),
+            format!("The request may not use a file `{id}`, or the file does not exist."),
         )
     }
 
     /// Makes the problem of a bug, or of an error whose details only the log may show.
     pub(crate) fn internal() -> Self {
-        Self::new(Code::Internal, "The log has more, under this request id.")
+        Self::new(
+            Code::Internal,
+            "The gateway's log has the details under the request id.",
+        )
     }
 
     /// Makes a problem for a response that the framework made.

@@ -31,25 +31,26 @@ impl From<StoreError> for Problem {
             }
             StoreError::QueueFull { limit } => {
                 let detail = format!(
-                    "{limit} messages wait already. Send this one again when a turn has ended."
+                    "{limit} messages wait already. Send the message again when a turn has ended."
                 );
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
             }
             StoreError::TooManyTurns { limit, of } => {
                 let detail = format!(
-                    "Turns run or wait in {limit} conversations of the {of}. Send this message again when one has ended."
+                    "Turns run or wait in {limit} conversations of the {of}. Send the message again when a turn has ended."
                 );
                 Self::new(Code::TooManyTurns, detail).retry_after_s(5)
             }
             StoreError::OtherContent { client_message_id } => {
-                let detail =
-                    format!("Something else was sent as `{client_message_id}`. Choose another id.");
+                let detail = format!(
+                    "The id `{client_message_id}` was used for other content. Choose a new id."
+                );
                 Self::new(Code::IdempotencyConflict, detail)
             }
             StoreError::TooManyBlobs { limit } => {
                 let detail = format!(
-                    "Your tenant has {limit} bytes of files that no message names. Name them in messages, or wait: they go \
-                     after a day."
+                    "Your tenant has {limit} bytes of files without a message. Name the files in messages, or wait: the \
+                     gateway removes a file without a message after a day."
                 );
                 Self::new(Code::TooManyBlobs, detail).retry_after_s(60)
             }
@@ -63,19 +64,22 @@ impl From<StoreError> for Problem {
                     .retry_after_s(1)
             }
             StoreError::Conflict(detail) => {
-                tracing::info!(detail, "a request conflicts with what is stored");
-                Self::new(Code::Conflict, "Read what is stored before trying again.")
+                tracing::info!(detail, "a request conflicts with stored data");
+                Self::new(
+                    Code::Conflict,
+                    "Read the stored data before you repeat the request.",
+                )
             }
             StoreError::RunReplaced { .. } | StoreError::ForeignConversation(_) => {
-                tracing::error!(%error, "a gateway was taken for a run");
+                tracing::error!(%error, "the store reports an error of agent executions to a gateway");
                 Self::internal()
             }
             StoreError::Unexpected(source) => {
-                tracing::error!(error = %source, "the store reports an error that is not known");
+                tracing::error!(error = %source, "the store reports an unknown error");
                 Self::internal()
             }
             StoreError::Corrupt(detail) => {
-                tracing::error!(detail, "the store holds something unexpected");
+                tracing::error!(detail, "the store has corrupt data");
                 Self::internal()
             }
         }
@@ -104,10 +108,10 @@ impl From<LimitReached> for Problem {
                 let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
                 let detail = match of {
                     Party::Tenant => {
-                        "Your tenant sends more requests than it may. Wait, then send fewer."
+                        "Your tenant sends too many requests. Wait, then send fewer requests."
                     }
                     Party::Owner => {
-                        "You send more requests than an owner may. Wait, then send fewer."
+                        "You send more requests than an owner may. Wait, then send fewer requests."
                     }
                 };
                 Self::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1))
@@ -117,7 +121,11 @@ impl From<LimitReached> for Problem {
                     Party::Tenant => (Code::TooManyStreamsOfTenant, "Your tenant has"),
                     Party::Owner => (Code::TooManyStreamsOfOwner, "You have"),
                 };
-                Self::new(code, format!("{who} {open} streams open. Close some.")).retry_after_s(5)
+                Self::new(
+                    code,
+                    format!("{who} {open} streams open. Close some streams."),
+                )
+                .retry_after_s(5)
             }
             LimitReached::Streams => {
                 Self::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5)
@@ -128,9 +136,9 @@ impl From<LimitReached> for Problem {
 
 impl From<TurnError> for Problem {
     fn from(error: TurnError) -> Self {
-        tracing::warn!(error = %error, "the engine did not take a call");
-        let detail = "Nothing is lost: a message that was sent is stored as queued. Repeating the request is safe; \
-                      give the same message_id or Idempotency-Key to have the message stored once.";
+        tracing::warn!(error = %error, "a call to the workflow engine failed");
+        let detail = "No message is lost: a sent message is stored as queued. Repeating the request is safe; send the \
+                      same message_id or Idempotency-Key again, so that the message is stored once.";
         Self::new(Code::TemporalUnavailable, detail).retry_after_s(1)
     }
 }

@@ -48,7 +48,7 @@ problems!(ListRefusals: InvalidId, ConversationNotFound);
 /// Lists the tool calls that wait for a person's approval, the oldest first.
 #[utoipa::path(
     get, path = "/conversations/{id}/approvals", tag = "tools", operation_id = "list_approvals",
-    params(ConversationId), responses((status = 200, body = PendingApprovalsBody, description = "What waits"), ListRefusals)
+    params(ConversationId), responses((status = 200, body = PendingApprovalsBody, description = "The waiting calls"), ListRefusals)
 )]
 pub(super) async fn list(
     State(state): State<GatewayState>,
@@ -237,7 +237,7 @@ async fn note(
         NotedAnswer::NeedsOther => Err(needs_other()),
         NotedAnswer::TooMany => Err(Problem::new(
             Code::TurnUnavailable,
-            "Too many answers to this call wait for a worker. Wait until one of them is taken.",
+            "Too many answers to the call wait for a worker. Repeat the request in a moment.",
         )
         .retry_after_s(1)),
     }
@@ -246,7 +246,7 @@ async fn note(
 fn needs_other() -> Problem {
     Problem::new(
         Code::ApprovalNeedsOther,
-        "Somebody has to approve who is signed in and has sent no message of this turn.",
+        "A signed-in person who has sent no message of the turn must approve.",
     )
 }
 
@@ -256,10 +256,10 @@ fn settled(call: &OutsideTool) -> Option<Problem> {
         ApprovalState::Pending if call.is_expired(Utc::now()) => return Some(expired()),
         ApprovalState::Pending => return None,
         ApprovalState::Expired => return Some(expired()),
-        ApprovalState::Approved => "It was approved.",
-        ApprovalState::Denied => "It was denied.",
-        ApprovalState::Cancelled => "Its turn ended before anyone answered.",
-        ApprovalState::NotNeeded | ApprovalState::Unknown(_) => "It needs no approval.",
+        ApprovalState::Approved => "The call was approved.",
+        ApprovalState::Denied => "The call was denied.",
+        ApprovalState::Cancelled => "The turn ended before a person answered.",
+        ApprovalState::NotNeeded | ApprovalState::Unknown(_) => "The call needs no approval.",
     };
     Some(Problem::new(Code::ApprovalAnswered, detail))
 }
@@ -267,14 +267,14 @@ fn settled(call: &OutsideTool) -> Option<Problem> {
 fn expired() -> Problem {
     Problem::new(
         Code::ApprovalExpired,
-        "Nobody answered in time, and the model is told so. It may ask again.",
+        "No answer came in time, and the model was told. The model may ask again.",
     )
 }
 
 fn mismatch() -> Problem {
     Problem::new(
         Code::ApprovalMismatch,
-        "Read the pending approvals, and answer with the input_hash found there.",
+        "Read the pending approvals, and answer with the call's input_hash.",
     )
 }
 
@@ -286,7 +286,7 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
             "Resume the conversation; the call then waits for your answer again.",
         ),
         ApprovalOutcome::Refused(ApprovalRefusal::Answered) => {
-            Problem::new(Code::ApprovalAnswered, "Another answer was first.")
+            Problem::new(Code::ApprovalAnswered, "Another answer came first.")
         }
         ApprovalOutcome::Refused(ApprovalRefusal::Mismatch) => mismatch(),
         ApprovalOutcome::Refused(ApprovalRefusal::NeedsOther) => needs_other(),

@@ -170,15 +170,15 @@ problems!(ReadRefusals: InvalidId, BlobNotFound, RangeNotSatisfiable, BlobsUnava
     params(("id" = Id, Path, description = "The file.")),
     responses(
         (
-            status = 200, description = "The file, with its own type",
+            status = 200, description = "The file, with the file's media type",
             content(
                 (FileBytes = "image/png"), (FileBytes = "image/jpeg"), (FileBytes = "image/gif"), (FileBytes = "image/webp"),
                 (FileBytes = "application/pdf"), (FileBytes = "text/plain"), (FileBytes = "text/markdown"),
                 (FileBytes = "text/csv"), (FileBytes = "application/json")
             )
         ),
-        (status = 206, description = "The bytes that `Range` asks for; `Content-Range` says which they are"),
-        (status = 304, description = "It is what `If-None-Match` names"),
+        (status = 206, description = "The bytes of `Range`, with their positions in `Content-Range`"),
+        (status = 304, description = "The file is unchanged: `If-None-Match` names the `ETag`"),
         ReadRefusals
     )
 )]

@@ -48,7 +48,7 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, 
 #[utoipa::path(
     post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
     params(ConversationId), request_body = Option<CancelBody>,
-    responses((status = 202, body = CancelledBody, description = "What became of it"), Refusals)
+    responses((status = 202, body = CancelledBody, description = "The outcome of the request"), Refusals)
 )]
 pub(super) async fn cancel(
     State(state): State<GatewayState>,

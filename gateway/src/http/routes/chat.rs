@@ -69,7 +69,7 @@ problems!(
     responses(
         (
             status = 200, description = "The turn's frames", content_type = "text/event-stream",
-            headers(("x-conversation-id" = Id, description = "The conversation the message went to")),
+            headers(("x-conversation-id" = Id, description = "The conversation of the message")),
             item_schema = AnyFrame
         ),
         Refusals

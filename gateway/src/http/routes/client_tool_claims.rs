@@ -64,7 +64,7 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 #[utoipa::path(
     post, path = "/conversations/{id}/client-tools/{execution_id}/claim", tag = "tools", operation_id = "claim_client_tool",
     params(ExecutionPath), request_body = ClaimBody,
-    responses((status = 200, body = ClaimedBody, description = "Run it, and post its result"), Refusals)
+    responses((status = 200, body = ClaimedBody, description = "Claimed: run the call, and post the result"), Refusals)
 )]
 pub(super) async fn claim(
     State(state): State<GatewayState>,
@@ -104,15 +104,15 @@ pub(super) async fn claim(
 
 fn held(until: DateTime<Utc>, now: DateTime<Utc>) -> Problem {
     let seconds = u32::try_from((until - now).num_seconds()).unwrap_or_default() + 1;
-    let detail = "It runs it now. If it gives no sign of life, the call can be claimed again.";
+    let detail = "The claimant runs the call now. If the claimant does not renew the claim, the call can be claimed again.";
     Problem::new(Code::ClientToolClaimed, detail).retry_after_s(seconds)
 }
 
 fn nothing_to_run(call: &OutsideTool, now: DateTime<Utc>) -> Problem {
     if call.is_expired(now) {
-        let detail = "The model is told that no result came in time. It may ask again.";
+        let detail = "No result came in time, and the model was told. The model may ask again.";
         return Problem::new(Code::ClientToolExpired, detail);
     }
-    let detail = "It has a result, or its turn has ended: there is nothing to run.";
+    let detail = "The call has a result, or the turn has ended. Do not run the call.";
     Problem::new(Code::ClientToolAnswered, detail)
 }

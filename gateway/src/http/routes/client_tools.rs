@@ -32,7 +32,7 @@ problems!(ListRefusals: InvalidId, ConversationNotFound);
 /// Lists the tool calls for the client to run, the oldest first.
 #[utoipa::path(
     get, path = "/conversations/{id}/client-tools", tag = "tools", operation_id = "list_client_tools",
-    params(ConversationId), responses((status = 200, body = WaitingClientToolsBody, description = "What waits"), ListRefusals)
+    params(ConversationId), responses((status = 200, body = WaitingClientToolsBody, description = "The waiting calls"), ListRefusals)
 )]
 pub(super) async fn list(
     State(state): State<GatewayState>,
@@ -64,7 +64,7 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 #[utoipa::path(
     post, path = "/conversations/{id}/client-tools/{execution_id}", tag = "tools", operation_id = "answer_client_tool",
     params(ExecutionPath), request_body = ClientToolResultBody,
-    responses((status = 202, body = StoredResultBody, description = "Stored, and the turn was told"), Refusals)
+    responses((status = 202, body = StoredResultBody, description = "Stored, and the turn was signalled"), Refusals)
 )]
 pub(super) async fn accept(
     State(state): State<GatewayState>,
@@ -101,7 +101,7 @@ pub(super) async fn checked_call(
     if call.needs_approval() {
         return Err(Problem::new(
             Code::Conflict,
-            "A person must approve this call before the client runs it.",
+            "A person must approve the call before the client may run the tool.",
         ));
     }
     Ok((conversation, call))
@@ -144,12 +144,12 @@ async fn store_result(
     Err(if call.is_expired(now) {
         Problem::new(
             Code::ClientToolExpired,
-            "The model is told that no result came in time. It may ask again.",
+            "No result came in time, and the model was told. The model may ask again.",
         )
     } else {
         Problem::new(
             Code::ClientToolAnswered,
-            "Another result was first, or the turn ended before this one came.",
+            "Another result came first, or the turn ended before the result came.",
         )
     })
 }

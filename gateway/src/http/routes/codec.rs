@@ -98,7 +98,7 @@ problems!(CodecRefusals: InvalidBody, BodyTooLarge, NotFound);
 /// payloads come back unchanged. Answers 404 on a gateway without encryption keys.
 #[utoipa::path(
     post, path = "/decode", tag = "codec", operation_id = "decode_payloads", request_body = PayloadsBody,
-    responses((status = 200, body = PayloadsBody, description = "The same payloads in clear"), CodecRefusals)
+    responses((status = 200, body = PayloadsBody, description = "The payloads, decrypted"), CodecRefusals)
 )]
 pub(super) async fn decode(
     State(state): State<GatewayState>,
@@ -124,7 +124,7 @@ pub(super) async fn decode(
 /// payload is encrypted for the tenant named in the payload.
 #[utoipa::path(
     post, path = "/encode", tag = "codec", operation_id = "encode_payloads", request_body = PayloadsBody,
-    responses((status = 200, body = PayloadsBody, description = "The same payloads, encrypted"), CodecRefusals)
+    responses((status = 200, body = PayloadsBody, description = "The payloads, encrypted"), CodecRefusals)
 )]
 pub(super) async fn encode(
     State(state): State<GatewayState>,
@@ -143,7 +143,7 @@ pub(super) async fn encode(
     });
     let sealed: Result<Vec<_>, _> = sealed.collect();
     let sealed = sealed.map_err(|error| {
-        tracing::error!(%error, "a payload is not encrypted");
+        tracing::error!(%error, "a payload cannot be encrypted");
         Problem::internal()
     })?;
     Ok(written(sealed))
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         match self.server.codec.open(payload.clone()) {
             Ok(opened) => opened,
             Err(error) => {
-                tracing::warn!(%error, "a payload stays encrypted");
+                tracing::warn!(%error, "a payload cannot be decrypted");
                 payload
             }
         }
@@ -189,14 +189,15 @@ fn server(state: &GatewayState) -> Result<&CodecServer, Problem> {
     state.config.codec.as_ref().ok_or_else(|| {
         Problem::new(
             Code::NotFound,
-            "This gateway has no keys: `[codec]` of its configuration names none.",
+            "The gateway has no encryption keys: `[codec]` in the configuration names no key.",
         )
     })
 }
 
 fn read(body: PayloadsBody) -> Result<Vec<Payload>, Problem> {
     if body.payloads.len() > MAX_PAYLOADS {
-        let detail = format!("`payloads` has more than {MAX_PAYLOADS} of them. Send fewer.");
+        let detail =
+            format!("`payloads` has more than {MAX_PAYLOADS} entries. Send fewer payloads.");
         return Err(Problem::new(Code::InvalidBody, detail));
     }
     let payloads = body.payloads.into_iter().map(PayloadBody::read);

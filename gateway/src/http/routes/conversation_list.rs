@@ -102,7 +102,7 @@ pub(super) async fn list(
 
 /// Parses a cursor made by [`list_cursor`]. The conversation's id is computed from the name in the cursor.
 fn cursor(caller: &Caller, token: &str) -> Result<ListCursor, Problem> {
-    let detail = "`before` is the `next_before` of the page before.";
+    let detail = "`before` is the `next_before` of the previous page.";
     let (updated_at, name) = parse_page_cursor(token, detail)?;
     let id = caller.access.id_of(&name);
     Ok(ListCursor { updated_at, id })

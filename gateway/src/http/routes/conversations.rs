@@ -55,7 +55,7 @@ problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTa
     params(IdempotencyKey), request_body = NewConversationBody,
     responses(
         (status = 201, body = ConversationBody, description = "Created"),
-        (status = 200, body = ConversationBody, description = "The caller's conversation had this id or key already"),
+        (status = 200, body = ConversationBody, description = "The caller already had a conversation with the id or key"),
         CreateRefusals
     )
 )]
@@ -134,7 +134,7 @@ async fn find_or_create(
     let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
     let agents = state.config.agents_of(&caller.access.tenant_id);
     if !agents.contains(&agent.as_str()) {
-        let detail = format!("Agents here are: {}.", agents.join(", "));
+        let detail = format!("The agents of your tenant are: {}.", agents.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
     let new = NewConversation {
@@ -151,7 +151,7 @@ async fn find_or_create(
         .ok_or_else(|| {
             Problem::new(
                 Code::ConversationIdTaken,
-                "Choose another id, or leave it out to have one made.",
+                "Choose a new id, or leave the id out: the gateway then makes an id.",
             )
         })?;
     state.lists.changed(&caller.access);
@@ -209,7 +209,7 @@ problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooL
 #[utoipa::path(
     patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
     params(ConversationId), request_body = RenameBody,
-    responses((status = 200, body = ConversationBody, description = "The conversation as it is now"), RenameRefusals)
+    responses((status = 200, body = ConversationBody, description = "The renamed conversation"), RenameRefusals)
 )]
 pub(super) async fn rename(
     State(state): State<GatewayState>,
@@ -240,7 +240,7 @@ problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
 /// A deleted conversation cannot be restored.
 #[utoipa::path(
     delete, path = "/conversations/{id}", tag = "conversations", operation_id = "delete_conversation",
-    params(ConversationId), responses((status = 204, description = "Nothing of it is left"), DeleteRefusals)
+    params(ConversationId), responses((status = 204, description = "Deleted"), DeleteRefusals)
 )]
 pub(super) async fn delete(
     State(state): State<GatewayState>,

@@ -76,8 +76,8 @@ pub(super) async fn accept(
     if !stored.is_some_and(|call| is_ended_by(&call, &end)) {
         return Err(Problem::new(
             Code::Conflict,
-            "Another result was first, the turn has ended, or another run of it has claimed the call since. This result \
-             is not stored.",
+            "The result was not stored: another result came first, the turn has ended, or a later run of the turn has \
+             claimed the call.",
         ));
     }
     Ok((

@@ -41,7 +41,7 @@ problems!(Refusals: InvalidId, ConversationNotFound, NoCheckpoint, TurnComplete,
 /// Repeating the request is safe: of two concurrent requests, only one starts the workflow.
 #[utoipa::path(
     post, path = "/conversations/{id}/resume", tag = "turns", operation_id = "resume_turn", params(ConversationId),
-    responses((status = 202, body = ResumedBody, description = "What became of it"), Refusals)
+    responses((status = 202, body = ResumedBody, description = "The state of the turn"), Refusals)
 )]
 pub(super) async fn resume(
     State(state): State<GatewayState>,
@@ -79,7 +79,10 @@ pub(super) async fn resume(
 /// Returns the problem for a conversation without unfinished work.
 fn nothing_left(has_begun: bool) -> Problem {
     if has_begun {
-        Problem::new(Code::TurnComplete, "Nothing is left to do. Send a message.")
+        Problem::new(
+            Code::TurnComplete,
+            "The last turn has ended, and no message waits. Send a message.",
+        )
     } else {
         Problem::new(
             Code::NoCheckpoint,

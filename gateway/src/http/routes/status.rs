@@ -35,7 +35,7 @@ problems!(Refusals: InvalidId, ConversationNotFound);
 /// The status comes from the store and needs no worker. A workflow that was terminated in Temporal still counts as running.
 #[utoipa::path(
     get, path = "/conversations/{id}/execution-status", tag = "turns", operation_id = "show_execution_status",
-    params(ConversationId), responses((status = 200, body = ConversationStatusBody, description = "Where it stands"), Refusals)
+    params(ConversationId), responses((status = 200, body = ConversationStatusBody, description = "The status of the conversation"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,

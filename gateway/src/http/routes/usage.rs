@@ -192,7 +192,7 @@ fn parse_cursor(token: &str) -> Result<UsageCursor, Problem> {
         day: day.to_owned(),
         model: model.to_owned(),
     });
-    let detail = "`after` is the `next_after` of the page before.";
+    let detail = "`after` is the `next_after` of the previous page.";
     parse_cursor.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
 }
 

@@ -214,7 +214,7 @@ problems!(CreateRefusals: InvalidBody, InvalidParameter, BodyTooLarge);
 /// Repeating the request creates another key.
 #[utoipa::path(
     post, path = "/admin/keys", tag = "admin", operation_id = "create_key", request_body = NewKeyBody,
-    responses((status = 201, body = CreatedKeyBody, description = "Made"), CreateRefusals)
+    responses((status = 201, body = CreatedKeyBody, description = "Created"), CreateRefusals)
 )]
 pub(in crate::http::routes) async fn create(
     State(state): State<GatewayState>,
@@ -283,7 +283,7 @@ pub(in crate::http::routes) async fn create(
 fn checked_scopes(caller: &Caller, words: &[String]) -> Result<Scopes, AdminRefusal> {
     let known = |word: &String| {
         Scope::of(word).ok_or_else(|| {
-            let detail = format!("There is no such scope. There are: {}.", Scopes::all());
+            let detail = format!("A scope is unknown. The scopes are: {}.", Scopes::all());
             Problem::new(Code::InvalidBody, detail)
         })
     };
@@ -307,7 +307,7 @@ fn checked_owner(caller: &Caller, asked: Option<String>) -> Result<Option<String
     match (own, asked) {
         (Some(own), Some(asked)) if *own != asked => Err(Problem::new(
             Code::InsufficientScope,
-            "Your credential is that of one owner, and makes keys of this owner only.",
+            "Your credential belongs to one owner. Create keys of your own owner only.",
         )),
         (own, asked) => Ok(asked.or_else(|| own.clone())),
     }
@@ -332,7 +332,7 @@ fn end(
     match (asked, caller.expires_at) {
         (Some(lifetime), Some(own)) if after(lifetime).is_none_or(|end| end > own) => {
             let detail = format!(
-                "The key would outlive your credential, which ends at {}. Ask for a shorter `lifetime_s`.",
+                "The key would outlive your credential. The credential ends at {}. Send a shorter `lifetime_s`.",
                 time(own)
             );
             Err(Problem::new(Code::InvalidBody, detail))
@@ -365,7 +365,7 @@ pub(in crate::http::routes) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<StatusCode, AdminRefusal> {
     let id = checked_id("key id", id)?;
-    let not_found = || Problem::new(Code::KeyNotFound, format!("There is no key `{id}`."));
+    let not_found = || Problem::new(Code::KeyNotFound, format!("No key has the id `{id}`."));
     let store = &state.ports.keys;
     let seen = Seen::by(&caller, None)?;
     let is_seen = |key: &ApiKey| {
