@@ -65,7 +65,7 @@ pub async fn serve(
         () = server.run(listener, last_stream) => {}
         () = refusals.run() => {}
         () = sharing => {}
-        () = stop => tracing::warn!("the gateway stops with connections still open"),
+        () = stop => tracing::warn!("the gateway stops, and closes the connections that are still open"),
     }
     refusals.end().await;
     if let Some(share) = &share {

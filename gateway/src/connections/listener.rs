@@ -97,7 +97,9 @@ impl<Io> Guarded<Io> {
             && !std::mem::replace(&mut self.has_stalled, true)
         {
             telemetry::cut("stalled");
-            tracing::info!("a connection is cut; its reader has taken nothing for `stall_timeout`");
+            tracing::info!(
+                "a connection is closed: the client has read no byte for `stall_timeout`"
+            );
         }
         done
     }

@@ -217,7 +217,8 @@ pub fn checked_id(what: &str, id: String) -> Result<String, Problem> {
     if ids::is_valid(&id) {
         return Ok(id);
     }
-    let detail = format!("A {what} has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
+    let detail =
+        format!("A {what} must have 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
     Err(Problem::new(Code::InvalidId, detail))
 }
 

@@ -62,7 +62,7 @@ impl Sharing {
                 Err(LimitReached::StreamsOf { of, open })
             }
             Err(error) => {
-                tracing::debug!(%error, "streams are counted by this gateway alone");
+                tracing::debug!(%error, "the gateway counts only the gateway's own streams now");
                 Ok(())
             }
         }
@@ -138,7 +138,7 @@ impl Share {
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "requests are counted by this gateway alone");
+                tracing::debug!(%error, "the gateway counts only the gateway's own requests now");
                 for spent in &spent {
                     self.requests.give_back(spent);
                 }
@@ -161,7 +161,7 @@ impl Share {
     async fn note(&self, version: u64, held: Vec<Held>) {
         let holder = self.sharing.holder(version);
         if let Err(error) = self.sharing.counts.hold(holder, &held).await {
-            tracing::debug!(%error, "how many streams are open was not told");
+            tracing::debug!(%error, "the number of open streams was not shared with the gateways");
         }
     }
 }

@@ -107,7 +107,7 @@ impl Feed {
                     Err(ReaderEnd::Deleted) => self.end(StreamEnd::ConversationDeleted),
                     Err(end) => {
                         telemetry::cut(end.as_str());
-                        tracing::info!(?end, "a stream ends; its reader has a cursor to come back with");
+                        tracing::info!(?end, "a stream ends; the reader can connect again with a cursor");
                         self.is_over = true;
                     }
                 },

@@ -107,7 +107,7 @@ impl LiveHub {
             broadcast.end(ReaderEnd::Deleted);
         }
         if let Err(error) = self.shared.stream.forget(log_id).await {
-            tracing::warn!(%error, %log_id, "texts of a removed conversation stay in the stream until they expire");
+            tracing::warn!(%error, %log_id, "texts of a removed conversation stay in the stream until their expiry");
         }
     }
 
@@ -173,7 +173,7 @@ impl TailTask {
             tokio::select! {
                 stepped = tail.step() => if let Err(error) = stepped {
                     let conversation_id = self.broadcast.conversation_id();
-                    tracing::info!(%error, conversation_id, "a live tail ends");
+                    tracing::info!(%error, conversation_id, "the gateway stops following a conversation");
                     return self.broadcast.end(ReaderEnd::from(&error));
                 },
                 () = self.broadcast.asked() => {

@@ -165,7 +165,7 @@ impl LogCursor {
             }
         }
         if page.events.is_empty() && at < known_last {
-            let late = "the event log ends before an event that is known";
+            let late = "the event log ends before a known event";
             return Err(StoreError::Unavailable(late.into()));
         }
         (self.failures, self.is_checked) = (0, true);

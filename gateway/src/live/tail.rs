@@ -109,7 +109,7 @@ impl Tail {
             }
             Err(error) => {
                 // Readers get every event also without the stream. The tail tries the stream again later.
-                tracing::debug!(%error, "readers go without live texts");
+                tracing::debug!(%error, "readers receive no live texts now");
                 self.follow_later(match error {
                     // The stream itself signals its return.
                     StreamError::Away(_) => MIN_FOLLOWED,
@@ -219,7 +219,7 @@ impl Tail {
             Ok(Some(_)) => Ok(()),
             // The next query of the watcher may bring certainty.
             Err(error) => {
-                tracing::debug!(%error, "cannot tell whether a conversation is still there");
+                tracing::debug!(%error, "cannot check whether a conversation still exists");
                 Ok(())
             }
         }
@@ -230,7 +230,7 @@ impl Tail {
     fn follow_anew_later(&mut self) {
         tracing::warn!(
             conversation_id = self.broadcast.conversation_id(),
-            "the stream skipped a piece of a text"
+            "the stream skipped a part of a text; the gateway follows the stream anew"
         );
         self.items = None;
         self.follow_later(self.pace);
@@ -245,7 +245,7 @@ impl Tail {
 /// Makes the error for a database that has lost commits. Readers come back with their cursors and receive a reset
 /// frame.
 fn another_log() -> StoreError {
-    StoreError::Conflict("the event log is not the one that was read".to_owned())
+    StoreError::Conflict("the event log has lost events that readers have seen".to_owned())
 }
 
 /// Waits until the stream may be followed again: at `earliest` or later, and only while the stream is present.

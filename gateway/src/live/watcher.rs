@@ -161,7 +161,7 @@ impl SharedWatcher {
                     Ok(last_sequences) => self.tell(chunk, &last_sequences.into_iter().collect()),
                     Err(error) => {
                         self.note_outage();
-                        tracing::debug!(%error, "a look for missed events failed; the next one follows");
+                        tracing::debug!(%error, "the query for missed events failed; the next query follows");
                     }
                 }
             }

@@ -156,7 +156,7 @@ impl LostWorkerWatch {
                     };
                     // An outage logs one message.
                     if !std::mem::replace(is_away, true) {
-                        tracing::warn!(%error, "cannot see to workers that are dead; trying again");
+                        tracing::warn!(%error, "cannot restart the activities of dead workers; trying again");
                     }
                 }
             }
@@ -184,14 +184,17 @@ impl LostWorkerWatch {
         let dead = found.into_iter().filter(|lease| !lease.is_ended);
         let dead: Vec<_> = dead.map(|lease| &lease.identity).collect();
         if !dead.is_empty() {
-            tracing::warn!(workers = ?dead, "workers are dead: what they were doing begins again");
+            tracing::warn!(workers = ?dead, "workers are dead: the workers' activities begin again");
             self.counts
                 .workers
                 .fetch_add(dead.len() as u64, Ordering::Relaxed);
         }
         let restarted = self.see_to(taken, limit).await?;
         if restarted > 0 {
-            tracing::info!(restarted, "activities of workers that are gone begin again");
+            tracing::info!(
+                restarted,
+                "activities of dead or stopped workers begin again"
+            );
         }
         Ok(true)
     }
@@ -291,7 +294,7 @@ impl LostWorkerWatch {
                     if !has_answered && failures >= AT_ONCE.min(executions.len()) {
                         return Err(error.into());
                     }
-                    tracing::debug!(%error, "the engine did not say what a dead worker was doing");
+                    tracing::debug!(%error, "the engine did not list the activities of a dead worker");
                 }
             }
         }

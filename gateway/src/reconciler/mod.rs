@@ -35,8 +35,8 @@ use crate::{
 /// The error of a message with `on_busy` = `reject` whose gateway did not start the turn.
 const NOT_STARTED: TurnFailure = TurnFailure {
     code: FailureCode::TurnNotStarted,
-    message: "The message was sent with `on_busy: reject`, and its turn did not start when it came. It is not started \
-              later. Send it again if it still needs an answer.",
+    message: "The message was sent with `on_busy: reject`, and the turn did not start at once. The gateway does not start \
+              the turn later. Send the message again if you still need an answer.",
 };
 
 /// The failed calls in a row after which the engine counts as away, and the look ends.
@@ -45,7 +45,7 @@ const MAX_FAILURES: u32 = 3;
 /// The error of a turn without a workflow.
 const LOST: TurnFailure = TurnFailure {
     code: FailureCode::TurnLost,
-    message: "The turn's workflow is gone, and the turn could not go on. Send the message again if it still needs an \
+    message: "The turn's workflow is gone, and the turn could not go on. Send the message again if you still need an \
               answer.",
 };
 
@@ -105,9 +105,9 @@ impl Reconciler {
                 // An outage logs one message.
                 Err(error) if !is_away => {
                     is_away = true;
-                    tracing::warn!(%error, "cannot look for turns that have stalled; trying again");
+                    tracing::warn!(%error, "cannot look for stalled turns; trying again");
                 }
-                Err(error) => tracing::debug!(%error, "cannot look for turns that have stalled"),
+                Err(error) => tracing::debug!(%error, "cannot look for stalled turns"),
             }
         }
     }
@@ -150,7 +150,7 @@ impl Reconciler {
                 Ok(()) => failures = 0,
                 // A conversation that the engine refuses does not delay the other conversations.
                 Err(LookError::Engine(error)) if failures < MAX_FAILURES => {
-                    tracing::debug!(%error, conversation_id, "the engine did not take a turn");
+                    tracing::debug!(%error, conversation_id, "the engine refused a call for a turn");
                     failures += 1;
                     self.turns.prepare().await?;
                 }
@@ -214,7 +214,7 @@ impl Reconciler {
             tracing::info!(
                 conversation_id = conversation.id,
                 message_id = message.id,
-                "signalled a message that waits again"
+                "repeated the signal of a waiting message"
             );
             note.signalled_until = Some(message.since);
         }
@@ -239,7 +239,7 @@ impl Reconciler {
         self.counts.started();
         tracing::info!(
             conversation_id = conversation.id,
-            "started a workflow for a turn that had none"
+            "started a workflow for a turn without a workflow"
         );
         let note = CheckNote {
             starts,
@@ -267,7 +267,7 @@ impl Reconciler {
                 conversation_id = conversation.id,
                 message_id,
                 %code,
-                "ended a turn that could not go on"
+                "a turn could not go on, and the reconciler ended the turn"
             );
         }
         Ok(())

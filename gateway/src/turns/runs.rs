@@ -53,7 +53,7 @@ impl TemporalTurns {
         let Ok(permit) = Arc::clone(&LOOKED_FOR).try_acquire_owned() else {
             tracing::info!(
                 conversation_id,
-                "runs may be left to the engine's retention"
+                "the engine's retention may have to delete the workflow runs of a deleted conversation"
             );
             return Ok(());
         };
@@ -63,7 +63,7 @@ impl TemporalTurns {
             for pause in LOOKS {
                 tokio::time::sleep(pause).await;
                 if let Err(error) = turns.delete_listed(&conversation_id, last).await {
-                    tracing::warn!(%error, conversation_id, "runs of a deleted conversation are not deleted yet");
+                    tracing::warn!(%error, conversation_id, "workflow runs of a deleted conversation are not deleted yet");
                 }
             }
         });

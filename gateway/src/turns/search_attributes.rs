@@ -43,7 +43,7 @@ pub async fn register_search_attributes(client: &Client) -> Result<(), RegisterE
             Err(status) if status.code() == Code::PermissionDenied => {
                 tracing::warn!(
                     name,
-                    "not allowed to register search attributes; an operator must"
+                    "Temporal does not allow the gateway to register a search attribute; an operator must"
                 );
             }
             Err(status) => return Err(RegisterError { name, status }),

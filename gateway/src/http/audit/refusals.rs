@@ -199,7 +199,7 @@ impl Refusals {
             }
         };
         if tokio::time::timeout(LAST_WRITES, writing).await.is_err() {
-            tracing::warn!("refused credentials are missing in the audit trail");
+            tracing::warn!("some refused credentials are missing in the audit trail");
         }
     }
 

@@ -111,7 +111,9 @@ impl Authenticator {
             (Some(secret), _) if secret.kind() == KeyKind::Key => {
                 let verified = self.keys.verify(&secret, address).await?;
                 let key = verified.map_err(|invalid| match invalid {
-                    Invalid::Unknown => AuthRefusal::Invalid("The key is not known."),
+                    Invalid::Unknown => {
+                        AuthRefusal::Invalid("The key is not known to the gateway.")
+                    }
                     Invalid::Revoked(key) => AuthRefusal::Ended {
                         why: "The key was revoked.",
                         key,
@@ -143,7 +145,7 @@ impl Authenticator {
             Some(secret) => match self.keys.verify(&secret, address).await? {
                 Ok(key) => return Ok(Caller::of_key(&key)),
                 Err(Invalid::Barred { wait }) => return Err(barred(wait)),
-                Err(Invalid::Unknown) => ("The session is not known.", None),
+                Err(Invalid::Unknown) => ("The session is not known to the gateway.", None),
                 Err(Invalid::Revoked(session) | Invalid::Expired(session)) => {
                     ("The session has ended.", Some(session))
                 }

@@ -169,7 +169,7 @@ impl KeyRing {
         let (store, id) = (Arc::clone(&self.store), key.id.clone());
         tokio::spawn(async move {
             if let Err(error) = store.touch_key(&id, before).await {
-                tracing::debug!(%error, key = id, "the use of a key was not written down");
+                tracing::debug!(%error, key = id, "the last use of a key was not stored");
             }
         });
     }

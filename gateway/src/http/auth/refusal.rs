@@ -92,7 +92,8 @@ impl AuthRefusal {
             ),
             Self::Host => Problem::new(
                 Code::HostNotAllowed,
-                "Use a host name of the local machine, or send a credential; `allowed_hosts` in the gateway's [auth] lists further names.",
+                "Use a host name of the local machine, or send a credential; `allowed_hosts` in the gateway's [auth] lists \
+                 further names.",
             ),
             Self::Unknown(problem) => problem.clone(),
         }

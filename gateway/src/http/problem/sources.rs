@@ -27,7 +27,7 @@ impl From<StoreError> for Problem {
                 id,
             } => Self::blob_not_found(&id),
             StoreError::NotFound { what, id } => {
-                Self::new(Code::NotFound, format!("There is no {what} `{id}`."))
+                Self::new(Code::NotFound, format!("No {what} has the id `{id}`."))
             }
             StoreError::QueueFull { limit } => {
                 let detail = format!(
@@ -56,7 +56,7 @@ impl From<StoreError> for Problem {
             }
             StoreError::AttachmentsTooLarge { limit } => Self::new(
                 Code::TooManyAttachments,
-                format!("The attachments of a message have at most {limit} bytes together."),
+                format!("A message may have at most {limit} bytes of attachments."),
             ),
             StoreError::ObjectsUnavailable(detail) => {
                 tracing::warn!(detail, "the object store is not available");

@@ -37,7 +37,7 @@ impl Content {
         attachments: Vec<NewAttachment>,
     ) -> Result<Self, Problem> {
         if text.is_none() && attachments.is_empty() {
-            let detail = "The body has neither a text nor attachments.";
+            let detail = "The body needs a text or attachments.";
             return Err(Problem::new(Code::InvalidBody, detail));
         }
         let text = text.unwrap_or_default();
@@ -45,26 +45,26 @@ impl Content {
         if text.len() > limit {
             return Err(Problem::new(
                 Code::MessageTooLong,
-                format!("A message has at most {limit} bytes."),
+                format!("A message may have at most {limit} bytes."),
             ));
         }
         if text.trim().is_empty() && attachments.is_empty() {
             return Err(Problem::new(
                 Code::InvalidMessage,
-                "A message has some text, or an attachment.",
+                "A message needs a text or an attachment.",
             ));
         }
         if text.contains('\0') {
             return Err(Problem::new(
                 Code::InvalidMessage,
-                "A message has no NUL character.",
+                "A message must not have a NUL character.",
             ));
         }
         let limit = state.ports.blobs.rules().max_per_message;
         if attachments.len() > limit {
             return Err(Problem::new(
                 Code::TooManyAttachments,
-                format!("A message has at most {limit} attachments."),
+                format!("A message may have at most {limit} attachments."),
             ));
         }
         let mut seen = BTreeSet::new();

@@ -142,7 +142,7 @@ pub(super) async fn upload(
 fn too_large(limit: usize) -> Problem {
     Problem::new(
         Code::BlobTooLarge,
-        format!("A file has at most {limit} bytes."),
+        format!("A file may have at most {limit} bytes."),
     )
 }
 

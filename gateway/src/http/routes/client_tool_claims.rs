@@ -74,7 +74,7 @@ pub(super) async fn claim(
 ) -> Result<Json<ClaimedBody>, Problem> {
     let claimant = checked_id("claimant", body.claimant)?;
     if !(MIN_CLAIM_MS..=MAX_CLAIM_MS).contains(&body.lease_ms) {
-        let detail = format!("`lease_ms` is {MIN_CLAIM_MS} to {MAX_CLAIM_MS}.");
+        let detail = format!("`lease_ms` must be {MIN_CLAIM_MS} to {MAX_CLAIM_MS}.");
         return Err(Problem::new(Code::InvalidBody, detail));
     }
     let (conversation, call) = checked_call(&state, &caller, &path).await?;

@@ -112,7 +112,7 @@ pub(super) async fn decode(
         tenant = caller.access.tenant_id,
         principal = caller.principal,
         payloads = payloads.len(),
-        "payloads of Temporal are decoded"
+        "the codec server decrypts payloads for a caller"
     );
     let decoded = payloads.into_iter().map(|payload| reader.opened(payload));
     Ok(written(decoded))

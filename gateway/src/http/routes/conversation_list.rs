@@ -72,7 +72,7 @@ pub(super) async fn list(
     {
         return Err(Problem::new(
             Code::InvalidParameter,
-            format!("`search` has at most {longest} bytes, as titles do."),
+            format!("`search` may have at most {longest} bytes, like titles."),
         ));
     }
     let before = match params.before.as_deref() {
@@ -102,7 +102,7 @@ pub(super) async fn list(
 
 /// Parses a cursor made by [`list_cursor`]. The conversation's id is computed from the name in the cursor.
 fn cursor(caller: &Caller, token: &str) -> Result<ListCursor, Problem> {
-    let detail = "`before` is the `next_before` of the previous page.";
+    let detail = "`before` must be the `next_before` of the previous page.";
     let (updated_at, name) = parse_page_cursor(token, detail)?;
     let id = caller.access.id_of(&name);
     Ok(ListCursor { updated_at, id })

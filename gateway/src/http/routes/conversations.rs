@@ -104,7 +104,7 @@ pub(super) fn check_title(state: &GatewayState, title: &str) -> Result<(), Probl
     }
     Err(Problem::new(
         Code::InvalidBody,
-        format!("A title has at most {limit} bytes and no NUL."),
+        format!("A title may have at most {limit} bytes, and must not have a NUL character."),
     ))
 }
 

@@ -145,7 +145,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<Cursor>, Problem> {
     cursor.map(Some).ok_or_else(|| {
         Problem::new(
             Code::InvalidParameter,
-            "`Last-Event-ID` is the `id` of an event, or its sequence number.",
+            "`Last-Event-ID` must be the `id` or the sequence number of an event.",
         )
     })
 }

@@ -210,7 +210,7 @@ pub(super) async fn list(
 }
 
 fn parse_after(token: &str) -> Result<AgentExecutionCursor, Problem> {
-    let detail = "`after` is the `next_after` of the previous page.";
+    let detail = "`after` must be the `next_after` of the previous page.";
     let (started_at, id) = parse_page_cursor(token, detail)?;
     Ok(AgentExecutionCursor { started_at, id })
 }

@@ -47,8 +47,9 @@ pub(super) fn checked_size(result: &Json) -> Result<(), Problem> {
     if result.as_str().len() <= TOOL_RESULT_MAX_BYTES {
         return Ok(());
     }
-    let detail =
-        format!("A result has at most {TOOL_RESULT_MAX_BYTES} bytes. Send less, or a part.");
+    let detail = format!(
+        "A result may have at most {TOOL_RESULT_MAX_BYTES} bytes. Send a smaller result, or a part."
+    );
     Err(Problem::new(Code::ResultTooLarge, detail))
 }
 

@@ -70,7 +70,7 @@ pub(super) async fn read(
     let max_limit = u32::try_from(TOOL_RESULT_SLICE_MAX_BYTES).unwrap_or(u32::MAX);
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(MIN_LIMIT..=max_limit).contains(&limit) {
-        let detail = format!("`limit` is {MIN_LIMIT} to {max_limit} bytes.");
+        let detail = format!("`limit` must be {MIN_LIMIT} to {max_limit} bytes.");
         return Err(Problem::new(Code::InvalidParameter, detail));
     }
     let ExecutionPath {

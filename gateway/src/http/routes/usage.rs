@@ -181,7 +181,7 @@ fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
     let is_plain = |day: &NaiveDate| text.len() == 10 && day.to_string() == text;
     let day = text.parse().ok().filter(is_plain);
     day.ok_or_else(|| {
-        let detail = format!("`{parameter}` is a day like 2026-11-30.");
+        let detail = format!("`{parameter}` must be a day like 2026-11-30.");
         Problem::new(Code::InvalidParameter, detail)
     })
 }
@@ -192,7 +192,7 @@ fn parse_cursor(token: &str) -> Result<UsageCursor, Problem> {
         day: day.to_owned(),
         model: model.to_owned(),
     });
-    let detail = "`after` is the `next_after` of the previous page.";
+    let detail = "`after` must be the `next_after` of the previous page.";
     parse_cursor.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
 }
 

@@ -12,7 +12,7 @@ pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
     if (1..=most).contains(&limit) {
         Ok(limit)
     } else {
-        let detail = format!("`limit` is 1 to {most}.");
+        let detail = format!("`limit` must be 1 to {most}.");
         Err(Problem::new(Code::InvalidParameter, detail))
     }
 }

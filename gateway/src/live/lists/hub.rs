@@ -164,7 +164,7 @@ impl SharedLists {
                         changed.for_each(|(tail, _)| tail.wake.notify_one());
                     }
                     Err(error) => {
-                        tracing::debug!(%error, "a look for changed lists failed; the next one follows");
+                        tracing::debug!(%error, "the query for changed lists failed; the next query follows");
                     }
                 }
             }
@@ -204,7 +204,7 @@ impl TailTask {
             let next = match self.read().await {
                 Ok(()) => interval.saturating_mul(READ_AFTER),
                 Err(error) => {
-                    tracing::debug!(%error, "a list could not be read; it is tried again");
+                    tracing::debug!(%error, "a list could not be read; the gateway tries again");
                     interval
                 }
             };

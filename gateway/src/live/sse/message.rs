@@ -57,7 +57,7 @@ impl StreamFrame {
 
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| {
-        tracing::error!(%error, "a frame has no JSON form");
+        tracing::error!(%error, "a frame cannot be written as JSON");
         "{}".to_owned()
     })
 }

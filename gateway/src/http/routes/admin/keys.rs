@@ -317,7 +317,8 @@ fn check_text(name: &str, text: &str) -> Result<(), Problem> {
     if text.len() <= MAX_NAME_BYTES && !text.contains(char::is_control) {
         return Ok(());
     }
-    let detail = format!("`{name}` has at most {MAX_NAME_BYTES} bytes and no control characters.");
+    let detail =
+        format!("`{name}` may have at most {MAX_NAME_BYTES} bytes and no control characters.");
     Err(Problem::new(Code::InvalidBody, detail))
 }
 

@@ -55,7 +55,8 @@ fn checked_tenant(tenant: String) -> Result<String, Problem> {
     if ids::is_valid(&tenant) {
         return Ok(tenant);
     }
-    let detail = format!("A tenant has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
+    let detail =
+        format!("A tenant must have 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
     Err(Problem::new(Code::InvalidParameter, detail))
 }
 

@@ -114,7 +114,7 @@ fn parse_cursor(token: &str) -> Result<TenantUsageCursor, Problem> {
         }),
         _ => Err(Problem::new(
             Code::InvalidParameter,
-            "`after` is the `next_after` of the previous page.",
+            "`after` must be the `next_after` of the previous page.",
         )),
     }
 }

@@ -107,7 +107,8 @@ impl ListSnapshot {
 impl Row {
     fn new(listed: ListedConversation) -> Option<Self> {
         let json = to_raw_value(&ListedConversationBody::from(listed.clone()));
-        let json = json.inspect_err(|error| tracing::error!(%error, "a row has no JSON form"));
+        let json =
+            json.inspect_err(|error| tracing::error!(%error, "a row cannot be written as JSON"));
         Some(Self {
             cursor: listed.conversation.cursor(),
             json: json.ok()?,
