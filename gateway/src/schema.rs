@@ -38,7 +38,7 @@ impl PartialSchema for Sequence {
             .minimum(Some(0))
             .maximum(Some(u32::MAX))
             .description(Some(
-                "The number of an event in its conversation: 1, 2, 3, without gaps. 0 is before the first.",
+                "The number of an event in the conversation: 1, 2, 3, without gaps. 0 is before the first event.",
             ))
             .into()
     }
@@ -55,8 +55,8 @@ impl PartialSchema for CursorText {
             .schema_type(Type::String)
             .pattern(Some(CURSOR_PATTERN))
             .description(Some(
-                "The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a \
-                 cursor, too, but only the whole `id` tells that a log is another one than before.",
+                "The `id` of an event's frame: the event's sequence number and the time of saving. The number alone is a \
+                 cursor, too, but only the whole `id` shows whether the event log was replaced.",
             ))
             .examples(["50-19a8f3c2b10", "50"])
             .into()

@@ -67,7 +67,7 @@ impl FromStr for Cursor {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "a cursor is the `id` of an event, or its sequence number".to_owned();
+        let wrong = || "a cursor must be the `id` or the sequence number of an event".to_owned();
         let (sequence, saved) = match text.split_once('-') {
             Some((sequence, saved)) => (sequence, Some(saved)),
             None => (text, None),

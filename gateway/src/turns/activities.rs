@@ -114,8 +114,8 @@ impl TemporalTurns {
         let call = service.reset_sticky_task_queue(Request::new(request));
         match self.within(call).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "a turn stays with the worker that had it"),
-            Err(error) => tracing::debug!(%error, "a turn stays with the worker that had it"),
+            Ok(Err(error)) => tracing::debug!(%error, "a turn waits for the previous worker"),
+            Err(error) => tracing::debug!(%error, "a turn waits for the previous worker"),
         }
     }
 
@@ -167,7 +167,8 @@ fn is_of(workers: &[WorkerId], activity: &PendingActivityInfo) -> bool {
 /// Makes the failure of an attempt with a dead worker.
 fn worker_lost(activity: &PendingActivityInfo) -> ApplicationFailure {
     let identity = &activity.last_worker_identity;
-    let message = format!("The worker {identity} gives no sign of life: another one is asked.");
+    let message =
+        format!("The worker {identity} gives no sign of life. Another worker repeats the attempt.");
     ApplicationFailure::builder(message)
         .type_name(FailureCode::WorkerLost.into())
         .next_retry_delay(RETRY_AT_ONCE)

@@ -42,9 +42,8 @@ impl From<StoreError> for Problem {
                 Self::new(Code::TooManyTurns, detail).retry_after_s(5)
             }
             StoreError::OtherContent { client_message_id } => {
-                let detail = format!(
-                    "The id `{client_message_id}` was used for other content. Choose a new id."
-                );
+                let detail =
+                    format!("Other content has the id `{client_message_id}`. Choose a new id.");
                 Self::new(Code::IdempotencyConflict, detail)
             }
             StoreError::TooManyBlobs { limit } => {
@@ -65,10 +64,7 @@ impl From<StoreError> for Problem {
             }
             StoreError::Conflict(detail) => {
                 tracing::info!(detail, "a request conflicts with stored data");
-                Self::new(
-                    Code::Conflict,
-                    "Read the stored data before you repeat the request.",
-                )
+                Self::new(Code::Conflict, "Read the stored data, then try again.")
             }
             StoreError::RunReplaced { .. } | StoreError::ForeignConversation(_) => {
                 tracing::error!(%error, "the store reports an error of agent executions to a gateway");

@@ -151,7 +151,7 @@ async fn find_or_create(
         .ok_or_else(|| {
             Problem::new(
                 Code::ConversationIdTaken,
-                "Choose a new id, or leave the id out: the gateway then makes an id.",
+                "Choose a new id, or leave the id out and let the gateway make an id.",
             )
         })?;
     state.lists.changed(&caller.access);

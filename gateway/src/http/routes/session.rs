@@ -102,7 +102,7 @@ pub(super) async fn open(
 #[utoipa::path(
     delete, path = "/auth/session", tag = "auth", operation_id = "end_session",
     responses(
-        (status = 204, description = "Ended", headers(("set-cookie" = String, description = "Forgets the session"))),
+        (status = 204, description = "Ended", headers(("set-cookie" = String, description = "Removes the session's cookie"))),
         ChangeRefusals
     )
 )]
