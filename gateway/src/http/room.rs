@@ -42,7 +42,7 @@ impl GatewayState {
         let room = account.room(bytes.saturating_mul(COPIES));
         timeout(WAIT, room).await.map_err(|_elapsed| {
             telemetry::over_memory("request");
-            let detail = "Your tenant's requests and streams use too much memory. Read the waiting responses, then repeat the \
+            let detail = "Your tenant's requests and streams use too much memory. Read the waiting responses, and repeat the \
                           request.";
             Problem::new(Code::TooMuchAtOnce, detail).retry_after_s(1)
         })

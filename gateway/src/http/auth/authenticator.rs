@@ -291,7 +291,8 @@ impl Authenticator {
 /// Makes the refusal of an address that has tried too many unknown keys.
 fn barred(wait: Duration) -> AuthRefusal {
     let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-    let detail = "Too many unknown keys were sent from your address. Wait, then send a valid key.";
+    let detail =
+        "Too many unknown keys were sent from your address. Wait before you send a valid key.";
     AuthRefusal::Unknown(
         Problem::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1)),
     )

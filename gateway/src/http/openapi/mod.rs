@@ -65,8 +65,8 @@ const SESSION: &str = "session";
 #[openapi(
     info(
         title = "Everturn",
-        description = "Conversations with durable agents. Every response has the header `x-request-id`: the request's id, \
-                       or else a new id. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
+        description = "Conversations with durable agents. Every response has the header `x-request-id`: the request's \
+                       own id, or a new id. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
                        needs the scope `read`, answering approvals `approve`, `/admin` the scope `admin`, the codec \
                        server `codec`, and every further request `write`. If the gateway requires no credential, callers \
                        without a credential belong to the tenant `default`."
@@ -82,7 +82,7 @@ const SESSION: &str = "session";
         (name = "files", description = "Images and files of messages and of tool results"),
         (name = "events", description = "The event log, for programs"),
         (name = "turns", description = "The running turn"),
-        (name = "tools", description = "Tool calls that wait for a person or for the client"),
+        (name = "tools", description = "Tool calls waiting for a person or for the client"),
         (name = "usage", description = "The tokens and costs of a tenant's LLM calls"),
         (name = "codec", description = "Decryption and encryption of payloads, for the Temporal UI and CLI"),
         (name = "admin", description = "The audit trail, keys, tenants and usage, for admins"),

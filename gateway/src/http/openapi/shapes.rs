@@ -23,7 +23,10 @@ impl PartialSchema for MessageText {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("The text must not be blank or have a NUL character. The limit counts bytes of UTF-8, and may be configured lower."))
+            .description(Some(
+                "The text must not be blank or have a NUL character. The limit counts bytes of UTF-8, and may be configured \
+                 lower.",
+            ))
             .min_length(Some(1))
             .max_length(Some(MAX_MESSAGE_BYTES))
             .pattern(Some(r"^[^\u0000]*[^\s\u0000][^\u0000]*$"))

@@ -133,8 +133,8 @@ impl From<LimitReached> for Problem {
 impl From<TurnError> for Problem {
     fn from(error: TurnError) -> Self {
         tracing::warn!(error = %error, "a call to the workflow engine failed");
-        let detail = "No message is lost: a sent message is stored as queued. Repeating the request is safe; send the \
-                      same message_id or Idempotency-Key again, so that the message is stored once.";
+        let detail = "No message is lost: a sent message is stored as queued. Repeating the request is safe; with an \
+                      unchanged message_id or Idempotency-Key, the message is stored once.";
         Self::new(Code::TemporalUnavailable, detail).retry_after_s(1)
     }
 }

@@ -76,8 +76,8 @@ pub(super) async fn accept(
     if !stored.is_some_and(|call| is_ended_by(&call, &end)) {
         return Err(Problem::new(
             Code::Conflict,
-            "The result was not stored: another result came first, the turn has ended, or another run of the tool has \
-             claimed the call.",
+            "The result was not stored: another result came first, the turn has ended, or another workflow \
+             run has claimed the call.",
         ));
     }
     Ok((
