@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(
             Scopes::parse("read admin").beyond(one),
             Some(Scope::Read),
-            "an admin who may not read gives no key that may"
+            "an admin without `read` creates no key with `read`"
         );
     }
 }

@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(
             limits.check(&bob),
             Ok(()),
-            "what was refused is not counted"
+            "refused requests are not counted"
         );
         assert_eq!(refused(limits.check(&bob)), Some(Party::Tenant));
         assert_eq!(

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(streams.count(), 0);
         assert!(
             streams.lock().tenants.is_empty(),
-            "who has none is not kept"
+            "a party without open streams is removed"
         );
     }
 
@@ -313,12 +313,12 @@ mod tests {
         assert_eq!(counts(&told), [(None, 1, Some(5)), (ann(), 1, Some(2))]);
         assert!(
             streams.to_tell(false).is_empty(),
-            "it was told when it was opened"
+            "the count was shared when the stream opened"
         );
         assert_eq!(
             streams.to_tell(true).len(),
             1,
-            "all is told again now and then"
+            "every count is shared again at intervals"
         );
         drop(permit);
         let closed = streams.to_tell(false);

@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(
             decide(&waits, false, at(100), LostTurns::End),
             starts("a", None, &["young"], 1),
-            "a message that waits is not lost"
+            "a waiting message is not lost"
         );
     }
 

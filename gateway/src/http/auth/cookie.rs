@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(
             sent(&headers("api.example.com", &[own])),
             None,
-            "one that another host could have planted"
+            "a cookie that another host could have planted"
         );
         assert_eq!(
             sent(&headers("api.example.com", &["__Host-everturn=evs_x"])),

@@ -152,7 +152,7 @@ fn checked_word(name: &str, word: Option<String>) -> Result<Option<String>, Prob
         return Ok(word);
     }
     Err(invalid(format!(
-        "`{name}` has at most {MAX_WORD_BYTES} bytes and no NUL."
+        "`{name}` may have at most {MAX_WORD_BYTES} bytes and no NUL character."
     )))
 }
 
