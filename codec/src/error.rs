@@ -5,7 +5,7 @@
 pub enum CodecError {
     /// The ring lacks the payload's key. A worker with the key can read the payload.
     #[error(
-        "the key ring of [codec] has no key `{0}`, with which a payload was encrypted: add it to the ring of this process"
+        "the key ring of [codec] has no key `{0}` of an encrypted payload: add the key to the ring of this process"
     )]
     UnknownKey(String),
     /// The payload was changed after its encryption, or two keys have the same id.

@@ -19,7 +19,7 @@ const MAX_KEYS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
     /// The text has no key.
-    #[error("the ring has no key; `everturn codec key` makes one")]
+    #[error("the ring has no key; make a key with `everturn codec key`")]
     Empty,
     /// More keys than a ring may have.
     #[error("the ring has more than {MAX_KEYS} keys")]

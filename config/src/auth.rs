@@ -61,7 +61,7 @@ impl<'de> Visitor<'de> for OneOrSeveral {
     type Value = Issuers;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a table, or several of them as [[auth.oidc]]")
+        formatter.write_str("a table, or several tables as [[auth.oidc]]")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Issuers, A::Error> {
@@ -209,7 +209,7 @@ impl OidcTable {
         if self.audience.get_ref().trim().is_empty() {
             check.wrong(
                 &self.audience,
-                "`audience` must not be empty: else a token for any other service would do here",
+                "`audience` must not be empty: without an audience, the gateway would accept tokens for any service",
             );
         }
         let default = OidcConfig::new(self.issuer.into_inner(), self.audience.into_inner());
@@ -273,7 +273,7 @@ fn checked_algorithms(
     if names.get_ref().is_empty() {
         check.wrong(
             names,
-            "`algorithms` must name at least one; leave it out for [\"RS256\"]",
+            "`algorithms` must name at least one algorithm; without `algorithms`, [\"RS256\"] applies",
         );
     }
     let mut algorithms = Vec::new();
@@ -286,7 +286,7 @@ fn checked_algorithms(
             check.wrong(
                 at,
                 format!(
-                    "{name} is refused: whoever can check such a token can make one. There are: {known}"
+                    "{name} is refused: a service with the key to check tokens could also sign tokens. Known algorithms: {known}"
                 ),
             );
         } else {

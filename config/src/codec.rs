@@ -49,7 +49,7 @@ impl CodecTable {
             if tenant.get_ref().is_empty() {
                 check.wrong(
                     tenant,
-                    "`operator_tenants` has the name of a tenant that is empty",
+                    "`operator_tenants` contains an empty name of a tenant",
                 );
             }
         }
@@ -65,12 +65,12 @@ impl CodecTable {
         match (&self.keys_env, &self.keys_file) {
             (None, None) => {
                 if self.require || !self.operator_tenants.is_empty() {
-                    check.missing("[codec] encrypts nothing without `keys_env` or `keys_file`");
+                    check.missing("[codec] needs `keys_env` or `keys_file` to encrypt");
                 }
                 None
             }
             (Some(_), Some(file)) => {
-                check.wrong(file, "[codec] has `keys_env`, too; keep one of them");
+                check.wrong(file, "[codec] has `keys_env` and `keys_file`; keep one");
                 None
             }
             (Some(variable), None) => {

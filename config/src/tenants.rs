@@ -21,7 +21,7 @@ pub(super) fn checked(check: &mut Checker<'_>, written: Option<&TenantList>) -> 
         check.wrong(
             written,
             format!(
-                "`tenants` names 1 to {MAX_TENANTS} tenants; without it, all tenants are meant"
+                "`tenants` names 1 to {MAX_TENANTS} tenants; without `tenants`, the table is for every tenant"
             ),
         );
     }

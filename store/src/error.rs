@@ -29,7 +29,7 @@ pub enum StoreError {
     /// A newer run of the conversation has replaced the run of this call (invariant 11, one run). The call has changed
     /// no row, and repeating the call does not help.
     #[error(
-        "a newer run of conversation `{conversation_id}` has taken over; this one may end nothing and change nothing"
+        "a newer run of conversation `{conversation_id}` has taken over; the old run can no longer change the conversation"
     )]
     RunReplaced {
         /// The conversation.
@@ -43,7 +43,7 @@ pub enum StoreError {
     },
     /// The tenant or the conversation's owner has reached the limit of conversations with a running or waiting turn.
     #[error(
-        "{limit} conversations of the {of} already have a turn that runs or waits; wait for one to end"
+        "{limit} conversations of the {of} already have a running or waiting turn; wait until a turn ends"
     )]
     TooManyTurns {
         /// The limit.
@@ -62,7 +62,7 @@ pub enum StoreError {
     },
     /// The tenant has reached the limit of uploaded bytes without a message.
     #[error(
-        "the tenant has uploaded {limit} bytes that no message names; name them in messages, or wait a day"
+        "the tenant has uploaded {limit} bytes in files without a message; name the files in messages, or wait a day"
     )]
     TooManyBlobs {
         /// The limit, in bytes.

@@ -37,7 +37,7 @@ pub(crate) fn compare(found: i64, oldest: Option<i64>, own: i64) -> Result<Table
         Ordering::Equal => Ok(Tables::Current),
         Ordering::Greater if oldest.is_some_and(|oldest| oldest <= own) => Ok(Tables::Newer),
         Ordering::Greater => Err(StoreError::Corrupt(format!(
-            "its tables are of version {found}, newer than this Everturn, which knows version {own}; update it"
+            "the tables have version {found}, newer than this Everturn with version {own}; update Everturn"
         ))),
     }
 }

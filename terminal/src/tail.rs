@@ -51,7 +51,7 @@ fn line(frame: &Frame, is_json: bool) -> Option<String> {
     if is_reset {
         let from = &frame.data["from_sequence"];
         return Some(format!(
-            "the database has lost events: forget those from {from} on"
+            "the database has lost events: discard the events from {from} on"
         ));
     }
     show::line(frame)

@@ -96,7 +96,7 @@ pub(crate) fn tell_configuration(trail: Arc<dyn AuditTrail>, role: &'static str,
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the audit trail does not tell of this start");
+                    tracing::warn!(%error, "the audit trail has no record of the start");
                     return;
                 }
             }

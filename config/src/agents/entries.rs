@@ -83,7 +83,7 @@ fn check_change(check: &mut Checker<'_>, written: &Spanned<Value>, entry: &Entry
     if entry.on_definition_change.is_some() && *kind != ToolKind::Worker {
         check.wrong(
             written,
-            "`on_definition_change` is for tools that a worker runs itself, like those of MCP servers",
+            "`on_definition_change` is for tools that a worker runs itself, for example tools of MCP servers",
         );
     }
 }
@@ -98,13 +98,13 @@ fn delegate(
     if delegates.is_none() {
         check.wrong(
             written,
-            "tool `delegate` needs `delegates`, the agents that it may start",
+            "tool `delegate` needs `delegates`, the list of agents for sub-agents",
         );
     }
     if entry.timeout.is_some() {
         check.wrong(
             written,
-            "tool `delegate` has no `timeout`; set `turn_timeout` of the agents that it may start",
+            "tool `delegate` has no `timeout`; set `turn_timeout` of the agents in `delegates`",
         );
     }
     delegates::tool(delegates.unwrap_or_default().to_vec(), entry.approval)
@@ -133,7 +133,9 @@ fn runner(
     if !tool_names::is_listable(name) {
         check.wrong(
             written,
-            format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"),
+            format!(
+                "write `{server}__<tool>` for one tool of a server, or `{server}__*` for every tool"
+            ),
         );
         return None;
     }

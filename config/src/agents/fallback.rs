@@ -67,7 +67,7 @@ impl FallbackTable {
             if !known.insert(name.clone()) {
                 check.wrong(
                     written,
-                    format!("the agent has model `{name}` already; name another one"),
+                    format!("the agent has model `{name}` already; name another model"),
                 );
                 continue;
             }

@@ -152,7 +152,7 @@ pub(super) fn check(
         let is_worker = matches!(read_by, ReadBy::Worker { .. });
         if is_worker && is_configured && agent.provider == DEMO_PROVIDER {
             check.missing(
-                "there is no [agents.default], the agent of conversations that name none; add it",
+                "[agents.default] is missing; add the agent for conversations without an agent's name",
             );
         }
         agents.push(agent);

@@ -86,7 +86,7 @@ fn checked<T>(
         let bytes = schema.as_str().len();
         if bytes > MAX_SCHEMA_BYTES {
             return Err(format!(
-                "it has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"
+                "the schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"
             ));
         }
         OutputFormat::check(&schema.to_value())?;

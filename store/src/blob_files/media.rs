@@ -25,7 +25,7 @@ pub enum RefusedBlob {
         limit: usize,
     },
     /// The file is empty.
-    #[error("a file has at least one byte")]
+    #[error("a file must have at least one byte")]
     Empty,
     /// The media type is not allowed.
     #[error("files of type `{media_type}` are not taken; the types are {types}")]
@@ -36,7 +36,7 @@ pub enum RefusedBlob {
         types: String,
     },
     /// The bytes do not match the declared media type.
-    #[error("the bytes are no {media_type}; say in Content-Type what they are")]
+    #[error("the bytes are not {media_type}; send the file's media type in Content-Type")]
     NotWhatItSays {
         /// The declared media type.
         media_type: String,

@@ -281,7 +281,7 @@ impl BlobFiles {
             }
             Some(_) => {
                 let message = format!(
-                    "the bytes of blob `{}` are not those that were stored",
+                    "the bytes of blob `{}` differ from the stored bytes",
                     blob.id
                 );
                 Err(StoreError::Corrupt(message))

@@ -78,7 +78,7 @@ struct Conversations {
 /// A reached limit of the stream.
 #[derive(Debug, thiserror::Error)]
 enum Full {
-    #[error("it already holds {0} conversations that are followed")]
+    #[error("the stream already has followers for {0} conversations, which is the limit")]
     Conversations(usize),
     #[error("the conversation already has {0} followers")]
     Followers(usize),

@@ -14,16 +14,16 @@ pub(super) enum Error {
     Timeout(Duration),
     #[error("the subscriber's connection was lost")]
     Lost,
-    #[error("messages were missed, however often it was tried")]
+    #[error("messages are missing after every attempt to read them")]
     Missed,
     #[error("this process already follows {0} conversations")]
     Conversations(usize),
     #[error("the conversation already has {0} followers in this process")]
     Followers(usize),
-    #[error("Redis answered with something else than this stream writes")]
+    #[error("Redis answered with an entry in an unknown format")]
     Odd,
     /// The message names the fault but not the URL, because the URL has a password.
-    #[error("this is no URL of a Redis: {0}")]
+    #[error("the address is not a Redis URL: {0}")]
     Url(&'static str),
     #[error("cannot read {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },

@@ -45,9 +45,7 @@ pub enum LaunchError {
     #[error("Landlock refuses: {0}")]
     Landlock(#[from] landlock::RulesetError),
     /// The policy demands more of Landlock than the kernel has.
-    #[error(
-        "the kernel does not have all of Landlock that is needed, and `require_landlock` is set"
-    )]
+    #[error("the kernel lacks required features of Landlock, and `require_landlock` is set")]
     NoLandlock,
     /// The program cannot be run.
     #[error("cannot run `{program}`: {source}")]

@@ -149,7 +149,7 @@ impl Plain {
                     let from = frame.data["from_sequence"].as_u64().unwrap_or(1);
                     self.view.reset(from);
                     eprintln!(
-                        "the database has lost events: those from {from} on come anew, as others"
+                        "the database has lost events: new events replace the events from {from} on"
                     );
                 }
                 if self.is_json && (frame.id.is_some() || frame.event == "reset") {
@@ -157,7 +157,7 @@ impl Plain {
                     self.held.push((frame, turn));
                 }
             }
-            Happened::Lost => eprintln!("the connection is lost; it is made again"),
+            Happened::Lost => eprintln!("the connection is lost; connecting again"),
             Happened::Back => eprintln!("the connection is back"),
             Happened::Over(why) => anyhow::bail!("{why}"),
             Happened::NotAccepted(_, why) => anyhow::bail!("the message was not taken: {why}"),

@@ -95,7 +95,7 @@ pub(super) fn of_line(question: &Question, line: &str) -> Option<Choice> {
 /// Parses the user's arguments.
 pub(super) fn arguments(text: &str) -> Result<Answer, String> {
     let input: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|error| format!("that is not a JSON object: {error}"))?;
+        .map_err(|error| format!("the text is not a JSON object: {error}"))?;
     Ok(Answer::Approve {
         input: Some(input),
         remember: false,

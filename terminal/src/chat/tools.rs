@@ -52,7 +52,7 @@ impl FromStr for Offered {
         let offered = offered.map(|(name, command)| (name.trim(), command.trim()));
         let offered = offered.filter(|(name, command)| !name.is_empty() && !command.is_empty());
         let (name, command) =
-            offered.ok_or("write it as name=command, as in `open_file=./open.sh`")?;
+            offered.ok_or("write the tool as name=command, for example `open_file=./open.sh`")?;
         Ok(Self {
             name: name.to_owned(),
             command: command.to_owned(),

@@ -43,7 +43,7 @@ pub async fn run(options: ShowOptions) -> anyhow::Result<ExitCode> {
     };
     if shown.is_empty() {
         bail!(
-            "there is no such turn among the newest {} events of the conversation; see --events",
+            "the turn is not among the newest {} events of the conversation; raise --events",
             options.events
         );
     }

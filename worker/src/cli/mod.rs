@@ -159,12 +159,12 @@ pub enum Command {
     /// Removes conversations with a last event older than the given age. Keeps every conversation with a running or
     /// waiting turn.
     #[command(
-        after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
+        after_help = "Exit codes: 0 every old row is removed; 1 the command failed or was stopped, and can be run again."
     )]
     Retention(RetentionOptions),
     /// Checks before a release whether this version can continue the running turns, by replaying their histories.
     #[command(
-        after_help = "Exit codes: 0 every history replays; 1 a history does not replay, or the command failed. Nothing is done and nothing is changed."
+        after_help = "Exit codes: 0 every history replays; 1 a history does not replay, or the command failed. The command only reads."
     )]
     Replay(ReplayOptions),
     /// Makes, lists and revokes API keys for callers of the gateway.
@@ -180,13 +180,13 @@ pub enum Command {
     Chat(ChatOptions),
     /// Follows a conversation: a line of text or JSON for each event.
     #[command(
-        after_help = "Exit codes: 0 it was told to stop, or came to the last event with --no-follow; 1 the gateway refuses, \
-                      or says that nothing more comes."
+        after_help = "Exit codes: 0 a signal stopped the command, or --no-follow came to the last event; 1 the gateway refuses, \
+                      or ends the stream for good."
     )]
     Tail(TailOptions),
     /// Shows on a time axis how a turn spent its time: LLM calls, tools and sub-agents.
     #[command(
-        after_help = "Exit codes: 0 it is shown; 1 there is no such turn, or the gateway refuses."
+        after_help = "Exit codes: 0 the turn is shown; 1 the turn is not found, or the gateway refuses."
     )]
     Show(ShowOptions),
 }

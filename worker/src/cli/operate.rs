@@ -50,7 +50,7 @@ pub enum ConfigCommand {
     /// Reports mistakes in everturn.toml and the environment, with file, line and key, and shows the configuration.
     /// Connects to no server.
     #[command(
-        after_help = "Exit codes: 0 everything can be used; 1 something is wrong, and all of it is listed."
+        after_help = "Exit codes: 0 the configuration has no errors; 1 the command found errors and lists all errors."
     )]
     Check(CheckConfig),
 }
@@ -166,7 +166,8 @@ pub struct RetentionOptions {
 }
 
 fn parse_age(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90d or 12h"))
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write a duration like 90d or 12h"))
 }
 
 fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {

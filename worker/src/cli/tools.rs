@@ -21,8 +21,8 @@ pub struct ToolsOptions {
 pub enum ToolsCommand {
     /// Shows the tools that an agent's model is offered. Asks MCP servers for tools.
     #[command(
-        after_help = "Exit codes: 0 done; 1 the configuration cannot be used, or with --strict something is not there; \
-                      2 there is no such agent."
+        after_help = "Exit codes: 0 done; 1 the configuration cannot be used, or with --strict a tool is missing; \
+                      2 no agent has this name."
     )]
     List(ListTools),
     /// Runs a tool once and prints its result as JSON.

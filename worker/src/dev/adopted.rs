@@ -26,7 +26,7 @@ pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> a
         .describe_task_queue(tonic::Request::new(request))
         .await;
     let described =
-        described.with_context(|| format!("what listens on {address} is not a Temporal server"))?;
+        described.with_context(|| format!("the server on {address} is not a Temporal server"))?;
     // The server lists pollers for minutes after their end. Therefore the check looks for the poller's process on this
     // machine.
     let pollers = described.into_inner().pollers;

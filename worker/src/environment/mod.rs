@@ -58,7 +58,9 @@ pub fn shut() {
     // In a shut process, the kernel allows no access to the environment, not even from the process itself.
     *lock() = Some(Block::open());
     if let Err(error) = prctl::set_dumpable(false) {
-        eprintln!("everturn: cannot shut this process against others of its user: {error}");
+        eprintln!(
+            "everturn: cannot protect the memory of this process from other processes of the user: {error}"
+        );
     }
 }
 

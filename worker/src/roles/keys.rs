@@ -87,7 +87,7 @@ async fn create(
         .await
         .context("cannot store the key")?;
     eprintln!(
-        "key {} may {scopes}. Keep it safe: it is shown this once, and only its hash is stored.",
+        "key {} may {scopes}. Keep the key safe: Everturn stores only a hash and cannot show the key again.",
         secret.id()
     );
     println!("{}", secret.reveal());

@@ -123,8 +123,8 @@ async fn keep(store: Arc<dyn WorkerLeases>, mut lease: WorkerLease) {
         if pause > lease.duration {
             tracing::warn!(
                 ?pause,
-                "this worker renewed its lease too late. If it was taken for dead, what it was doing has begun again at \
-                 another one"
+                "this worker renewed its lease too late. If the gateway declared this worker lost, its tool executions \
+                 have begun again at another worker"
             );
         }
         renewed = Instant::now();

@@ -68,12 +68,12 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
     remove_files(&blobs).await?;
     if run.kept > 0 {
         println!(
-            "kept {} conversations that could not be removed; see above, and run it again",
+            "kept {} conversations that could not be removed; see the errors above, and run the command again",
             run.kept
         );
     }
     if !is_done {
-        println!("stopped; run it again to go on");
+        println!("stopped; run the command again to go on");
     }
     Ok(if is_done && run.kept == 0 {
         ExitCode::SUCCESS

@@ -159,12 +159,14 @@ pub(super) async fn run(
                 }
                 ended => {
                     ended.context("the worker ended")?;
-                    anyhow::bail!("the worker ended although nobody stopped it");
+                    anyhow::bail!("the worker ended without a request to stop");
                 }
             },
         }
     }
-    tracing::info!("stopping: what is in flight may end, the rest moves to other workers");
+    tracing::info!(
+        "stopping: running work may end within the grace period, and waiting work moves to other workers"
+    );
     (current.stop)();
     while let Some((number, ended)) = running.next().await {
         match ended {

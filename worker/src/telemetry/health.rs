@@ -139,7 +139,7 @@ impl Health {
         let seconds = since.as_secs();
         Answer::no(
             "stalled",
-            format!("nothing has run in this process for {seconds} s; restart it"),
+            format!("the process has not run a task for {seconds} s; restart the process"),
         )
     }
 

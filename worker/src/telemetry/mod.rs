@@ -236,6 +236,6 @@ fn polls(pollers: &Pollers) -> Result<(), NotReady> {
     if pollers.are_there() {
         Ok(())
     } else {
-        Err(NotReady::because("it asks Temporal for no tasks yet"))
+        Err(NotReady::because("the worker does not poll Temporal yet"))
     }
 }

@@ -33,7 +33,7 @@ impl AllowedPlaintext {
             found.ok_or_else(|| {
                 let known = Link::ALL.map(Link::name).join(", ");
                 format!(
-                    "there is no connection `{name}`; name those of {known} that may go without TLS"
+                    "`{name}` is not a connection; name connections of {known} that may go without TLS"
                 )
             })
         });

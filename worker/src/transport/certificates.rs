@@ -60,7 +60,7 @@ pub(crate) fn read_anew(
     let is_plain = options.target.set_scheme("http").is_ok();
     ensure!(
         is_plain && options.target.set_port(port).is_ok(),
-        "TEMPORAL_ADDRESS is host:port, and nothing before it"
+        "TEMPORAL_ADDRESS is host:port, without a scheme"
     );
     Ok(())
 }
@@ -150,7 +150,7 @@ fn read(sources: &[DataSource]) -> anyhow::Result<Vec<Vec<u8>>> {
 
 fn certificates(pem: &[u8]) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
-    ensure!(!found.is_empty(), "there is no certificate in it");
+    ensure!(!found.is_empty(), "the file has no certificate");
     Ok(found)
 }
 

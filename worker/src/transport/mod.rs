@@ -26,9 +26,9 @@ use crate::cli::Common;
 pub enum Exposed {
     /// PostgreSQL, with another mode than `verify-full`.
     #[error(
-        "refusing to connect to PostgreSQL at {host} with sslmode={sslmode}: whoever is on the way there could {}. Write \
+        "refusing to connect to PostgreSQL at {host} with sslmode={sslmode}: an attacker on the network could {}. Write \
          `?sslmode=verify-full&sslrootcert=/path/to/ca.pem` at the end of EVERTURN_DATABASE (the public authorities count \
-         in any case), or, where nobody else is on the way, allow it by name with EVERTURN_ALLOW_PLAINTEXT=database",
+         in any case), or, on a network without attackers, allow plain text with EVERTURN_ALLOW_PLAINTEXT=database",
         lack_of(.sslmode)
     )]
     Database {
@@ -39,16 +39,16 @@ pub enum Exposed {
     },
     /// Redis, without TLS.
     #[error(
-        "refusing to connect to Redis at {0} without TLS: whoever is on the way there could read texts as they are written, \
+        "refusing to connect to Redis at {0} without TLS: an attacker on the network could read the models' texts \
          and the password. Write rediss://… in EVERTURN_REDIS (with `?sslrootcert=/path/to/ca.pem` for an authority of your \
-         own), or, where nobody else is on the way, allow it by name with EVERTURN_ALLOW_PLAINTEXT=redis"
+         own), or, on a network without attackers, allow plain text with EVERTURN_ALLOW_PLAINTEXT=redis"
     )]
     Redis(String),
     /// Temporal, without TLS.
     #[error(
-        "refusing to connect to Temporal at {0} without TLS: whoever is on the way there could start and change turns. Set \
-         TEMPORAL_TLS=true (with TEMPORAL_TLS_SERVER_CA_CERT_PATH for an authority of your own), or, where nobody else is \
-         on the way, allow it by name with EVERTURN_ALLOW_PLAINTEXT=temporal"
+        "refusing to connect to Temporal at {0} without TLS: an attacker on the network could start and change turns. Set \
+         TEMPORAL_TLS=true (with TEMPORAL_TLS_SERVER_CA_CERT_PATH for an authority of your own), or, on a network \
+         without attackers, allow plain text with EVERTURN_ALLOW_PLAINTEXT=temporal"
     )]
     Temporal(String),
 }
@@ -98,7 +98,7 @@ pub(crate) fn check_temporal(
     options: &mut ConnectionOptions,
 ) -> anyhow::Result<()> {
     if options.tls_options.is_some() && options.target.set_scheme("https").is_err() {
-        anyhow::bail!("TEMPORAL_ADDRESS is host:port, and nothing before it");
+        anyhow::bail!("TEMPORAL_ADDRESS is host:port, without a scheme");
     }
     if options.target.scheme() == "https" {
         return Ok(());

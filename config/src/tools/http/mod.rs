@@ -214,7 +214,7 @@ fn read_schema(path: &Path) -> Result<Value, String> {
     let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
     if size > MAX_SCHEMA_BYTES {
         return Err(format!(
-            "it has {size} bytes; the limit is {MAX_SCHEMA_BYTES}"
+            "the schema has {size} bytes; the limit is {MAX_SCHEMA_BYTES}"
         ));
     }
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;

@@ -33,7 +33,7 @@ impl SigningTable {
         if secret.len() < MIN_SECRET_CHARS {
             let variable = self.secret_env.get_ref();
             let message = format!(
-                "{variable} is too short for a signing key; it needs {MIN_SECRET_CHARS} characters, like those of `openssl rand -hex 32`"
+                "{variable} is too short for a signing key; it needs {MIN_SECRET_CHARS} characters, for example from `openssl rand -hex 32`"
             );
             check.wrong(&self.secret_env, message);
         }

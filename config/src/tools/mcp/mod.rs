@@ -91,7 +91,7 @@ fn check_name(check: &mut Checker<'_>, name: &Spanned<String>) {
     if name.get_ref() == skills::SOURCE {
         check.wrong(
             name,
-            "an MCP server cannot be called `skill`: that is what the tools of skills begin with",
+            "an MCP server cannot be called `skill`, because the names of skill tools begin with `skill`",
         );
     }
 }

@@ -244,11 +244,11 @@ impl Talk {
                     let from = frame.data["from_sequence"].as_u64().unwrap_or(1);
                     self.view.reset(from);
                     self.say(&format!(
-                        "the database has lost events: those from {from} on come anew, as others"
+                        "the database has lost events: new events replace the events from {from} on"
                     ));
                 }
             }
-            Happened::Lost => self.say("the connection is lost; it is made again"),
+            Happened::Lost => self.say("the connection is lost; connecting again"),
             Happened::Back => self.say("the connection is back"),
             Happened::Over(why) => {
                 self.finish()?;

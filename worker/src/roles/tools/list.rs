@@ -95,7 +95,7 @@ async fn listing<'a>(
     for (listed, found) in try_join_all(asked).await? {
         if found.is_empty() {
             let reason =
-                "nothing of this name is there now; warnings on standard error may say why";
+                "no tool has this name now; warnings on standard error may tell the reason";
             listing.unavailable.push(Unavailable {
                 name: &listed.name,
                 reason,

@@ -68,7 +68,7 @@ impl Deliveries for TracedDeliveries {
             readers,
         };
         if self.news.try_send(news).is_err() {
-            tracing::debug!("a delivery is missing in its trace");
+            tracing::debug!("a trace lacks the span of a delivery");
         }
     }
 }

@@ -128,7 +128,7 @@ async fn show_draws_the_turn_that_is_asked_for() {
     for (args, said) in [
         (
             ["show", &conversation, "--turn", "msg_unknown"].as_slice(),
-            "there is no such turn",
+            "the turn is not among",
         ),
         (&["show", "unknown"], "conversation_not_found"),
         (&["tail", "unknown"], "conversation_not_found"),
