@@ -187,7 +187,7 @@ impl Issuers {
             if !is_one && table.tenants.is_none() {
                 check.wrong(
                     issuer,
-                    "with several issuers, each names the `tenants` that its tokens are for; else one could sign for the tenants of another",
+                    "with several issuers, each names the `tenants` of its tokens; otherwise an issuer could sign for tenants of another issuer",
                 );
             }
             for tenant in table.tenants.iter().flatten() {

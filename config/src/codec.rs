@@ -135,7 +135,7 @@ impl CodecConfig {
         let active = ids.next().unwrap_or_default();
         let older: Vec<_> = ids.collect();
         let strict = if self.is_required {
-            ", and workers take nothing in clear"
+            ", and workers refuse payloads in clear"
         } else {
             ""
         };

@@ -106,7 +106,7 @@ fn in_file(written: &Value) -> Result<Json, String> {
     match written {
         Value::String(text) => parsed(text),
         table if is_json(table) => Ok(Json::of(table)),
-        _ => Err("it holds a date or a number that JSON does not have".to_owned()),
+        _ => Err("the schema has a date or a number that JSON does not have".to_owned()),
     }
 }
 

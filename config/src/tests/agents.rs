@@ -105,7 +105,7 @@ fn a_wrong_agent_is_explained() {
             &format!("{PROVIDER}{agent}turn_timeout = \"2days\"\n"),
             "7:16: `turn_timeout` must be from 1s to 1day",
         ),
-        (PROVIDER, "everturn.toml:1:1: there is no [agents.default]"),
+        (PROVIDER, "everturn.toml:1:1: [agents.default] is missing"),
     ]);
 }
 

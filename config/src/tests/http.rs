@@ -159,7 +159,7 @@ fn wrong_headers_secrets_and_schemas_of_a_tool_are_explained() {
         ),
         (
             format!("[tools.t]\ndescription = \" \"\n{url}{input}"),
-            "2:15: `description` is what the model",
+            "2:15: the model chooses a tool by",
         ),
         (
             format!("[tools.calculate]\ndescription = \"x\"\n{url}{input}"),

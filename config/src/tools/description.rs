@@ -49,7 +49,7 @@ pub(super) fn checked_description(check: &mut Checker<'_>, text: &Spanned<String
     if text.get_ref().trim().is_empty() {
         check.wrong(
             text,
-            "`description` is what the model chooses a tool by; it must not be empty",
+            "the model chooses a tool by `description`; the text must not be empty",
         );
     }
     text.get_ref().clone()

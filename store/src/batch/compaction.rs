@@ -18,7 +18,7 @@ impl Builder<'_> {
             .filter(|_| state.finish() == FinishReason::Compacted);
         let Some(compacted) = compacted else {
             return Err(StoreError::Conflict(format!(
-                "a call that ended as `{}` has compacted nothing",
+                "a call that ended as `{}` has no compaction",
                 state.finish
             )));
         };

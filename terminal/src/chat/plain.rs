@@ -226,7 +226,7 @@ impl Plain {
                     if self.noted.insert(question.execution_id) {
                         let tool = show::printable(&question.tool_name);
                         eprintln!(
-                            "{tool} waits for a client that offers it, for example with --tool"
+                            "{tool} waits for a client with this tool, for example with --tool"
                         );
                     }
                     continue;

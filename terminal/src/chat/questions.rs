@@ -39,7 +39,7 @@ pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
         .map(|line| Line::of(&format!("    {line}"), Style::Code));
     lines.extend(input);
     if question.wants == (Wants::Consent { is_old: true }) {
-        let note = "  It waited before this chat began, so another client may have run it.";
+        let note = "  The call is older than this chat, and another client may have run the tool.";
         lines.push(Line::of(note, Style::Dim));
     }
     lines
@@ -52,7 +52,7 @@ pub(super) fn keys(question: &Question) -> &'static str {
             "a approve · e edit · d deny · D deny with a reason · A always in this conversation"
         }
         Wants::Consent { .. } => "y run it · n do not · r type a result",
-        Wants::Result => "r type its result · n refuse",
+        Wants::Result => "r type a result · n refuse",
     }
 }
 

@@ -45,9 +45,9 @@ Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and 
 docs/configuration.md describes every option, environment variable and key of everturn.toml.";
 
 const CHAT_HELP: &str = "\
-On a terminal, a message that is typed while a turn runs waits for its own turn. Lines that begin with / are commands:
+On a terminal, a message during a running turn waits for a new turn. Lines that begin with / are commands:
   /steer TEXT      joins the running turn before its next LLM call
-  /interrupt TEXT  ends the running turn and begins with this
+  /interrupt TEXT  ends the running turn and begins a turn with TEXT
   /stop            ends the running turn, as Ctrl-C does; a second Ctrl-C leaves
   /quit            leaves, as Ctrl-D does; the turn goes on
   /help            says what can be typed

@@ -73,8 +73,8 @@ pub struct TestTools {
 /// Options of `dev`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Exit codes: 0 it was stopped, or the turn of --once completed; 1 it failed, or that turn did not \
-                  complete; 130 a second Ctrl-C ended it at once."
+    after_help = "Exit codes: 0 a signal stopped the process, or the turn of --once completed; 1 the process failed, or the turn \
+                  did not complete; 130 a second Ctrl-C ended the process at once."
 )]
 pub struct DevOptions {
     /// The gateway's address.

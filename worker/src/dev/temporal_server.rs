@@ -88,7 +88,7 @@ impl ServerLog {
             };
             tokio::time::timeout(LAST_ENDS, locks).await.map_err(|_| {
                 anyhow::anyhow!(
-                    "the Temporal server of an everturn dev that has ended still runs, and prints to {}. Stop it, or \
+                    "the Temporal server of an everturn dev that has ended still runs, and prints to {}. Stop the server, or \
                      choose another --data-dir",
                     path.display()
                 )
@@ -208,8 +208,8 @@ fn find(binary: &Path) -> anyhow::Result<PathBuf> {
         }
     }
     bail!(
-        "cannot find the `{}` binary. Run `make temporal` in the project (it installs it into .tools/bin), put it on \
-         PATH, or name it with --temporal-bin",
+        "cannot find the `{}` binary. Run `make temporal` in the project (installs into .tools/bin), put the binary on \
+         PATH, or give its path with --temporal-bin",
         binary.display()
     )
 }

@@ -71,7 +71,7 @@ pub fn forget_secrets() {
     let Some(block) = lock().take() else { return };
     let cleared = block.and_then(|block| block.clear(|name| !is_kept(name)));
     if let Err(error) = cleared {
-        tracing::warn!(%error, "secrets stay in the environment of this process, which only root can read");
+        tracing::warn!(%error, "secrets stay in the environment of the process; only root can read the environment");
     }
 }
 

@@ -83,7 +83,7 @@ impl Report {
         let name = match common.config.as_deref() {
             Some(path) => path.display().to_string(),
             None if Path::new(DEFAULT_FILE).exists() => DEFAULT_FILE.to_owned(),
-            None => format!("there is no {DEFAULT_FILE} here: built-in defaults"),
+            None => format!("no {DEFAULT_FILE} in this directory: built-in defaults"),
         };
         let error = match worker::configure(common, test_tools, own) {
             Ok((config, _tools)) => {
@@ -133,7 +133,7 @@ fn gateway(listen: SocketAddr, config: &Config) -> String {
 fn redis(common: &Common) -> String {
     common.redis.as_deref().map_or_else(
         || {
-            "none: texts that are still being written reach only gateways in the worker's process"
+            "none: unfinished texts of models reach only gateways in the worker's process"
                 .to_owned()
         },
         connections::without_password,

@@ -85,8 +85,8 @@ fn check_approvers(config: &Config) -> anyhow::Result<()> {
         return Ok(());
     };
     bail!(
-        "tool `{tool}` of agent `{agent}` needs the approval of somebody else (`by = \"other\"`), and this gateway knows \
-         nobody, because it asks for no credential. Set `required = true` in [auth], or take `by` away."
+        "tool `{tool}` of agent `{agent}` needs the approval of another person (`by = \"other\"`), but this gateway knows \
+         no person, because clients need no credential. Set `required = true` in [auth], or remove `by`."
     )
 }
 
@@ -100,11 +100,11 @@ pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Resul
         return Ok(());
     };
     bail!(
-        "refusing to {exposure} without authentication: whoever reaches that address could read and write every \
+        "refusing to {exposure} without authentication: any client on the network could read and write every \
          conversation. Write `required = true` under [auth] in everturn.toml and make a key with `everturn keys create \
          --tenant default`, or serve this machine alone: listen on 127.0.0.1, without `public_url` and \
-         `trusted_proxies`. When something in front of it asks who is calling, --insecure-no-auth \
-         (EVERTURN_INSECURE_NO_AUTH=1) goes on without"
+         `trusted_proxies`. When a proxy in front of the gateway authenticates clients, --insecure-no-auth \
+         (EVERTURN_INSECURE_NO_AUTH=1) allows the address"
     )
 }
 

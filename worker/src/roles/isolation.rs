@@ -26,7 +26,7 @@ pub(super) fn check(config: &Config) -> anyhow::Result<()> {
 fn judge(of: &str, policy: &Policy) -> anyhow::Result<()> {
     let lacking = match policy.enforcement() {
         Enforcement::Full => return Ok(()),
-        Enforcement::Partial => "only an older version of Landlock than this needs",
+        Enforcement::Partial => "only an older version of Landlock than the policy needs",
         Enforcement::Nothing => "no Landlock",
     };
     if policy.requires_landlock {

@@ -111,7 +111,7 @@ async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
         let shown: Vec<_> = found.iter().map(|key| as_json(key, now)).collect();
         println!("{}", serde_json::to_string_pretty(&shown)?);
     } else if found.is_empty() {
-        println!("no keys; make one with `everturn keys create --tenant NAME`");
+        println!("no keys; make a key with `everturn keys create --tenant NAME`");
     } else {
         print!("{}", table(&found, now));
     }
@@ -134,7 +134,7 @@ async fn revoke(keys: &dyn Keys, options: RevokeKey, keep_days: u32) -> anyhow::
         .await
         .context("cannot revoke the key")?
     {
-        bail!("there is no key `{id}`; `everturn keys list` shows those there are");
+        bail!("there is no key `{id}`; `everturn keys list` shows the keys");
     }
     println!(
         "revoked {id} and its sessions; gateways refuse it once `key_cache` of [auth] has passed (by default 5 s)"

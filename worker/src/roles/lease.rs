@@ -41,7 +41,7 @@ impl LeaseKeeper {
         };
         // The lease must exist before the first claim, because a claim names the worker.
         if let Err(error) = store.renew_lease(&lease).await {
-            tracing::warn!(%error, "this worker has no lease yet; trying again");
+            tracing::warn!(%error, "the worker cannot get a lease yet; trying again");
         }
         let renewing = keep(Arc::clone(&store), lease.clone());
         Self {
@@ -123,8 +123,8 @@ async fn keep(store: Arc<dyn WorkerLeases>, mut lease: WorkerLease) {
         if pause > lease.duration {
             tracing::warn!(
                 ?pause,
-                "this worker renewed its lease too late. If the gateway declared this worker lost, its tool executions \
-                 have begun again at another worker"
+                "the worker renewed its lease too late. If a gateway declared the worker lost, other workers have \
+                 begun the running turns and tools again"
             );
         }
         renewed = Instant::now();

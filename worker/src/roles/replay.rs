@@ -60,7 +60,7 @@ fn read(file: &Path) -> anyhow::Result<WorkflowHistory> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     WorkflowHistory::from_json(&text).with_context(|| {
         format!(
-            "{} is no history: write one with `temporal workflow show --workflow-id ID --output json`",
+            "{} is not a history: write a history with `temporal workflow show --workflow-id ID --output json`",
             file.display()
         )
     })
@@ -105,7 +105,7 @@ impl Replay {
                 () = shutdown.cancelled() => bail!("stopped after {} runs", self.replayed),
             };
             let Some(run) = run else { return Ok(()) };
-            let run = run.context("Temporal does not list its workflows")?;
+            let run = run.context("cannot list the workflows of Temporal")?;
             let name = format!("{} (run {})", run.id(), run.run_id());
             let handle = WorkflowExecutionInfo::builder()
                 .namespace(client.options().namespace.clone())
@@ -136,10 +136,10 @@ impl Replay {
         } = self;
         match (replayed, failed) {
             (0, _) => println!("there was nothing to replay"),
-            (_, 0) => println!("replayed {replayed}; this version can go on with all of them"),
+            (_, 0) => println!("replayed {replayed}; this version can continue every workflow"),
             _ => println!(
-                "replayed {replayed}; {failed} of them cannot go on with this version. Let them end on workers of their own \
-                 version (docs/operate/versions.md)"
+                "replayed {replayed}; {failed} of the workflows cannot continue with this version. Let these workflows end on workers of the \
+                 old version (docs/operate/versions.md)"
             ),
         }
         if *failed == 0 {

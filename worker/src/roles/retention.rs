@@ -124,7 +124,7 @@ async fn forget_usage(usage: &dyn TenantUsage, before: DateTime<Utc>) -> anyhow:
     let oldest = oldest.format("%Y-%m-%d").to_string();
     let days = usage.forget_usage(&oldest).await?;
     if days > 0 {
-        println!("removed {days} sums of what tenants took before {oldest}");
+        println!("removed {days} daily sums of the tenants' usage before {oldest}");
     }
     Ok(())
 }
@@ -154,12 +154,12 @@ async fn remove_files(blobs: &BlobFiles) -> anyhow::Result<()> {
     let files = blobs.remove_unattached().await?;
     if files > 0 {
         println!(
-            "removed {files} files that were uploaded more than a day ago and that no message names"
+            "removed {files} files that were uploaded more than a day ago and have no message"
         );
     }
     let objects = blobs.remove_objects().await?;
     if objects > 0 {
-        println!("removed {objects} objects of files that are gone");
+        println!("removed {objects} objects of removed files");
     }
     Ok(())
 }

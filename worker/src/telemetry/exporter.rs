@@ -30,7 +30,7 @@ impl Exporter {
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder)
-            .context("the metrics of this process are recorded already")?;
+            .context("the metrics of the process are already recorded")?;
         describe();
         switch_on();
         Ok(Self {

@@ -103,15 +103,15 @@ impl<T> Files<T> {
             Ok(contents) if contents == kept.contents => {}
             Ok(contents) => match (self.parse)(&contents) {
                 Ok(value) => {
-                    tracing::info!("{what} was replaced; new connections use it");
+                    tracing::info!("{what} was replaced, and new connections use the new version");
                     *kept = Kept { contents, value };
                 }
                 Err(error) => {
                     let file = unusable(what, &self.sources);
-                    tracing::warn!("{file}: {error:#}; the one of before stays in use");
+                    tracing::warn!("{file}: {error:#}; the previous version stays in use");
                 }
             },
-            Err(error) => tracing::warn!("{error:#}; {what} of before stays in use"),
+            Err(error) => tracing::warn!("{error:#}; the previous version stays in use: {what}"),
         }
         Arc::clone(&kept.value)
     }

@@ -59,7 +59,7 @@ impl OAuthTable {
         if let (Some(word), None) = (&self.client_auth, &self.token_url) {
             check.wrong(
                 word,
-                "`client_auth` belongs to a `token_url`; an `issuer` says itself what it takes",
+                "`client_auth` belongs to a `token_url`; the metadata of an `issuer` names the methods",
             );
         }
         match (&self.issuer, &self.token_url) {
@@ -80,7 +80,7 @@ impl OAuthTable {
             _ => {
                 check.wrong(
                     table,
-                    "`oauth` has either an `issuer`, the one that the client's secret is for, or a `token_url`",
+                    "`oauth` needs either an `issuer`, which issued the client's secret, or a `token_url`",
                 );
                 None
             }

@@ -16,14 +16,14 @@ pub(super) enum Command {
 
 /// The help text of the commands.
 pub(super) const HELP: [&str; 9] = [
-    "text            a message; while a turn runs it waits for its own turn",
+    "text            a message; during a running turn, the message waits for a new turn",
     "/steer text     joins the running turn before its next LLM call",
-    "/interrupt text ends the running turn and begins with this",
+    "/interrupt text ends the running turn and begins a turn with the text",
     "/stop           ends the running turn, as Ctrl-C does; a second Ctrl-C leaves",
     "/quit           leaves, as Ctrl-D does; the turn goes on",
     "//text          a message that begins with /",
     "Alt-Enter       a new line in the message, as does Ctrl-J",
-    "Up, Down        what was typed before",
+    "Up, Down        earlier lines",
     "Tab             goes between the line and a question",
 ];
 
@@ -49,7 +49,7 @@ pub(super) fn read(line: &str) -> Command {
         ("help", "") => Command::Help,
         ("quit", "") => Command::Quit,
         _ => Command::Wrong(format!(
-            "there is no /{name} like this; /help says what there is, and // begins a message with /"
+            "/{name} is not a command; /help lists the commands, and // begins a message with /"
         )),
     }
 }

@@ -41,9 +41,9 @@ async fn turns_on_a_live_server_are_replayed() {
     stack.ended(&conversation, 1).await;
     let (waiting, _) = stack.ask("wait").await;
     stack.asked(2).await;
-    let one = "replayed 1; this version can go on with all of them\n";
+    let one = "replayed 1; this version can continue every workflow\n";
     says(&stack, &[], one).await;
-    let two = "replayed 2; this version can go on with all of them\n";
+    let two = "replayed 2; this version can continue every workflow\n";
     says(&stack, &["--closed"], two).await;
     let tenant = ["--closed", "--query", "TenantId = 'nobody'"];
     says(&stack, &tenant, "there was nothing to replay\n").await;
@@ -66,11 +66,11 @@ async fn a_history_of_another_workflow_does_not_replay() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("changed.json does not replay: "), "{said}");
     assert!(
-        said.contains("replayed 2; 1 of them cannot go on"),
+        said.contains("replayed 2; 1 of the workflows cannot continue"),
         "{said}"
     );
     assert!(!said.contains(&format!("{stored} does not")), "{said}");
     let (code, said) = replay(&stack, &["broken.json"]).await;
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("broken.json is no history"), "{said}");
+    assert!(said.contains("broken.json is not a history"), "{said}");
 }

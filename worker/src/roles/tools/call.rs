@@ -80,7 +80,7 @@ fn prepare(
     };
     if !tools.may_have(name) {
         return Err(format!(
-            "there is no tool `{name}`; `everturn tools list` shows those of an agent"
+            "there is no tool `{name}`; `everturn tools list` shows the tools of an agent"
         ));
     }
     Ok((input, timeout))
@@ -92,7 +92,7 @@ fn confirm(name: &str, input: &Json) -> bool {
         return false;
     }
     eprint!(
-        "`{name}` acts, and must not run twice. Call it with {}? [y/N] ",
+        "`{name}` has effects, and must not run twice. Call the tool with {}? [y/N] ",
         show::printable(input.as_str())
     );
     let _unseen = std::io::stderr().flush();

@@ -357,7 +357,7 @@ async fn messages_are_typed_while_a_turn_runs_and_come_back_with_up() {
     window.press("Enter").await;
     window.sees("you> two  (waits for its turn)").await;
     window.line("/nonsense").await;
-    window.sees("there is no /nonsense").await;
+    window.sees("/nonsense is not a command").await;
     window.line("/interrupt now").await;
     let screen = window.sees("You said now.").await;
     assert!(screen.contains("■ cancelled"), "{screen}");

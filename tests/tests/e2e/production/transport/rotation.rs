@@ -92,5 +92,5 @@ async fn while_a_key_is_half_written_the_one_of_before_is_used() {
     let config = authority.sign(HOST).server(Some(&authority));
     servers.temporal.restart_with(config);
     turn(&stack).await;
-    stack.logged("worker", "of before stays in use").await;
+    stack.logged("worker", "version stays in use").await;
 }
