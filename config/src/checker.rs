@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
     pub(super) fn named_twice<T>(&mut self, at: &Spanned<T>, what: &str, name: &str) {
         self.wrong(
             at,
-            format!("{what} `{name}` is named twice; keep one of them"),
+            format!("{what} `{name}` is named twice; remove one entry"),
         );
     }
 

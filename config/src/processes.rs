@@ -139,7 +139,7 @@ fn user(name: &Spanned<String>, check: &mut Checker<'_>) -> Option<User> {
                  do that (docs/operate/isolation.md)"
             ),
         ),
-        Ok(None) => check.wrong(name, format!("there is no user `{text}` on this machine")),
+        Ok(None) => check.wrong(name, format!("user `{text}` does not exist on this machine")),
         Err(error) => check.wrong(name, format!("the user `{text}` cannot be looked up: {error}")),
     }
     None

@@ -57,7 +57,7 @@ impl From<MigrateError> for StoreError {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             MigrateError::VersionMissing(version) => Self::Corrupt(format!(
-                "its tables have the version {version} of a build from before the first release, which this Everturn \
+                "the tables have version {version} of a build from before the first release, which this Everturn \
                  cannot bring up to date; start with an empty database"
             )),
             other => Self::Corrupt(other.to_string()),

@@ -103,7 +103,7 @@ fn one(
     let asks = |tool: &AgentTool| tool.approval.is_some() && tool_names::covers(&tool.name, name);
     if tools.iter().any(asks) {
         let message = format!(
-            "tool `{name}` needs an approval in this agent, and nobody is asked for a hook; remove one of the two"
+            "tool `{name}` needs an approval in this agent, but a hook cannot wait for a person; remove the approval or the hook"
         );
         check.wrong(written, message);
         return None;
@@ -115,7 +115,7 @@ fn one(
     }
     let refused = match tool.kind() {
         ToolKind::Client => {
-            "the client runs this tool, and is not asked for hooks; name a tool that a worker runs"
+            "the client runs this tool, but only workers run hooks; name a tool that a worker runs"
         }
         ToolKind::Remote if *hook == Hook::AfterTurn => {
             "a remote tool cannot run after the turn; name it in `before_turn`, or a tool that a worker runs itself"

@@ -47,7 +47,7 @@ impl OutputTable {
                 None
             }
             (None, None) => {
-                check.wrong(at, "`output` of this agent needs `schema` or `schema_file`");
+                check.wrong(at, "`output` of the agent needs `schema` or `schema_file`");
                 None
             }
         };

@@ -114,7 +114,7 @@ impl AgentTable {
         if !fields.values().all(is_json) {
             check.wrong(
                 written,
-                "`extra_body` holds a date or a number that JSON does not have; write it as a string",
+                "`extra_body` holds a date or a number that JSON does not have; write the value as a string",
             );
         }
         let body = Json::of(fields);
@@ -132,7 +132,7 @@ fn has_none<T>(check: &mut Checker<'_>, written: &Spanned<T>, key: &str, kind: P
     let kind = kind.as_str();
     check.wrong(
         written,
-        format!("a provider of kind `{kind}` has no `{key}`; remove it"),
+        format!("a provider of kind `{kind}` has no `{key}`; remove the key"),
     );
 }
 

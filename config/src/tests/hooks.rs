@@ -76,7 +76,7 @@ fn what_cannot_be_used_is_told() {
         (
             asks,
             "before_turn = [\"memory__add\"]\n",
-            "nobody is asked for a hook",
+            "a hook cannot wait for a person",
         ),
         ("", many.as_str(), "`before_turn` has at most 8 hooks"),
         ("", "before_turn = [5]\n", "write a hook as"),

@@ -151,7 +151,7 @@ fn wrong_headers_secrets_and_schemas_of_a_tool_are_explained() {
         ),
         (
             format!("{TOOL}{url}{input}input_file = \"x.json\"\n"),
-            "keep one of them",
+            "keep one",
         ),
         (
             format!("{TOOL}{url}input_file = \"no_such_file.json\"\n"),

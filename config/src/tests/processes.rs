@@ -66,7 +66,7 @@ fn what_is_wrong_is_said() {
         ("[processes]\nuser = \"0\"", "cannot be root"),
         (
             "[processes]\nuser = \"no such user\"",
-            "there is no user `no such user`",
+            "user `no such user` does not exist",
         ),
         (
             "[processes]\nmax_memory_bytes = 1",

@@ -33,7 +33,7 @@ pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> a
     if let Some(poller) = pollers.iter().find(|poller| is_alive(&poller.identity)) {
         bail!(
             "another worker ({}) already serves the task queue `{task_queue}` of the Temporal server on {address}. Stop \
-             it, or choose another --temporal-port or --task-queue",
+             the worker, or choose another --temporal-port or --task-queue",
             poller.identity
         );
     }

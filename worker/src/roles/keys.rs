@@ -137,7 +137,7 @@ async fn revoke(keys: &dyn Keys, options: RevokeKey, keep_days: u32) -> anyhow::
         bail!("there is no key `{id}`; `everturn keys list` shows the keys");
     }
     println!(
-        "revoked {id} and its sessions; gateways refuse it once `key_cache` of [auth] has passed (by default 5 s)"
+        "revoked {id} and its sessions; gateways refuse the key after `key_cache` of [auth] (by default 5 s)"
     );
     Ok(ExitCode::SUCCESS)
 }

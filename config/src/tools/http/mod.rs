@@ -162,7 +162,7 @@ impl HttpToolTable {
     fn schema(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<Value> {
         match (&self.input, &self.input_file) {
             (Some(_), Some(file)) => {
-                check.wrong(file, "there are `input` and `input_file`; keep one of them");
+                check.wrong(file, "the tool has `input` and `input_file`; keep one");
                 None
             }
             (Some(input), None) => Some(checked_schema(check, input, input.get_ref().clone())),
