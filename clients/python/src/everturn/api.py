@@ -107,7 +107,7 @@ class CodecPayloads(TypedDict):
 
 CursorText: TypeAlias = str
 """
-The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a cursor, too, but only the whole `id` tells that a log is another one than before.
+The `id` of an event's frame: the event's sequence number and the time of saving. The number alone is a cursor, too, but only the whole `id` shows whether the event log was replaced.
 """
 
 
@@ -247,7 +247,7 @@ class KeyPage(TypedDict):
 
 MessageText: TypeAlias = str
 """
-Not blank, without NUL. The limit counts bytes of UTF-8, and may be configured lower.
+The text must not be blank or have a NUL character. The limit counts bytes of UTF-8, and may be configured lower.
 """
 
 
@@ -420,7 +420,7 @@ class Resumed(TypedDict):
 
 Sequence: TypeAlias = int
 """
-The number of an event in its conversation: 1, 2, 3, without gaps. 0 is before the first.
+The number of an event in the conversation: 1, 2, 3, without gaps. 0 is before the first event.
 """
 
 

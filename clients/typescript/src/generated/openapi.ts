@@ -1081,7 +1081,7 @@ export interface components {
             tenant: string;
         };
         /**
-         * @description The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a cursor, too, but only the whole `id` tells that a log is another one than before.
+         * @description The `id` of an event's frame: the event's sequence number and the time of saving. The number alone is a cursor, too, but only the whole `id` shows whether the event log was replaced.
          * @example 50-19a8f3c2b10
          * @example 50
          */
@@ -1270,7 +1270,7 @@ export interface components {
             waiting_client_tools: number;
         };
         /**
-         * @description Not blank, without NUL. The limit counts bytes of UTF-8, and may be configured lower.
+         * @description The text must not be blank or have a NUL character. The limit counts bytes of UTF-8, and may be configured lower.
          * @example What is 2 + 2?
          */
         MessageText: string;
@@ -1441,7 +1441,7 @@ export interface components {
         };
         /**
          * Format: int64
-         * @description The number of an event in its conversation: 1, 2, 3, without gaps. 0 is before the first.
+         * @description The number of an event in the conversation: 1, 2, 3, without gaps. 0 is before the first event.
          */
         Sequence: number;
         /** @description The caller's identity and rights. */
@@ -1793,9 +1793,9 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description Names this request in the gateway's log. */
+        /** @description The id of the request in the gateway's log. */
         RequestId: string;
-        /** @description Repeat the request after so many seconds. */
+        /** @description The seconds to wait before the request is repeated. */
         RetryAfter: number;
         /** @description A challenge of the scheme Bearer (RFC 6750). */
         WwwAuthenticate: string;
@@ -1912,7 +1912,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -1926,7 +1926,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1952,7 +1952,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1965,7 +1965,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -1979,7 +1979,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2050,7 +2050,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2064,7 +2064,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2090,7 +2090,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2103,7 +2103,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2117,7 +2117,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2159,7 +2159,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2182,7 +2182,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2196,7 +2196,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2222,7 +2222,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2248,7 +2248,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2262,7 +2262,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2324,7 +2324,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2338,7 +2338,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2351,7 +2351,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such key (`key_not_found`) */
+            /** @description No key has this id (`key_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2377,7 +2377,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2390,7 +2390,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2404,7 +2404,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2470,7 +2470,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2484,7 +2484,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2510,7 +2510,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2523,7 +2523,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2537,7 +2537,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2621,7 +2621,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2635,7 +2635,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2661,7 +2661,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2674,7 +2674,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2688,7 +2688,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2727,7 +2727,7 @@ export interface operations {
                 file_name?: string;
             };
             header?: {
-                /** @description The same key again is the same message, or the same uploaded file; and where a request creates a conversation, the same conversation. An id in the body wins. */
+                /** @description The client's id of a message or an uploaded file. A repeated request with an equal key stores the message, the file and a new conversation only once. An id in the body wins over the header. */
                 "Idempotency-Key"?: components["schemas"]["Id"];
             };
             path?: never;
@@ -2764,7 +2764,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2778,7 +2778,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2804,7 +2804,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The idempotency key was used for another message (`idempotency_conflict`). The request conflicts with what is stored (`conflict`) */
+            /** @description The idempotency key was used for another message (`idempotency_conflict`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2830,7 +2830,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Files of this type are not taken (`blob_type_refused`) */
+            /** @description The file type is not accepted (`blob_type_refused`) */
             415: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2843,7 +2843,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many files wait for their messages (`too_many_blobs`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many uploaded files have no message (`too_many_blobs`). Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2857,7 +2857,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2870,7 +2870,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The store of files is not available (`blobs_unavailable`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            /** @description The file store is not available (`blobs_unavailable`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -2898,7 +2898,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, with its own type */
+            /** @description The file, with the file's media type */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2916,7 +2916,7 @@ export interface operations {
                     "application/json": components["schemas"]["FileBytes"];
                 };
             };
-            /** @description The bytes that `Range` asks for; `Content-Range` says which they are */
+            /** @description The bytes of `Range`, with their positions in `Content-Range` */
             206: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2924,7 +2924,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It is what `If-None-Match` names */
+            /** @description The file is unchanged: `If-None-Match` names the `ETag` */
             304: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2945,7 +2945,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -2959,7 +2959,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2972,7 +2972,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such file (`blob_not_found`) */
+            /** @description No file has this id (`blob_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2998,7 +2998,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3011,7 +3011,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There are no such bytes (`range_not_satisfiable`) */
+            /** @description The file does not have the requested bytes (`range_not_satisfiable`) */
             416: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3024,7 +3024,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3038,7 +3038,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3051,7 +3051,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The store of files is not available (`blobs_unavailable`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            /** @description The file store is not available (`blobs_unavailable`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3071,7 +3071,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key again is the same message, or the same uploaded file; and where a request creates a conversation, the same conversation. An id in the body wins. */
+                /** @description The client's id of a message or an uploaded file. A repeated request with an equal key stores the message, the file and a new conversation only once. An id in the body wins over the header. */
                 "Idempotency-Key"?: components["schemas"]["Id"];
             };
             path?: never;
@@ -3086,7 +3086,7 @@ export interface operations {
             /** @description The turn's frames */
             200: {
                 headers: {
-                    /** @description The conversation the message went to */
+                    /** @description The conversation of the message */
                     "x-conversation-id"?: components["schemas"]["Id"];
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -3095,7 +3095,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). There is no such agent (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3108,7 +3108,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3122,7 +3122,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3135,7 +3135,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such file (`blob_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No file has this id (`blob_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3161,7 +3161,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The idempotency key was used for another message (`idempotency_conflict`). The request conflicts with what is stored (`conflict`) */
+            /** @description The idempotency key was used for another message (`idempotency_conflict`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3187,7 +3187,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many messages wait in the conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3201,7 +3201,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3214,7 +3214,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The workflow engine is not available (`temporal_unavailable`). This gateway has no room for another stream (`too_many_streams`). This gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            /** @description The workflow engine is not available (`temporal_unavailable`). The gateway has too many streams open (`too_many_streams`). The gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3249,7 +3249,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3263,7 +3263,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3289,7 +3289,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3302,7 +3302,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3316,7 +3316,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3329,7 +3329,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description This gateway has no room for another stream (`too_many_streams`). This gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            /** @description The gateway has too many streams open (`too_many_streams`). The gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3395,7 +3395,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3409,7 +3409,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3435,7 +3435,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3448,7 +3448,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3462,7 +3462,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3495,7 +3495,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key again is the same message, or the same uploaded file; and where a request creates a conversation, the same conversation. An id in the body wins. */
+                /** @description The client's id of a message or an uploaded file. A repeated request with an equal key stores the message, the file and a new conversation only once. An id in the body wins over the header. */
                 "Idempotency-Key"?: components["schemas"]["Id"];
             };
             path?: never;
@@ -3507,7 +3507,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The caller's conversation had this id or key already */
+            /** @description The caller already had a conversation with the id or key */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3527,7 +3527,7 @@ export interface operations {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). There is no such agent (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). No agent has this name (`unknown_agent`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3540,7 +3540,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3554,7 +3554,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3580,7 +3580,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The conversation id is taken (`conversation_id_taken`). The request conflicts with what is stored (`conflict`) */
+            /** @description The conversation id is taken (`conversation_id_taken`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3606,7 +3606,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3620,7 +3620,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3684,7 +3684,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3698,7 +3698,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3711,7 +3711,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3737,7 +3737,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3750,7 +3750,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3764,7 +3764,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3805,7 +3805,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Nothing of it is left */
+            /** @description Deleted */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3826,7 +3826,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3840,7 +3840,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3853,7 +3853,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3879,7 +3879,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3892,7 +3892,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -3906,7 +3906,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3951,7 +3951,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The conversation as it is now */
+            /** @description The renamed conversation */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3974,7 +3974,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -3988,7 +3988,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4001,7 +4001,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4027,7 +4027,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4053,7 +4053,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4067,7 +4067,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4108,7 +4108,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What waits */
+            /** @description The waiting calls */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4131,7 +4131,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -4145,7 +4145,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4158,7 +4158,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4184,7 +4184,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4197,7 +4197,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4211,7 +4211,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4281,7 +4281,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -4295,7 +4295,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Somebody else has to approve (`approval_needs_other`). Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4308,7 +4308,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such tool execution (`execution_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No tool execution has this id (`execution_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4334,7 +4334,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The approval has been answered (`approval_answered`). The approval came too late (`approval_expired`). The approval is for another input (`approval_mismatch`). The turn is not running (`turn_not_running`). The request conflicts with what is stored (`conflict`) */
+            /** @description The approval has been answered (`approval_answered`). The approval came too late (`approval_expired`). The approval is for another input (`approval_mismatch`). The turn is not running (`turn_not_running`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4360,7 +4360,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4374,7 +4374,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4419,7 +4419,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of it */
+            /** @description The outcome of the request */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4442,7 +4442,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -4456,7 +4456,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4469,7 +4469,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4495,7 +4495,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4521,7 +4521,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4535,7 +4535,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4576,7 +4576,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What waits */
+            /** @description The waiting calls */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4599,7 +4599,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -4613,7 +4613,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4626,7 +4626,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4652,7 +4652,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4665,7 +4665,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4679,7 +4679,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4726,7 +4726,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Stored, and the turn was told */
+            /** @description Stored, and the turn was signalled */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4749,7 +4749,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -4763,7 +4763,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4776,7 +4776,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such tool execution (`execution_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No tool execution has this id (`execution_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4802,7 +4802,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The client tool has a result (`client_tool_answered`). The result came too late (`client_tool_expired`). The request conflicts with what is stored (`conflict`) */
+            /** @description The client tool has a result (`client_tool_answered`). The result came too late (`client_tool_expired`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4828,7 +4828,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -4842,7 +4842,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4889,7 +4889,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Run it, and post its result */
+            /** @description Claimed: run the call, and post the result */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4912,7 +4912,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -4926,7 +4926,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4939,7 +4939,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such tool execution (`execution_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No tool execution has this id (`execution_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4965,7 +4965,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Another client runs the call (`client_tool_claimed`). The client tool has a result (`client_tool_answered`). The result came too late (`client_tool_expired`). The request conflicts with what is stored (`conflict`) */
+            /** @description Another client runs the call (`client_tool_claimed`). The client tool has a result (`client_tool_answered`). The result came too late (`client_tool_expired`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4991,7 +4991,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5005,7 +5005,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5079,7 +5079,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5093,7 +5093,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5106,7 +5106,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5132,7 +5132,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5145,7 +5145,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5159,7 +5159,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5195,7 +5195,7 @@ export interface operations {
                 cursor?: components["schemas"]["CursorText"];
             };
             header?: {
-                /** @description As `cursor`, and wins over it: browsers send it when they come back. */
+                /** @description A cursor, like the parameter `cursor`. Browsers send the header when reconnecting. The header wins over `cursor`. */
                 "Last-Event-ID"?: components["schemas"]["CursorText"];
             };
             path: {
@@ -5229,7 +5229,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5243,7 +5243,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5256,7 +5256,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5282,7 +5282,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5295,7 +5295,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description You have too many streams open (`too_many_streams_of_owner`). Your tenant has too many streams open (`too_many_streams_of_tenant`). Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5309,7 +5309,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5322,7 +5322,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description This gateway has no room for another stream (`too_many_streams`). This gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            /** @description The gateway has too many streams open (`too_many_streams`). The gateway is shutting down (`shutting_down`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5350,7 +5350,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Where it stands */
+            /** @description The status of the conversation */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5373,7 +5373,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5387,7 +5387,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5400,7 +5400,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5426,7 +5426,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5439,7 +5439,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5453,7 +5453,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5530,7 +5530,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5544,7 +5544,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5557,7 +5557,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5583,7 +5583,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5596,7 +5596,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5610,7 +5610,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5676,7 +5676,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5690,7 +5690,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5703,7 +5703,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such agent execution (`agent_execution_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No agent execution has this id (`agent_execution_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5729,7 +5729,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5742,7 +5742,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5756,7 +5756,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5828,7 +5828,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5842,7 +5842,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5855,7 +5855,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5881,7 +5881,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5894,7 +5894,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -5908,7 +5908,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5941,7 +5941,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key again is the same message, or the same uploaded file; and where a request creates a conversation, the same conversation. An id in the body wins. */
+                /** @description The client's id of a message or an uploaded file. A repeated request with an equal key stores the message, the file and a new conversation only once. An id in the body wins over the header. */
                 "Idempotency-Key"?: components["schemas"]["Id"];
             };
             path: {
@@ -5966,7 +5966,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedMessage"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). There is no such agent (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5979,7 +5979,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -5993,7 +5993,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6006,7 +6006,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such file (`blob_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No file has this id (`blob_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6032,7 +6032,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description A turn is running in this conversation (`turn_running`). The idempotency key was used for another message (`idempotency_conflict`). The request conflicts with what is stored (`conflict`) */
+            /** @description A turn is running in the conversation (`turn_running`). The idempotency key was used for another message (`idempotency_conflict`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6058,7 +6058,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many messages wait in this conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many messages wait in the conversation (`queue_full`). Too many turns run or wait (`too_many_turns`). Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6072,7 +6072,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6142,7 +6142,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6156,7 +6156,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6169,7 +6169,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such tool execution (`execution_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No tool execution has this id (`execution_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6195,7 +6195,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`). The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6221,7 +6221,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6235,7 +6235,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6276,7 +6276,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What became of it */
+            /** @description The state of the turn */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6299,7 +6299,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6313,7 +6313,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6326,7 +6326,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is nothing to resume (`no_checkpoint`) */
+            /** @description No conversation has this id (`conversation_not_found`). The conversation has no turn to resume (`no_checkpoint`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6352,7 +6352,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The conversation's last turn has ended (`turn_complete`). The request conflicts with what is stored (`conflict`) */
+            /** @description The conversation's last turn has ended (`turn_complete`). The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6365,7 +6365,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6379,7 +6379,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6450,7 +6450,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6464,7 +6464,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6477,7 +6477,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is no such conversation (`conversation_not_found`). There is no such tool execution (`execution_not_found`) */
+            /** @description No conversation has this id (`conversation_not_found`). No tool execution has this id (`execution_not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6503,7 +6503,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6516,7 +6516,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6530,7 +6530,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6578,7 +6578,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6592,7 +6592,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description This gateway is not known by this name (`host_not_allowed`) */
+            /** @description The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6619,7 +6619,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6667,7 +6667,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6681,7 +6681,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6694,7 +6694,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6708,7 +6708,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6749,14 +6749,14 @@ export interface operations {
             /** @description Ended */
             204: {
                 headers: {
-                    /** @description Forgets the session */
+                    /** @description Removes the session's cookie */
                     "set-cookie"?: string;
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6770,7 +6770,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6783,7 +6783,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6797,7 +6797,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6839,7 +6839,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same payloads in clear */
+            /** @description The payloads, decrypted */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6862,7 +6862,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -6876,7 +6876,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6889,7 +6889,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is nothing here (`not_found`) */
+            /** @description The requested resource does not exist (`not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6915,7 +6915,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6941,7 +6941,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6955,7 +6955,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6997,7 +6997,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same payloads, encrypted */
+            /** @description The payloads, encrypted */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7020,7 +7020,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -7034,7 +7034,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7047,7 +7047,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description There is nothing here (`not_found`) */
+            /** @description The requested resource does not exist (`not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7073,7 +7073,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7099,7 +7099,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -7113,7 +7113,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7213,7 +7213,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Who you are is not known (`unauthenticated`) */
+            /** @description The request has no valid credential (`unauthenticated`) */
             401: {
                 headers: {
                     "www-authenticate": components["headers"]["WwwAuthenticate"];
@@ -7227,7 +7227,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow this (`insufficient_scope`). Pages of this origin may not do this (`origin_not_allowed`). This gateway is not known by this name (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7253,7 +7253,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request conflicts with what is stored (`conflict`) */
+            /** @description The request conflicts with stored data (`conflict`) */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7266,7 +7266,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Too many requests (`rate_limited`). Your tenant reads or sends too much at once (`too_much_at_once`) */
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
             429: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -7280,7 +7280,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7331,7 +7331,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description There is nothing here (`not_found`) */
+            /** @description The requested resource does not exist (`not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7390,7 +7390,7 @@ export interface operations {
                     "text/css": string;
                 };
             };
-            /** @description There is nothing here (`not_found`) */
+            /** @description The requested resource does not exist (`not_found`) */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7424,7 +7424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Something went wrong inside (`internal`) */
+            /** @description An internal error occurred (`internal`) */
             500: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7437,7 +7437,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The store is not available (`store_unavailable`). This gateway is shutting down (`shutting_down`) */
+            /** @description The store is not available (`store_unavailable`). The gateway is shutting down (`shutting_down`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
