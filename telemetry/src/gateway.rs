@@ -9,66 +9,62 @@ const EVENTS: &[f64] = &[0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0];
 
 const REQUESTS: Metric = Metric::counter(
     "everturn_http_requests_total",
-    "Requests that were answered, by the path as the API document has it.",
+    "Answered requests, by the path in the API document.",
     &["method", "path", "status"],
 );
 const REQUEST_SECONDS: Metric = Metric::histogram(
     "everturn_http_request_seconds",
-    "The time to the head of an answer; streams go on after it.",
+    "The time to the head of an answer; streams go on afterwards.",
     &["method", "path"],
     SHORT,
 );
-const STREAMS: Metric = Metric::gauge(
-    "everturn_streams_open",
-    "Streams of events that are open.",
-    &[],
-);
+const STREAMS: Metric = Metric::gauge("everturn_streams_open", "Open streams of events.", &[]);
 const TAILS: Metric = Metric::gauge(
     "everturn_live_tails",
-    "Conversations that somebody reads live.",
+    "Conversations with live readers.",
     &[],
 );
 const STREAM_LAG: Metric = Metric::histogram(
     "everturn_stream_lag_events",
-    "How many events readers had missed when they connected.",
+    "The number of events that a reader had missed before connecting.",
     &[],
     EVENTS,
 );
 const STREAMS_CUT: Metric = Metric::counter(
     "everturn_streams_cut_total",
-    "Streams that ended without being asked to, by the reason.",
+    "Streams that ended without a request to end, by the reason.",
     &["reason"],
 );
 const MEMORY_HELD: Metric = Metric::gauge(
     "everturn_memory_held_bytes",
-    "Bytes that are held for tenants: frames, pages, bodies of requests and answers.",
+    "Bytes held in memory for tenants: frames, pages, bodies of requests and answers.",
     &[],
 );
 const OVER_MEMORY: Metric = Metric::counter(
     "everturn_over_memory_total",
-    "What had to wait because its tenant held more than its share of memory: each `reader` that was sent back to the \
-     store, and each `request` that was refused.",
+    "Waits because a tenant held more than the tenant's share of memory: every `reader` sent back to the store, and \
+     every refused `request`.",
     &["what"],
 );
 const CONNECTIONS_REFUSED: Metric = Metric::counter(
     "everturn_connections_refused_total",
-    "Connections that were closed before an answer because of a limit, by the reason.",
+    "Connections closed before an answer because of a limit, by the reason.",
     &["reason"],
 );
 const RECONCILED: Metric = Metric::counter(
     "everturn_reconciler_total",
-    "What the reconciler has done: conversations `checked`, messages `signalled` again, workflows `started` again, turns \
+    "Actions of the reconciler: conversations `checked`, messages `signalled` again, workflows `started` again, turns \
      ended as `failed`.",
     &["did"],
 );
 const LOST_WORKERS: Metric = Metric::counter(
     "everturn_lost_workers_total",
-    "Workers that were found dead, and that this gateway saw to.",
+    "Dead workers that the gateway has found and handled.",
     &[],
 );
 const RESTARTED: Metric = Metric::counter(
     "everturn_restarted_activities_total",
-    "Activities that begin again because their workers are dead, or were stopping when they were given them.",
+    "Activities that begin again because the worker is dead, or was stopping when the activity came.",
     &[],
 );
 

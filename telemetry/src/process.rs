@@ -4,17 +4,17 @@ use crate::metric::Metric;
 
 const BUILD: Metric = Metric::gauge(
     "everturn_build",
-    "1, with the version and the role of this process.",
+    "1, with the version and the role of the process.",
     &["version", "role"],
 );
 const CONNECTIONS: Metric = Metric::gauge(
     "everturn_database_connections",
-    "Connections of the pool to the database: `idle` and `busy` ones, and the most that there may be (`limit`).",
+    "Connections of the pool to the database: `idle`, `busy`, and the greatest allowed number (`limit`).",
     &["state"],
 );
 const STREAM_ERRORS: Metric = Metric::counter(
     "everturn_stream_errors_total",
-    "Texts and announcements that Redis did not take, by whether it was `away`. Readers get them from the store.",
+    "Texts and announcements that Redis did not take, by whether Redis was `away`. Readers get the data from the store.",
     &["kind"],
 );
 

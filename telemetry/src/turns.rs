@@ -6,43 +6,43 @@ use crate::metric::{LONG, Metric, SHORT};
 
 const TURNS_BEGUN: Metric = Metric::counter(
     "everturn_turns_begun_total",
-    "Turns that this worker has begun; sub-agents are not counted.",
+    "Turns that the worker has begun; sub-agents are not counted.",
     &[],
 );
 const AGENTS_ENDED: Metric = Metric::counter(
     "everturn_agents_ended_total",
-    "Agent executions that this worker has ended, by their status and the code of their error.",
+    "Agent executions that the worker has ended, by the status and the error's code.",
     &["agent_type", "status", "code"],
 );
 const TURN_SECONDS: Metric = Metric::histogram(
     "everturn_turn_seconds",
-    "How long turns took, of those that this worker has begun and ended.",
+    "The duration of turns that the worker has begun and ended.",
     &["status"],
     LONG,
 );
 const STEPS: Metric = Metric::counter(
     "everturn_steps_total",
-    "Steps: replies of models that were stored.",
+    "Steps: stored replies of models.",
     &[],
 );
 const CHECKPOINT_HITS: Metric = Metric::counter(
     "everturn_checkpoint_hits_total",
-    "Model calls that were not made, and not paid again, because their reply was stored already.",
+    "Model calls that were not made, and not paid again, because the reply was stored already.",
     &[],
 );
 const MODEL_CALLS: Metric = Metric::counter(
     "everturn_model_calls_total",
-    "Calls of models, by how they ended: `ok`, `dropped`, or the code of the error.",
+    "Calls of models, by the result: `ok`, `dropped`, or the code of the error.",
     &["provider", "model", "result"],
 );
 const MODEL_CALLS_WAITING: Metric = Metric::gauge(
     "everturn_model_calls_waiting",
-    "Calls of models that wait because of the limits of their provider in the configuration.",
+    "Calls of models waiting because of the provider's limits in the configuration.",
     &["provider"],
 );
 const CIRCUITS_OPEN: Metric = Metric::gauge(
     "everturn_model_circuits_open",
-    "1 for a model that has failed and not answered since: agents with other models leave it alone for a while.",
+    "1 for a model that has failed and not answered since: agents with other models avoid the model for a while.",
     &["provider", "model"],
 );
 const MODEL_SECONDS: Metric = Metric::histogram(
@@ -53,18 +53,18 @@ const MODEL_SECONDS: Metric = Metric::histogram(
 );
 const FIRST_DELTA_SECONDS: Metric = Metric::histogram(
     "everturn_model_first_delta_seconds",
-    "The time from a call of a model to its first piece of text or reasoning.",
+    "The time from a call of a model to the first piece of text or reasoning.",
     &["provider", "model"],
     LONG,
 );
 const MODEL_TOKENS: Metric = Metric::counter(
     "everturn_model_tokens_total",
-    "Tokens of calls of models that ended well, as the provider counts them.",
+    "Tokens of successful calls of models, as counted by the provider.",
     &["provider", "model", "direction"],
 );
 const TOOLS_ENDED: Metric = Metric::counter(
     "everturn_tools_ended_total",
-    "Tool executions that have ended, by what may be done again (`effect`) and how they ended.",
+    "Ended tool executions, by the `effect` (whether the tool may run again) and the `status`.",
     &["effect", "status"],
 );
 const TOOL_SECONDS: Metric = Metric::histogram(
@@ -81,7 +81,7 @@ const SAVE_SECONDS: Metric = Metric::histogram(
 );
 const STORE_ERRORS: Metric = Metric::counter(
     "everturn_store_errors_total",
-    "Calls of turns to the store that failed, by whether the store was away (`unavailable`).",
+    "Failed calls of turns to the store, by whether the store was away (`unavailable`).",
     &["kind"],
 );
 
