@@ -73,7 +73,8 @@ impl AfterTurn {
             tracing::warn!(
                 conversation_id = step.conversation_id,
                 agent_execution_id = step.agent_execution_id,
-                "the hooks after a turn are left out, because those of too many earlier turns of the conversation still run"
+                "the hooks after a turn are left out, because the hooks of too many earlier turns of the conversation \
+                 still run"
             );
             return Ok(AfterTurnPlan {
                 is_left_out: true,

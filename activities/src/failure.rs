@@ -58,8 +58,8 @@ pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
 pub(crate) fn store_behind() -> ActivityError {
     permanent(
         FailureCode::StoreBehind,
-        "The database went back to an earlier point, and lacks steps that this turn has made. Send the message again if \
-         it still needs an answer.",
+        "The database went back to an earlier point, and lacks steps of the turn. Send the message again if you still \
+         need an answer.",
     )
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn store_away() -> ActivityError {
 pub(crate) fn superseded() -> ActivityError {
     transient(
         FailureCode::LlmUnavailable,
-        "A newer call of this step has begun, so this one was stopped.",
+        "A newer call of the step has begun, and the older call was stopped.",
     )
 }
 
@@ -157,8 +157,8 @@ pub(crate) fn called_too_often() -> ActivityError {
     permanent(
         FailureCode::LlmUnavailable,
         format!(
-            "The model was called {STEP_CALLS} times for this step, and its workers were lost before any reply could \
-             be stored."
+            "The model was called {STEP_CALLS} times for the step, and each time the worker was lost before a reply \
+             could be stored."
         ),
     )
 }

@@ -193,7 +193,7 @@ impl Loader {
             .map(|agent| agent.name.as_str())
             .collect();
         format!(
-            "There is no agent `{name}` in this worker's configuration; it knows: {}.",
+            "The worker's configuration has no agent `{name}`; the agents are: {}.",
             known.join(", ")
         )
     }

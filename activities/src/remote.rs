@@ -136,7 +136,7 @@ impl RemoteTools {
         let bytes = input.as_str().len();
         if bytes > REMOTE_INPUT_MAX_BYTES {
             return Some(format!(
-                "The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."
+                "The arguments have {bytes} bytes; the limit of the tool is {REMOTE_INPUT_MAX_BYTES}."
             ));
         }
         let asker = Asker {

@@ -207,8 +207,8 @@ pub(crate) fn agreed(tool: &CheckedTool, call: &ToolCall) -> Result<(), String> 
     let name = &call.tool_name;
     if call.rule().refused {
         return Err(format!(
-            "Tool `{name}` has another definition than when it was used before in this conversation. It was not run, and \
-             is not to be used here any more."
+            "The definition of tool `{name}` differs from the definition at an earlier use in the conversation. The \
+             tool was not run, and must not be used in the conversation any more."
         ));
     }
     let agreed_on = &call.definition_hash;
@@ -216,8 +216,8 @@ pub(crate) fn agreed(tool: &CheckedTool, call: &ToolCall) -> Result<(), String> 
         return Ok(());
     }
     Err(format!(
-        "The definition of tool `{name}` has changed since this call was made. It was not run. Look at what the tool is \
-         now; if it is still needed, call it again."
+        "The definition of tool `{name}` has changed since the call was made. The tool was not run. Read the new \
+         definition, and call the tool again if you still need a result."
     ))
 }
 

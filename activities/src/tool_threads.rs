@@ -47,7 +47,7 @@ impl ToolThreads {
         input: Json,
     ) -> Result<Json, ToolError> {
         let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
-            tracing::error!("too many tools of this worker never returned; restart it");
+            tracing::error!("too many tools of this worker never returned; restart the worker");
             return Err(not_started("too many tools of this worker never returned"));
         };
         let (mut sender, receiver) = oneshot::channel();

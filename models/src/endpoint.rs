@@ -43,8 +43,8 @@ pub enum ProviderError {
     },
     /// A header cannot be sent.
     #[error(
-        "header `{header}` of provider `{provider}` cannot be sent: its name or its value holds characters that no \
-         header has"
+        "header `{header}` of provider `{provider}` cannot be sent: the name or the value has characters that are not \
+         allowed in a header"
     )]
     InvalidHeader {
         /// The provider.
@@ -54,7 +54,8 @@ pub enum ProviderError {
     },
     /// The key cannot be sent in a header.
     #[error(
-        "the key of provider `{provider}` holds characters that no key has; is it complete and on one line?"
+        "the key of provider `{provider}` has characters that are not allowed in a key; check whether the key is \
+         complete and on a single line"
     )]
     InvalidKey {
         /// The provider.
@@ -216,10 +217,10 @@ fn headers(
 pub(super) fn base_url(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err("it must begin with http:// or https://".to_owned());
+        return Err("the URL must begin with http:// or https://".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it must not hold a user or a password".to_owned());
+        return Err("the URL must not have a user or a password".to_owned());
     }
     if !url.path().ends_with('/') {
         let path = format!("{}/", url.path());

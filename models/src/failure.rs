@@ -26,7 +26,7 @@ pub(super) fn unknown_provider(provider: &str) -> ModelError {
     ModelError::new(
         FailureCode::LlmNotFound,
         format!(
-            "There is no provider `{provider}` in this worker's configuration; add [providers.{provider}]."
+            "The worker's configuration has no provider `{provider}`; add [providers.{provider}]."
         ),
     )
 }
@@ -44,7 +44,7 @@ pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
     ModelError::new(
         FailureCode::LlmContentPolicy,
         format!(
-            "The content policy of provider `{provider}` forbids the request or its reply: {reason}"
+            "The content policy of provider `{provider}` forbids the request or the reply: {reason}"
         ),
     )
 }
@@ -55,12 +55,16 @@ pub(super) fn broken_off(provider: &str, reason: &str) -> ModelError {
         provider,
         model: "",
     };
-    unavailable(call, &format!("it broke the reply off ({reason})"), None)
+    unavailable(
+        call,
+        &format!("the provider broke off the reply ({reason})"),
+        None,
+    )
 }
 
 pub(super) fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError {
     if error.is_timeout() {
-        return unavailable(call, "it sent nothing for too long", None);
+        return unavailable(call, "the provider sent no data for too long", None);
     }
     if error.is_builder() {
         let message = format!(
@@ -215,12 +219,15 @@ fn unauthorized(call: Call<'_>, how: &str) -> ModelError {
 }
 
 fn policy(call: Call<'_>, detail: Option<&str>) -> ModelError {
-    content_policy(call.provider, detail.unwrap_or("it does not say why."))
+    content_policy(
+        call.provider,
+        detail.unwrap_or("the provider gives no reason."),
+    )
 }
 
 fn quota_exceeded(call: Call<'_>, detail: Option<&str>) -> ModelError {
     let message = format!(
-        "Provider `{}` takes no more calls of this account; check its plan and its limits{}",
+        "Provider `{}` takes no more calls of the account; check the account's plan and limits{}",
         call.provider,
         quoted(detail)
     );
@@ -231,8 +238,8 @@ fn context_too_long(call: Call<'_>) -> ModelError {
     ModelError::new(
         FailureCode::LlmContextTooLong,
         format!(
-            "The conversation is longer than model `{}` can read: set `context_window` of the agent to what the model \
-             has, or begin a new conversation.",
+            "The conversation is longer than model `{}` can read: set `context_window` of the agent to the model's \
+             context window, or begin a new conversation.",
             call.model
         ),
     )

@@ -64,7 +64,7 @@ impl OutputFormat {
         };
         match schema.problems(&value.to_value()) {
             None => Ok(value),
-            Some(problems) => Err(format!("The answer does not fit its schema: {problems}.")),
+            Some(problems) => Err(format!("The answer does not fit the schema: {problems}.")),
         }
     }
 
@@ -154,9 +154,9 @@ mod tests {
             ("{\"n\": 1", "The answer is not JSON"),
             (
                 "{\"n\": \"1\"}",
-                "The answer does not fit its schema: at `/n`:",
+                "The answer does not fit the schema: at `/n`:",
             ),
-            ("[]", "The answer does not fit its schema:"),
+            ("[]", "The answer does not fit the schema:"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(problem), "{text}: {error}");

@@ -27,15 +27,15 @@ impl ResolveApproval {
             .is_some_and(|input| !is_usable(input))
         {
             return Some(
-                "`tool_input` is an object of at most 64 KiB (numbers written out) and 100 levels, with no NUL and no \
-                 number of more than 500 digits in it",
+                "`tool_input` is an object of at most 64 KiB (numbers written out) and 100 levels, without NUL and \
+                 without a number of more than 500 digits",
             );
         }
         if !is_short(self.reason()) {
-            return Some("`reason` has at most 4 KiB, with no NUL in it");
+            return Some("`reason` has at most 4 KiB, without NUL");
         }
         if !is_short(self.resolved_by()) {
-            return Some("`resolved_by` has at most 4 KiB, with no NUL in it");
+            return Some("`resolved_by` has at most 4 KiB, without NUL");
         }
         None
     }

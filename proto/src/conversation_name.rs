@@ -42,14 +42,14 @@ impl ConversationName<'_> {
         let (of, name) = id.split_once(SEPARATOR).unwrap_or((tenant_id, id));
         if !ids::is_valid(of) || !ids::is_valid(name) {
             return Err(
-                "`conversation_id` must be 1 to 100 letters, digits or -_.: characters, behind `<tenant>~` in \
-                 every tenant but the default one"
+                "`conversation_id` must be 1 to 100 letters, digits or -_.: characters, behind `<tenant>~` in every \
+                 tenant but the default tenant"
                     .to_owned(),
             );
         }
         if of != tenant_id {
             return Err(format!(
-                "`conversation_id` is `{id}`, which is a conversation of the tenant `{of}`, and `tenant_id` is `{tenant_id}`"
+                "`conversation_id` is `{id}`, a conversation of the tenant `{of}`, but `tenant_id` is `{tenant_id}`"
             ));
         }
         let expected = ConversationName { tenant_id, name }.id();
@@ -57,7 +57,7 @@ impl ConversationName<'_> {
             return Ok(());
         }
         Err(format!(
-            "the conversation `{name}` of the tenant `{tenant_id}` has the id `{expected}`, so its workflow id is `{}`",
+            "the conversation `{name}` of the tenant `{tenant_id}` has the id `{expected}` and the workflow id `{}`",
             workflow_id(&expected)
         ))
     }

@@ -32,17 +32,17 @@ typed! {
     ThinkResult.finish: FinishReason, "Why the call of the model ended.";
     LlmCompleteState.finish: FinishReason, "Why the call of the model ended.";
     PlannedCall.kind: ToolKind, "Who runs the tool.";
-    PlannedCall.answers_from: AnswersFrom, "Which answers to its approval are taken.";
+    PlannedCall.answers_from: AnswersFrom, "The source of accepted answers to the approval.";
     CallRule.by: ApprovalBy, "Who may approve the call.";
-    CallRule.answers_from: AnswersFrom, "Which answers to its approval are taken.";
+    CallRule.answers_from: AnswersFrom, "The source of accepted answers to the approval.";
     AgentTool.kind: ToolKind, "Who runs the tool.";
     ToolCall.kind: ToolKind, "Who runs the tool.";
     RunToolResult.status: ToolStatus, "How the tool execution ended.";
     ResolveApproval.decision: Decision, "What the person decided.";
     SaveApproval.decision: ApprovalState, "How the approval was answered.";
     SaveEnd.status: AgentExecutionStatus, "How the agent execution ends.";
-    SaveResult.status: AgentExecutionStatus, "How the agent execution stands, as the store has it.";
-    LoadedTurn.status: AgentExecutionStatus, "How the agent execution stands, as the store has it.";
+    SaveResult.status: AgentExecutionStatus, "The status of the agent execution in the store.";
+    LoadedTurn.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     TurnOutput.status: AgentExecutionStatus, "How the turn ended.";
 }
 

@@ -24,7 +24,7 @@ impl Schema {
     /// The problem of the schema, for its author.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err("it must have `\"type\": \"object\"` at the top".to_owned());
+            return Err("the schema must have `\"type\": \"object\"` at the top".to_owned());
         }
         let validator = jsonschema::options().offline().build(schema);
         validator.map(Self).map_err(|error| describe(&error))

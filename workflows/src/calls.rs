@@ -48,7 +48,7 @@ const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The Temporal UI's summary of a save as an ordinary activity.
 const STORE_WAS_AWAY: &str = "the store was away: saving again";
 /// The Temporal UI's summary of an activity that the run's own worker could not carry out.
-const NOT_HERE: &str = "its worker does not know what it needs: asking others";
+const NOT_HERE: &str = "the worker lacks a needed agent, tool or provider: asking another worker";
 /// The most attempts that the engine makes of an LLM call or a tool. Most attempts cost nothing: they wait for the
 /// store, or for a worker with the tool. The store counts the real model calls and tool executions, and the activity
 /// ends at their own limits.

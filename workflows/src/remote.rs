@@ -148,7 +148,7 @@ fn meaning(call: &PlannedCall, remote: &RemoteTool, error: &ActivityExecutionErr
             if timeout.timeout_type() == TimeoutType::ScheduleToStart =>
         {
             Meaning::Known(format!(
-                "No worker took the call within {} s. The operator must run one on task queue `{}` with activity `{}`.",
+                "No worker took the call within {} s. The operator must run a worker on task queue `{}` with activity `{}`.",
                 remote.start_timeout_ms / 1000,
                 remote.task_queue,
                 remote.activity_type
@@ -169,8 +169,8 @@ fn checked(result: RemoteToolResult, remote: &RemoteTool) -> End {
     let bytes = result.data.len();
     match remote.max_result_bytes {
         Some(most) if bytes > most as usize => End::Failed(format!(
-            "The tool ran, but its result has {bytes} bytes; the limit is {most}. Ask it for less. The operator may raise \
-             its `max_result_bytes`."
+            "The tool ran, but its result has {bytes} bytes; the limit is {most}. Ask the tool for less. The operator \
+             may raise the tool's `max_result_bytes`."
         )),
         _ => End::Result(result),
     }

@@ -42,7 +42,8 @@ fn step_limit(max_steps: u32) -> Failure {
     Failure {
         code: FailureCode::StepLimit,
         message: format!(
-            "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
+            "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if the \
+             task needs more."
         ),
     }
 }

@@ -158,7 +158,7 @@ impl ModelCall<'_> {
             provider,
             response_id = id,
             error,
-            "a response that nobody reads could not be cancelled; it runs to its end and is paid"
+            "a response without a reader could not be cancelled; the response runs to the end and is paid"
         );
     }
 }

@@ -69,7 +69,7 @@ impl ModelCall<'_> {
         }
         let turns = &self.thinker.turns;
         if let Err(error) = turns.release_call(self.step, self.generation).await {
-            tracing::warn!(%error, "what a refused call had reserved stays reserved until its step is called again");
+            tracing::warn!(%error, "the reservation of a refused call stays until the step is called again");
         }
     }
 }
@@ -131,14 +131,14 @@ fn sentence(exhausted: &Exhausted, call: Estimate) -> String {
     };
     let amounts = |most: String, taken: String, reserved: String, next: String, unit: &str| {
         format!(
-            "The {of} has taken {taken} of {most} {unit}, calls that are being made may take {reserved}, and the next \
-             call may take {next}. Raise `{key}` if it needs more."
+            "The {of} has taken {taken} of {most} {unit}, running calls may take {reserved}, and the next call may \
+             take {next}. Raise `{key}` to allow more."
         )
     };
     match limit {
         BudgetLimit::Steps => format!(
-            "The turn has made the {most} calls that its budget allows, with those of its sub-agents. Raise `{key}` if \
-             it needs more."
+            "The turn and the turn's sub-agents have made {most} calls, the limit of the budget. Raise `{key}` to \
+             allow more."
         ),
         BudgetLimit::Tokens | BudgetLimit::ConversationTokens | BudgetLimit::DayTokens => {
             let [most, taken, reserved, next] =
@@ -169,8 +169,8 @@ mod tests {
             tokens: 4096,
             nano_usd: 9_000_000,
         };
-        let expected = "The turn has taken 0.042 of 0.05 USD, calls that are being made may take 0, and the next call may \
-                        take 0.009. Raise `budget.usd` if it needs more.";
+        let expected = "The turn has taken 0.042 of 0.05 USD, running calls may take 0, and the next call may take \
+                        0.009. Raise `budget.usd` to allow more.";
         assert_eq!(sentence(&exhausted, call), expected);
     }
 }

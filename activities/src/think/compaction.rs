@@ -112,7 +112,7 @@ impl ModelCall<'_> {
         tracing::warn!(
             conversation_id = self.step.conversation_id,
             %error,
-            "older messages are left out without a summary, because the model could not write one"
+            "older messages are left out without a summary, because the model could not write a summary"
         );
         Ok((ModelReply::default(), None))
     }

@@ -39,7 +39,7 @@ impl ModelCall<'_> {
         let saved = self.thinker.turns.save_partial(self.step, partial);
         let (saved, ()) = tokio::join!(saved, self.cancel_if_cancelled(listener.response()));
         if let Err(error) = saved {
-            tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
+            tracing::warn!(%error, "the partial text of a stopped call could not be stored");
         }
         if self.attempt.is_worker_stopping() {
             // After a cancel of the turn, the engine does not try again.

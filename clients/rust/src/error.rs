@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The URL is not a gateway's URL.
-    #[error("`{0}` is not the URL of a gateway; it looks like http://127.0.0.1:8080")]
+    #[error("`{0}` is not the URL of a gateway; write a URL like http://127.0.0.1:8080")]
     Url(String),
     /// The token cannot be sent.
     #[error("the token has characters that no key or token has")]
@@ -25,7 +25,9 @@ pub enum ClientError {
     #[error(transparent)]
     Refused(#[from] Box<Problem>),
     /// The answer lacks a field that the API promises.
-    #[error("the gateway's answer has no `{0}`: it is of another version, or no gateway")]
+    #[error(
+        "the gateway's answer has no `{0}`: the server has a different version, or is not a gateway"
+    )]
     Unexpected(&'static str),
 }
 

@@ -121,7 +121,7 @@ impl Following {
             match self.next_update().await? {
                 Update::Frame(frame) => return Some(frame),
                 Update::Waiting(wait) => {
-                    tracing::debug!(?wait, "the event stream was cut; it is opened again");
+                    tracing::debug!(?wait, "the event stream was cut; opening the stream again");
                 }
                 Update::Ended(_) => return None,
                 Update::Refused(status) => {

@@ -31,7 +31,7 @@ impl std::fmt::Display for TooLarge {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             formatter,
-            "a message of the event stream has more than {} bytes, so it is not one of a gateway",
+            "a message of the event stream has more than {} bytes, so the server is not a gateway",
             self.max_bytes
         )
     }

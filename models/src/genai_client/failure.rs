@@ -60,7 +60,7 @@ fn from_transport(call: Call<'_>, error: &(dyn StdError + Send + Sync + 'static)
         return from_reqwest(call, error);
     }
     if error.is::<webc::StreamTimeout>() {
-        return unavailable(call, "it sent nothing for too long", None);
+        return unavailable(call, "the provider sent no data for too long", None);
     }
     // The remaining case is a text with invalid UTF-8: the body was cut in the middle of a character.
     stream_cut(call.provider)

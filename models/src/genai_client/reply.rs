@@ -106,7 +106,7 @@ impl<'a> Listener<'a> {
         // genai silently drops the calls of a server that omits their `index`.
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
             return Err(invalid(
-                "The model stopped to call tools, and its reply holds no tool call.",
+                "The model stopped to call tools, and the reply has no tool call.",
             ));
         }
         // Gemini writes no part at all for a call that cannot be parsed, or for a call of a tool that was not offered.

@@ -90,7 +90,7 @@ impl<'a> Call<'a> {
     async fn usable(&self, attached: &str) -> Result<Option<State>, ModelError> {
         let state = self.state(attached).await?;
         let why = match &state {
-            None => "the provider no longer has it".to_owned(),
+            None => "the provider no longer has the response".to_owned(),
             Some(State::Running) => return Ok(state),
             Some(State::Ended(response)) => match reply(self.names(), response) {
                 Ok(_) => return Ok(state),
@@ -102,7 +102,7 @@ impl<'a> Call<'a> {
             provider,
             response_id = attached,
             why,
-            "a response that ran in the background comes to no reply, so the call is made and paid again"
+            "a response in the background gives no reply, and the call is made and paid again"
         );
         Ok(None)
     }

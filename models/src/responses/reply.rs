@@ -199,8 +199,8 @@ pub(super) fn reply(call: Call<'_>, response: &Value) -> Result<ModelReply, Mode
 /// there.
 fn unknown_status(status: Option<&str>) -> &'static str {
     match status {
-        Some(_) => "its status is an unknown word",
-        None => "it has no status",
+        Some(_) => "the status is an unknown word",
+        None => "the status is missing",
     }
 }
 
@@ -265,7 +265,9 @@ fn tool_calls(items: &[Value], is_cut: bool) -> Result<Vec<ModelToolCall>, Model
                 });
             }
             Some("custom_tool_call") => {
-                return Err(invalid("The model called a tool that nobody has offered."));
+                return Err(invalid(
+                    "The model called a tool that the request did not offer.",
+                ));
             }
             _ => {}
         }

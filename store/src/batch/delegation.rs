@@ -103,7 +103,7 @@ fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> 
         .any(|name| *name == agent)
     {
         return Err(format!(
-            "There is no sub-agent `{agent}` for you. Use only those you were given."
+            "You have no sub-agent `{agent}`. Use only the sub-agents that you were given."
         ));
     }
     let limits = delegator.root_agent;
@@ -115,7 +115,7 @@ fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> 
     }
     if delegator.sub_agents >= limits.max_sub_agents {
         return Err(format!(
-            "This turn has had all its {} sub-agents. Do the task yourself.",
+            "The turn has started {} sub-agents, the limit of the turn. Do the task yourself.",
             limits.max_sub_agents
         ));
     }
@@ -191,7 +191,9 @@ impl Builder<'_> {
                 let error = format!("The sub-agent failed ({code}): {message}");
                 match checkpoint.and_then(last_words) {
                     Some(text) => {
-                        let result = format!("{error} What it has done and found:\n\n{text}");
+                        let result = format!(
+                            "{error} The sub-agent's work and findings until the failure:\n\n{text}"
+                        );
                         ToolEnd::of_result(execution_id, Json::of(&result), true, duration_ms)
                     }
                     None => ToolEnd::failed(&error, duration_ms),

@@ -81,7 +81,7 @@ impl Builder<'_> {
                 return Ok(());
             }
             ApprovalState::Expired => {
-                "nobody approved this call in time; it was not run".to_owned()
+                "no person approved the call in time; the call was not run".to_owned()
             }
             ApprovalState::Denied if answer.reason().is_empty() => {
                 "a person denied this call; it was not run".to_owned()

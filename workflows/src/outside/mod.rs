@@ -95,7 +95,7 @@ const NOT_THROUGH_GATEWAY: &str =
 fn refused_by_store(refusal: &ApprovalRefusal) -> String {
     refusal.message(match refusal {
         ApprovalRefusal::NeedsOther => {
-            "somebody has to approve who is known and has sent no message of the turn"
+            "a known person who has sent no message of the turn must approve"
         }
         ApprovalRefusal::NotThroughGateway => NOT_THROUGH_GATEWAY,
         _ => "the answer was not stored",
@@ -108,7 +108,7 @@ impl fmt::Display for Refusal {
         let (word, sentence) = match self {
             Self::Unknown => (
                 ApprovalRefusal::NotWaiting,
-                "no such call waits for an approval now",
+                "the call does not wait for an approval now",
             ),
             Self::Answered => (ApprovalRefusal::Answered, "the call has been answered"),
             Self::BeingStored => (ApprovalRefusal::BeingStored, "an answer is being stored"),
@@ -118,7 +118,7 @@ impl fmt::Display for Refusal {
             ),
             Self::NoHash => (
                 ApprovalRefusal::Mismatch,
-                "an answer names the `input_hash` of the request that it is for",
+                "an answer must name the `input_hash` of the approval's request",
             ),
             Self::BySignal => (ApprovalRefusal::NotThroughGateway, NOT_THROUGH_GATEWAY),
             Self::Invalid(flaw) => (ApprovalRefusal::Invalid, *flaw),
