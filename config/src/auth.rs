@@ -305,7 +305,7 @@ fn checked_scopes(check: &mut Checker<'_>, words: &[Spanned<String>]) -> Vec<Sco
             None => check.wrong(
                 word,
                 format!(
-                    "there is no scope `{}`; there are: {}",
+                    "no scope has the name `{}`; the scopes are: {}",
                     word.get_ref(),
                     Scopes::all()
                 ),

@@ -64,7 +64,7 @@ impl ToolContext {
             .map(|(name, value)| {
                 if value.contains('\0') {
                     let message =
-                        format!("{name} cannot be given to a program: it has a NUL in it");
+                        format!("{name} cannot be given to a program: the text has a NUL");
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
                 }
                 Ok((name.to_owned(), value.to_owned()))

@@ -22,13 +22,15 @@ pub struct CheckedTool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
     /// Providers would refuse the name.
-    #[error("a tool cannot be called `{0}`: use letters, digits, `_` and `-`, at most 64 of them")]
+    #[error(
+        "a tool cannot be called `{0}`: use letters, digits, `_` and `-`, at most 64 characters"
+    )]
     InvalidName(String),
     /// The model client would mistake the tool for a tool of the provider.
-    #[error("a tool cannot be called `{0}`: providers have a tool of their own of that name")]
+    #[error("a tool cannot be called `{0}`: the name belongs to a tool of providers")]
     ReservedName(String),
     /// The name is taken, or belongs to a source.
-    #[error("there already is a tool `{0}`")]
+    #[error("a tool with the name `{0}` exists already")]
     Duplicate(String),
     /// The schema is not a JSON schema, or not the schema of an object.
     #[error("the schema of tool `{name}` cannot be used: {reason}")]
@@ -103,7 +105,7 @@ fn not_an_object(value: &Value) -> String {
     let what = match value {
         // genai passes arguments that are not JSON as a string, for example after a cut.
         Value::String(text) if text.trim_start().starts_with('{') => {
-            "are not complete JSON: they were cut off before their end, or are malformed. Make the call again with \
+            "are not complete JSON: the text was cut off before the end, or is malformed. Make the call again with \
              complete, and if needed shorter, arguments"
         }
         Value::String(text) if text.trim().is_empty() => "are empty. Give a JSON object",

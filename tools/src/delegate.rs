@@ -28,9 +28,9 @@ pub fn spec(
     if offered.is_empty() {
         return None;
     }
-    let mut description = "Gives a task to another agent and returns its answer. It knows nothing of this \
-                           conversation: put all it needs into the task. Ask for several at once when their tasks do \
-                           not depend on each other. The agents:"
+    let mut description = "Gives a task to another agent and returns its answer. The other agent does not see the \
+                           conversation: put every needed fact into the task. Call the tool several times at once for \
+                           independent tasks. The agents:"
         .to_owned();
     for agent in &offered {
         let purpose = if agent.description.is_empty() {

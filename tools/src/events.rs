@@ -35,7 +35,7 @@ impl ToolEvents {
         let bytes: usize = events.iter().map(|(_, data)| data.stored_len()).sum();
         if events.len() >= MAX_EVENTS || bytes + data.stored_len() > MAX_BYTES {
             return Err(ToolError::Failed(format!(
-                "The tool emitted more than {MAX_EVENTS} events or {MAX_BYTES} bytes of them."
+                "The tool emitted more than {MAX_EVENTS} events or {MAX_BYTES} bytes of events."
             )));
         }
         events.push((event_type, data));

@@ -42,7 +42,7 @@ impl OutputTable {
             (Some(written), Some(_)) => {
                 check.wrong(
                     written,
-                    "`output` has both `schema` and `schema_file`; remove one",
+                    "`output` has `schema` and also `schema_file`; remove either key",
                 );
                 None
             }

@@ -89,7 +89,7 @@ fn what_is_wrong_with_a_chain_is_told() {
             format!(
                 "{PROVIDER}{AGENT}seed = 7\n[agents.default.fallback]\nmodels = [\"claude/c\"]\n{CLAUDE}"
             ),
-            "7:8: a provider of kind `anthropic` has no `seed`; remove it",
+            "7:8: a provider of kind `anthropic` has no `seed`; remove the key",
         ),
         (
             format!(

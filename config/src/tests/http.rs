@@ -167,7 +167,7 @@ fn wrong_headers_secrets_and_schemas_of_a_tool_are_explained() {
         ),
         (
             "[egress]\nallow = [\"10.0.0.1/8\"]\n".to_owned(),
-            "2:10: `10.0.0.1/8` cannot be allowed: it has bits behind",
+            "2:10: `10.0.0.1/8` cannot be allowed: the network has bits behind",
         ),
     ]);
     let message = error(&format!(

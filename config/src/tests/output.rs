@@ -44,13 +44,13 @@ fn what_cannot_be_used_is_told() {
         ("name = \"n\"\n", "needs `schema` or `schema_file`"),
         (
             "schema = { type = \"object\" }\nschema_file = \"x.json\"\n",
-            "has both `schema` and `schema_file`",
+            "has `schema` and also `schema_file`",
         ),
         ("schema_file = \"none.json\"\n", "cannot be read"),
         ("schema = \"{\"\n", "it is not JSON"),
         (
             "schema = { type = \"array\" }\n",
-            "it must have `\"type\": \"object\"`",
+            "the schema must have `\"type\": \"object\"`",
         ),
         (
             "schema = { type = \"object\", required = 1 }\n",

@@ -217,9 +217,12 @@ impl Plain {
                     }
                     continue;
                 }
-                Wants::Approval => Answer::Deny("nobody was there to approve it".to_owned()),
+                Wants::Approval => {
+                    Answer::Deny("no person was present to approve the call".to_owned())
+                }
                 Wants::Consent { .. } => Answer::Deny(
-                    "nobody was there to allow it; it runs with --yes-tools".to_owned(),
+                    "no person was present to allow the call; with --yes-tools, the call runs"
+                        .to_owned(),
                 ),
                 // Another client may offer the tool.
                 Wants::Result => {

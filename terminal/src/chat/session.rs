@@ -189,13 +189,14 @@ impl Session {
             Some(Update::Ended(reason)) => Some(Happened::Over(match reason {
                 EndReason::ConversationDeleted => "the conversation was deleted".to_owned(),
                 EndReason::TokenExpired => {
-                    "the key or token is not valid any more: come back with a new one".to_owned()
+                    "the key or token is not valid any more: connect again with a new key or token"
+                        .to_owned()
                 }
                 EndReason::Unknown(reason) => format!("the gateway ended the stream: {reason}"),
             })),
             Some(Update::Refused(status)) => Some(Happened::Over(format!(
-                "the gateway refuses the stream of events with {status}: the conversation is not there, or the key or \
-                 token is not valid for it"
+                "the gateway refuses the stream of events with {status}: the conversation does not exist, or the key \
+                 or token is not valid for the conversation"
             ))),
             None => Some(Happened::Over("nothing more comes".to_owned())),
         }

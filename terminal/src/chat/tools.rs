@@ -40,7 +40,7 @@ pub(super) struct Output {
 impl Output {
     /// Returns the output for a call that another client began before it was lost.
     pub(super) fn unknown() -> Self {
-        failed("another client had begun it and was lost, so it may have had its effect")
+        failed("another client had begun the call and was lost; the call may have had an effect")
     }
 }
 

@@ -94,7 +94,7 @@ impl TypedTool for ReadResult {
         let Some(slice) = slice else {
             let shown: String = input.execution_id.chars().take(MAX_SHOWN_CHARS).collect();
             return Err(ToolError::Failed(format!(
-                "There is no result of a tool execution `{shown}` in this conversation."
+                "The conversation has no result of a tool execution `{shown}`."
             )));
         };
         // A slice with many quotes or line breaks is longer as JSON, and must not be cut again.

@@ -158,7 +158,7 @@ fn step_of(input: &Input) -> Result<(String, u32), ToolError> {
         .is_some_and(|hex| hex.len() == 12 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if !is_ours {
         return Err(ToolError::Failed(
-            "`plan_id` must be the one that create returned: plan_ and 12 hex digits.".into(),
+            "`plan_id` must be the id from create: plan_ and 12 hex digits.".into(),
         ));
     }
     Ok((plan_id.clone(), step_number))

@@ -85,7 +85,7 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
         Ok(network)
     } else {
         Err(format!(
-            "it has bits behind its prefix; write {} or {}",
+            "the network has bits behind the prefix; write {} or {}",
             network.trunc(),
             network.addr()
         ))

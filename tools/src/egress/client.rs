@@ -225,7 +225,7 @@ fn redirect_target(from: &Url, response: &Response) -> Result<Option<Url>, Egres
         .ok()
         .and_then(|location| from.join(location).ok());
     target.map(Some).ok_or_else(|| {
-        EgressError::Redirect("The service redirected to what is no URL.".to_owned())
+        EgressError::Redirect("The service redirected to an invalid URL.".to_owned())
     })
 }
 

@@ -101,7 +101,7 @@ impl EgressPolicy {
         tracing::warn!(host, %address, "a tool's request was refused: not a public address, nor one of [egress] allow");
         Err(Refused {
             what: format!("`{host}`"),
-            why: "it is not an address that tools may connect to.",
+            why: "tools may not connect to the address.",
         })
     }
 }

@@ -31,7 +31,7 @@ impl UrlTemplate {
         let rest = ["https://", "http://"]
             .into_iter()
             .find_map(|scheme| text.strip_prefix(scheme));
-        let rest = rest.ok_or("it must begin with http:// or https://")?;
+        let rest = rest.ok_or("the URL must begin with http:// or https://")?;
         if rest.contains('#') {
             return Err("a fragment (#…) is never sent; leave it out".to_owned());
         }
@@ -45,7 +45,7 @@ impl UrlTemplate {
         }
         let base = Url::parse(base).map_err(|error| format!("it is no URL: {error}"))?;
         if !base.username().is_empty() || base.password().is_some() {
-            return Err("it must not hold a user or a password; use `auth`".to_owned());
+            return Err("the URL must not have a user or a password; use `auth`".to_owned());
         }
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let path = path.strip_prefix('/').unwrap_or(path);
@@ -70,7 +70,7 @@ impl UrlTemplate {
         };
         let is_dots = |segment: &Vec<Piece>| matches!(&segment[..], [Piece::Fixed(text)] if is_dot_segment(text));
         if template.segments.iter().any(is_dots) {
-            return Err("its path must not have `.` or `..` in it".to_owned());
+            return Err("the path must not have `.` or `..` in it".to_owned());
         }
         Ok(template)
     }

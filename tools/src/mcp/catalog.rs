@@ -33,7 +33,7 @@ pub(super) fn tools(link: &Arc<Link>, listed: Vec<Listed>) -> ToolSet {
         tracing::warn!(
             server = options.name,
             max_tools = options.max_tools,
-            "an MCP server has more tools than are taken; name those you need in `tools`, or raise `max_tools`"
+            "an MCP server has more tools than the limit; name the needed tools in `tools`, or raise `max_tools`"
         );
     }
     let mut tools = ToolSet::new();
@@ -69,7 +69,7 @@ fn checked(link: &Arc<Link>, listed: Listed) -> Result<CheckedTool, String> {
     let bytes = parameters.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
         return Err(format!(
-            "its schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"
+            "the schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"
         ));
     }
     let description = listed

@@ -17,15 +17,15 @@ const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
 /// The reason for a failed connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
-    #[error("its configuration cannot be used: {0}")]
+    #[error("the configuration cannot be used: {0}")]
     Options(String),
-    #[error("its command cannot be started: {0}")]
+    #[error("the command cannot be started: {0}")]
     Start(io::Error),
     #[error("the handshake failed: {0}")]
     Handshake(#[from] Box<ClientInitializeError>),
-    #[error("its tools cannot be listed: {0}")]
+    #[error("the tools cannot be listed: {0}")]
     List(ServiceError),
-    #[error("it did not answer within {} s (`connect_timeout`)", .0.as_secs())]
+    #[error("the server did not answer within {} s (`connect_timeout`)", .0.as_secs())]
     TimedOut(Duration),
 }
 
@@ -91,7 +91,7 @@ impl CallError {
                 refusal.message
             )),
             Self::Service(ServiceError::UnexpectedResponse) => ToolError::Failed(format!(
-                "MCP server `{server}` answered with something that is no result."
+                "MCP server `{server}` answered without a valid result."
             )),
             Self::NotSent | Self::Service(_) => ToolError::Interrupted(format!(
                 "The connection to MCP server `{server}` broke before the tool answered."

@@ -206,7 +206,7 @@ impl Link {
                 if !self.stop.is_cancelled() {
                     let why = connection
                         .ending()
-                        .unwrap_or("it closed it, died, or a call found it broken");
+                        .unwrap_or("the server closed the connection or died, or a call found the connection broken");
                     tracing::warn!(server, why, "the connection to an MCP server has ended");
                 }
             }

@@ -15,10 +15,10 @@ pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolErr
         ServerResult::CallToolResult(result) => Ok(Json::of(&value(result))),
         // The client declared no capability, so a server may neither ask a person nor begin a task.
         ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(format!(
-            "MCP server `{server}` wants to ask a person something, and there is none."
+            "MCP server `{server}` wants to ask a person a question, but no person is present."
         ))),
         _ => Err(ToolError::Failed(format!(
-            "MCP server `{server}` answered with something that is no result."
+            "MCP server `{server}` answered without a valid result."
         ))),
     }
 }

@@ -29,7 +29,8 @@ impl SecretFile {
         if !self.is_per_tenant() {
             return Ok(PathBuf::from(&self.0));
         }
-        let tenant_id = tenant_id.ok_or("it is a tenant's, and the connection is everybody's")?;
+        let tenant_id = tenant_id
+            .ok_or("the secret belongs to a tenant, but the connection is for every tenant")?;
         let is_step = tenant_id.bytes().all(|byte| byte == b'.');
         if is_step || !ids::is_valid(tenant_id) {
             return Err("the name of the tenant cannot be a part of a path".to_owned());
@@ -44,9 +45,10 @@ impl SecretFile {
         let read = tokio::fs::read(&path).await;
         let bytes = read.map_err(|error| named(error.to_string()))?;
         if bytes.len() > MAX_BYTES {
-            return Err(named(format!("it has more than {MAX_BYTES} bytes")));
+            return Err(named(format!("the file has more than {MAX_BYTES} bytes")));
         }
-        let text = String::from_utf8(bytes).map_err(|_| named("it is no text".to_owned()))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| named("the file is not a text".to_owned()))?;
         match text.trim() {
             "" => Err(named("it is empty".to_owned())),
             secret => Ok(secret.to_owned()),
@@ -95,7 +97,7 @@ mod tests {
         let file = SecretFile::new(path.display().to_string());
         for (bytes, expected) in [
             (b" \n".to_vec(), "empty"),
-            (vec![0xff], "no text"),
+            (vec![0xff], "not a text"),
             (vec![b'x'; MAX_BYTES + 1], "more than"),
         ] {
             std::fs::write(&path, bytes).unwrap();

@@ -48,7 +48,7 @@ impl ToolSource for McpServer {
         let gone = || {
             let server = &self.pool.options().name;
             ToolError::Failed(format!(
-                "MCP server `{server}` has no tool of this name now. Use only those you were given."
+                "MCP server `{server}` has no tool with this name now. Use only the tools that you were given."
             ))
         };
         if !self.pool.options().serves(asker) {

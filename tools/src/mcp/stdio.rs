@@ -264,7 +264,7 @@ async fn read_messages(
             Ok(_) if line.ends_with(b"\n") => {}
             Ok(_) if line.len() >= max_bytes => {
                 let why = format!(
-                    "it sent a message of more than {max_bytes} bytes (`max_message_bytes`)"
+                    "the server sent a message of more than {max_bytes} bytes (`max_message_bytes`)"
                 );
                 let _first_wins = ending.set(why);
                 return;

@@ -73,8 +73,8 @@ impl McpTool {
         match tools.get(tool) {
             Some(listed) if *listed.spec() == self.spec => Ok(()),
             _ => Err(ToolError::Failed(format!(
-                "The definition of tool `{tool}` has just changed. It was not run. Look at what the tool is now; if it is \
-                 still needed, call it again."
+                "The definition of tool `{tool}` has just changed. The tool was not run. Read the new definition, and \
+                 call the tool again if you still need a result."
             ))),
         }
     }

@@ -43,7 +43,7 @@ impl Skill {
         let text = read_text(&root, SKILL_FILE, MAX_SKILL_FILE_BYTES)?;
         let (head, instructions) = FrontMatter::read(&text, name)?;
         if instructions.is_empty() {
-            return Err("there are no instructions behind its head".to_owned());
+            return Err("the instructions behind the front matter are missing".to_owned());
         }
         let mut files = Vec::new();
         list(&root, "", 0, &mut files).map_err(|error| error.to_string())?;
@@ -71,7 +71,7 @@ impl Skill {
     pub(super) fn file(&self, name: &str) -> Result<String, String> {
         if !self.files.iter().any(|file| file == name) {
             return Err(format!(
-                "skill `{}` has no file of this name; read those listed with its instructions",
+                "skill `{}` has no file with this name; read the files listed with the instructions",
                 self.name
             ));
         }
@@ -81,18 +81,20 @@ impl Skill {
 
 /// Reads a text file below `root`. Links are followed while the target stays below `root`.
 fn read_text(root: &Path, name: &str, max_bytes: u64) -> Result<String, String> {
-    let path = inside(root, &root.join(name)).ok_or("it is not a file of the skill's folder")?;
+    let path = inside(root, &root.join(name)).ok_or("the file is not in the skill's folder")?;
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(max_bytes + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("it cannot be read: {}", error.kind()))?;
+    read.map_err(|error| format!("the file cannot be read: {}", error.kind()))?;
     if bytes.len() as u64 > max_bytes {
-        return Err(format!("it has more than {max_bytes} bytes, the limit"));
+        return Err(format!(
+            "the file has more than {max_bytes} bytes, the limit"
+        ));
     }
     // A NUL is valid in Rust's strings, but PostgreSQL cannot store it.
     let text = String::from_utf8(bytes)
         .ok()
         .filter(|text| !text.contains('\0'));
-    text.ok_or_else(|| "it is not a text file".to_owned())
+    text.ok_or_else(|| "the file is not a text file".to_owned())
 }
 
 /// Returns the regular file behind `path` if the file lies below `root`. Kubernetes volumes consist of internal
@@ -215,7 +217,7 @@ mod tests {
                 skill
                     .file(name)
                     .unwrap_err()
-                    .contains("has no file of this name"),
+                    .contains("has no file with this name"),
                 "{name}"
             );
         }
@@ -225,7 +227,7 @@ mod tests {
             skill
                 .file("a.md")
                 .unwrap_err()
-                .contains("not a file of the skill's folder"),
+                .contains("not in the skill's folder"),
             "changed afterwards"
         );
     }
@@ -260,7 +262,7 @@ mod tests {
         assert!(
             read(&folder(&[(SKILL_FILE, HEAD)]))
                 .unwrap_err()
-                .contains("no instructions")
+                .contains("instructions behind the front matter")
         );
         let long = format!("{HEAD}{}", "x".repeat(256 * 1024));
         assert!(

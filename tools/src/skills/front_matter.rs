@@ -56,7 +56,7 @@ impl FrontMatter {
     pub(super) fn read<'a>(text: &'a str, folder: &str) -> Result<(Self, &'a str), String> {
         let text = text.trim_start_matches('\u{FEFF}');
         let (head, instructions) = split(text).ok_or(
-            "it must begin with YAML between two lines `---`: name and description of the skill",
+            "the file must begin with YAML between two lines `---`: name and description of the skill",
         )?;
         let head: Self = serde_yaml_ng::from_str(head).map_err(|error| error.to_string())?;
         head.check(folder)?;
@@ -73,18 +73,18 @@ impl FrontMatter {
             || !is_framed
         {
             return Err(format!(
-                "`name` has 1 to {MAX_NAME_CHARS} letters a-z, digits and single `-`, none of these at an end"
+                "`name` has 1 to {MAX_NAME_CHARS} letters a-z, digits and single `-`, and must not begin or end with `-`"
             ));
         }
         if self.name != folder {
             return Err(format!(
-                "`name` is `{}`, and must be the name of its folder, `{folder}`",
+                "`name` is `{}`, and must be the name of the skill's folder, `{folder}`",
                 self.name
             ));
         }
         if self.description.trim().is_empty() {
             return Err(
-                "`description` says what the skill does and when to use it; it must not be empty"
+                "`description` must not be empty: write the purpose of the skill, and when to use the skill"
                     .to_owned(),
             );
         }
@@ -167,7 +167,7 @@ mod tests {
             ("name: ''\ndescription: x", "letters a-z"),
             (
                 "name: other\ndescription: x",
-                "must be the name of its folder, `pdf-forms`",
+                "must be the name of the skill's folder, `pdf-forms`",
             ),
             ("name: [a]\ndescription: x", "invalid type"),
             ("- a", "invalid type"),

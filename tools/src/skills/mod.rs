@@ -94,7 +94,7 @@ impl Skills {
 
     fn checked(&self, path: &Path, name: &str) -> Result<CheckedTool, String> {
         if self.names.contains(name) {
-            return Err("there already is a skill of this name".to_owned());
+            return Err("another skill already has the name".to_owned());
         }
         if self.names.len() >= MAX_SKILLS {
             return Err(format!("a worker has at most {MAX_SKILLS} skills"));
@@ -145,7 +145,9 @@ impl ToolSource for Skills {
     async fn find(&self, name: &str, _: Asker<'_>) -> Result<CheckedTool, ToolError> {
         let found = self.tools.get(name).cloned();
         found.ok_or_else(|| {
-            ToolError::Failed("There is no such skill. Use only those you were given.".to_owned())
+            ToolError::Failed(
+                "No skill has this name. Use only the skills that you were given.".to_owned(),
+            )
         })
     }
 }

@@ -70,8 +70,8 @@ impl SkillTool {
             "properties": {
                 "file": {
                     "type": "string",
-                    "description": "One of the files that came with the instructions, to read it. Leave it out for the \
-                                    instructions.",
+                    "description": "A file to read, from the list with the instructions. Leave the argument out for \
+                                    the instructions.",
                 },
                 "offset": {
                     "type": "integer",
@@ -84,8 +84,8 @@ impl SkillTool {
         let spec = ToolSpec {
             name: names::qualified(SOURCE, &skill.name),
             description: format!(
-                "{} (A skill: instructions for tasks of this kind. Call it first, without arguments, and follow what it \
-                 returns.)",
+                "{} (A skill: instructions for tasks of this kind. Call the tool first, without arguments, and follow \
+                 the returned instructions.)",
                 skill.description
             ),
             parameters,
@@ -165,7 +165,7 @@ impl SkillTool {
 }
 
 fn cut(next_offset: usize) -> String {
-    format!("The text was cut here; call again with offset {next_offset} for what follows.")
+    format!("The text was cut here; call again with offset {next_offset} for the next part.")
 }
 
 #[async_trait]
@@ -284,7 +284,7 @@ mod tests {
         for (input, expected) in [
             (
                 json!({"file": "../../etc/passwd"}),
-                "File `../../etc/passwd`: skill `incident` has no file of this name",
+                "File `../../etc/passwd`: skill `incident` has no file with this name",
             ),
             (json!({"file": 5}), "/file"),
             (json!({"offset": -1}), "/offset"),

@@ -149,7 +149,7 @@ async fn what_is_not_there_is_shown_as_such() {
     let (code, _, said) = run(&folder, &["list", "--agent", "nobody"]).await;
     assert_eq!(code, Some(2));
     assert!(
-        said.contains("no agent `nobody`; there are: default, greeter, hopeful"),
+        said.contains("no agent has the name `nobody`; the agents are: default, greeter, hopeful"),
         "{said}"
     );
 }
@@ -186,9 +186,9 @@ async fn exit_codes_tell_a_failed_tool_from_one_that_was_not_called() {
         (
             &["skill__greet", r#"{"file":"../x"}"#],
             1,
-            "no file of this name",
+            "no file with this name",
         ),
-        (&["skill__gone"], 1, "no such skill"),
+        (&["skill__gone"], 1, "skill has this name"),
         (&["test_read", "{"], 2, "the input is not JSON"),
         (&["test_read", "[]"], 2, "are an array"),
         (

@@ -262,7 +262,7 @@ async fn a_response_that_is_gone_is_made_and_paid_again() {
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(data(&events, "assistant_message")[0]["content"], ANSWER);
     assert_eq!(provider.paid().len(), 2);
-    stack.logged("worker", "comes to no reply").await;
+    stack.logged("worker", "gives no reply").await;
     reader.abort();
 }
 

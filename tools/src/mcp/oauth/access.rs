@@ -204,7 +204,7 @@ impl Access {
                     tenant_id = self.tenant_id,
                     code = error.code(),
                     %error,
-                    "there is no token for an MCP server"
+                    "a token for an MCP server is missing"
                 );
                 let mut state = self.state();
                 state.grant = None;
@@ -271,7 +271,7 @@ impl Access {
             }
         }
         Err(AccessError::Metadata(
-            "the server has no metadata of a protected resource (RFC 9728). Write where its tokens come from into `token_url`"
+            "the server has no metadata of a protected resource (RFC 9728). Write the token endpoint into `token_url`"
                 .to_owned(),
         ))
     }

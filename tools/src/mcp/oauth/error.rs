@@ -6,29 +6,36 @@ use crate::egress::{EgressError, Refused};
 /// text written by an authorization server.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(in crate::mcp) enum AccessError {
-    #[error("{0}. Write the client's id and secret where `[mcp.NAME.oauth]` says that they are")]
+    #[error(
+        "{0}. Write the client's id and secret into the files or variables of `[mcp.NAME.oauth]`"
+    )]
     Secret(String),
     #[error(
-        "the authorization server does not take the client ({0}). Check the client's id and secret, and that it may use the \
-         grant `client_credentials`"
+        "the authorization server does not take the client ({0}). Check the client's id and secret, and whether the \
+         client may use the grant `client_credentials`"
     )]
     Client(&'static str),
     #[error(
-        "the authorization server gives no token for this server ({0}). Check `scopes`, and what the client may do there"
+        "the authorization server gives no token for the server ({0}). Check `scopes`, and the client's rights at the \
+         authorization server"
     )]
     Request(&'static str),
     #[error("{0}")]
     Metadata(String),
-    #[error("{0} Authorization servers are at public addresses, or at those of `[egress] allow`")]
+    #[error(
+        "{0} Authorization servers are at public addresses, or at addresses in `[egress] allow`"
+    )]
     Address(Refused),
     #[error("the authorization server cannot be asked: {0}")]
     Unavailable(String),
     #[error(
-        "the server refuses the token that the authorization server has just given. Check `scopes`, and that the \
-         authorization server gives tokens for this server"
+        "the server refuses a new token of the authorization server. Check `scopes`, and whether the authorization \
+         server gives tokens for the server"
     )]
     Token,
-    #[error("the server wants more than the token allows ({0}). Write what it wants into `scopes`")]
+    #[error(
+        "the server wants more than the token allows ({0}). Add the missing scopes to `scopes`"
+    )]
     Scope(String),
 }
 
@@ -50,14 +57,14 @@ impl AccessError {
     /// Returns the reason for a model, without addresses and paths.
     pub(in crate::mcp) fn for_model(&self) -> &'static str {
         match self {
-            Self::Secret(_) => "its client id or secret cannot be read",
-            Self::Client(_) => "its authorization server does not take the client",
-            Self::Request(_) => "its authorization server gives no token for it",
-            Self::Metadata(_) => "what it says of its authorization is not believed",
-            Self::Address(_) => "its authorization server is where nothing may connect to",
-            Self::Unavailable(_) => "its authorization server cannot be asked",
-            Self::Token => "it refuses the token that its authorization server gives",
-            Self::Scope(_) => "it wants more than its token allows",
+            Self::Secret(_) => "the client id or secret cannot be read",
+            Self::Client(_) => "the authorization server does not take the client",
+            Self::Request(_) => "the authorization server gives no token for the server",
+            Self::Metadata(_) => "the metadata about authorization is not trusted",
+            Self::Address(_) => "the address of the authorization server is not allowed",
+            Self::Unavailable(_) => "the authorization server cannot be asked",
+            Self::Token => "the server refuses the token of the authorization server",
+            Self::Scope(_) => "the server wants more than the token allows",
         }
     }
 

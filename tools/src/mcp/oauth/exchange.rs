@@ -64,7 +64,7 @@ pub(super) async fn send(
     let answer = answer.map_err(|error| AccessError::unanswered(&error))?;
     if answer.is_cut {
         return Err(AccessError::Unavailable(format!(
-            "its answer has more than {MAX_BYTES} bytes"
+            "the answer has more than {MAX_BYTES} bytes"
         )));
     }
     Ok(answer)
@@ -74,7 +74,7 @@ pub(super) async fn send(
 pub(super) fn unexpected(answer: &Incoming) -> AccessError {
     let status = answer.status.as_u16();
     AccessError::Unavailable(if answer.status.is_redirection() {
-        format!("it answered with {status}, and redirects are not followed")
+        format!("the answer has status {status}, and redirects are not followed")
     } else {
         format!("it answered with {status}")
     })

@@ -115,16 +115,16 @@ impl Grant {
 
 /// Parses a response with a token.
 fn issued(body: &[u8]) -> Result<Issued, AccessError> {
-    let unfit = |why: &str| AccessError::Unavailable(format!("its answer is no token: {why}"));
+    let unfit = |why: &str| AccessError::Unavailable(format!("the answer is not a token: {why}"));
     let written: WrittenToken =
-        serde_json::from_slice(body).map_err(|_| unfit("it is not of RFC 6749, 5.1"))?;
+        serde_json::from_slice(body).map_err(|_| unfit("the format is not of RFC 6749, 5.1"))?;
     if !written.token_type.eq_ignore_ascii_case("bearer") {
-        return Err(unfit("it is not one of the type `Bearer`"));
+        return Err(unfit("the type is not `Bearer`"));
     }
     let value = written.access_token;
     let is_fit = value.bytes().all(|byte| byte.is_ascii_graphic());
     if value.is_empty() || value.len() > MAX_TOKEN_BYTES || !is_fit {
-        return Err(unfit("it cannot be in a header"));
+        return Err(unfit("the token cannot be sent in a header"));
     }
     // Some servers write the number as a string.
     let seconds = written.expires_in.and_then(|seconds| match seconds {

@@ -81,7 +81,7 @@ pub(super) fn checked_url(what: &str, text: &str) -> Result<Url, AccessError> {
     let url = text.parse::<Url>().ok();
     url.filter(is_private_to_its_host).ok_or_else(|| {
         AccessError::Metadata(format!(
-            "{what} is refused: it is no https URL without a user and a fragment (http is for loopback alone)"
+            "{what} is refused: the URL must be https, without a user and a fragment (http is for loopback alone)"
         ))
     })
 }
@@ -92,16 +92,16 @@ pub(super) fn resource(body: &[u8], server: &Url, issuer: &str) -> Result<Resour
     let refused =
         |why: &str| AccessError::Metadata(format!("the metadata of the server is refused: {why}"));
     let written: WrittenResource = serde_json::from_slice(body)
-        .map_err(|_| refused("it is not that of a protected resource (RFC 9728)"))?;
+        .map_err(|_| refused("the document does not describe a protected resource (RFC 9728)"))?;
     if !is_of(&written.resource, server) {
         return Err(refused(
-            "its `resource` is another one than the `url` of this server, so its tokens would be for somebody else",
+            "`resource` differs from the server's `url`, and the tokens would be for another server",
         ));
     }
     let mut issuers = written.authorization_servers.iter();
     if !issuers.any(|named| is_same_issuer(named, issuer)) {
         return Err(refused(
-            "it does not name the configured `issuer` among its authorization servers, so the client's secret stays here",
+            "the configured `issuer` is not among the authorization servers, and the client's secret stays here",
         ));
     }
     let scopes = challenge::scopes(&written.scopes_supported.join(" "));
@@ -138,12 +138,11 @@ pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint,
             "the metadata of the authorization server is refused: {why}"
         ))
     };
-    let written: WrittenServer = serde_json::from_slice(body)
-        .map_err(|_| refused("it is not that of an authorization server (RFC 8414)"))?;
+    let written: WrittenServer = serde_json::from_slice(body).map_err(|_| {
+        refused("the document does not describe an authorization server (RFC 8414)")
+    })?;
     if !is_same_issuer(&written.issuer, issuer) {
-        return Err(refused(
-            "its `issuer` is another one than the configured one",
-        ));
+        return Err(refused("`issuer` differs from the configured `issuer`"));
     }
     let url = checked_url("the token endpoint", &written.token_endpoint)?;
     let method = match written.token_endpoint_auth_methods_supported {
@@ -152,7 +151,7 @@ pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint,
         Some(methods) if methods.iter().any(|it| it == "client_secret_post") => ClientAuth::Post,
         Some(_) => {
             return Err(refused(
-                "it takes neither `client_secret_basic` nor `client_secret_post`",
+                "the token endpoint takes neither `client_secret_basic` nor `client_secret_post`",
             ));
         }
     };

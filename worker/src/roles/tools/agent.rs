@@ -21,7 +21,7 @@ pub(super) fn agent<'a>(config: &'a Config, name: &str) -> Result<&'a AgentDefin
                 .map(|agent| agent.name.as_str())
                 .collect();
             format!(
-                "there is no agent `{name}`; there are: {}",
+                "no agent has the name `{name}`; the agents are: {}",
                 known.join(", ")
             )
         })

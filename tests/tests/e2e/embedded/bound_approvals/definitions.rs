@@ -194,7 +194,7 @@ async fn a_tool_that_has_changed_is_refused_when_it_is_to_be() {
         let observed = data(&events, "observe");
         let last = observed.last().unwrap();
         assert!(
-            last["result"].to_string().contains("not to be used"),
+            last["result"].to_string().contains("must not be used"),
             "{last:#?}"
         );
     }
