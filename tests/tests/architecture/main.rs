@@ -10,7 +10,7 @@
 //! - `groups`: which command runs an end-to-end test
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
-//! - `plain`: how plainly the comments are written
+//! - `plain`: how plainly comments, documents and texts for users are written; `literals`: the texts in the code
 //! - `circles`: no files of a crate name one another in a circle
 //! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
@@ -25,6 +25,7 @@ mod documents;
 mod facts;
 mod groups;
 mod harnesses;
+mod literals;
 mod paths;
 mod plain;
 mod releases;

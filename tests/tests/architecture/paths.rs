@@ -1,6 +1,8 @@
 //! Reads which modules of its own crate a source file names. It reads text, not Rust: as much of the language as paths
 //! need.
 
+use crate::repository::without_tests;
+
 /// A module from its crate's root on: `http::auth` is `["http", "auth"]`, and the root is empty.
 pub(crate) type ModulePath = Vec<String>;
 
@@ -66,13 +68,7 @@ fn read_tree(tokens: &[&str], mut path: ModulePath, named: &mut Vec<ModulePath>)
 }
 
 fn without_tests_and_comments(text: &str) -> String {
-    let code = text
-        .split_once("#[cfg(test)]\nmod tests {")
-        .map_or(text, |(code, _)| code);
-    let code = code
-        .split_once("#[cfg(test)]\n#[allow(clippy::unwrap_used)]\nmod tests {")
-        .map_or(code, |(code, _)| code);
-    let lines = code
+    let lines = without_tests(text)
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"));
     lines.collect::<Vec<_>>().join("\n")

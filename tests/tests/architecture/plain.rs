@@ -1,11 +1,15 @@
-//! How plainly comments and documents are written: pointing words are counted, the words that stand for a noun instead of naming it.
+//! How plainly comments, documents and texts for users are written: pointing words are counted, the words that stand for
+//! a noun instead of naming it.
 //!
 //! Half of the readers learned English as a second language. "It holds nothing that anybody said" is short and grammatical,
 //! and nobody can guess its subject. CONTRIBUTING.md, "How we write", says how to write instead.
 
 use std::collections::BTreeMap;
 
-use crate::repository::{Source, files, is_test};
+use crate::{
+    literals::literals,
+    repository::{Source, files, is_test, read},
+};
 
 /// The most pointing words in 100 words. Comments of well-kept Rust projects have 5 to 7.
 const MAX_PER_100: f64 = 7.0;
@@ -118,6 +122,27 @@ fn comments_name_their_subjects() {
     assert_plain(&folders);
 }
 
+/// Messages of errors and logs, answers of the gateway, descriptions of metrics and the texts of `--help` are literals of
+/// the crates. A doc comment of an option is a comment.
+#[test]
+fn texts_for_users_name_their_subjects() {
+    let mut texts = BTreeMap::<String, Part>::new();
+    let document = "docs/openapi.json";
+    let part = texts.entry(document.to_owned()).or_default();
+    part.add(document, &descriptions(&read(document)));
+    for Source { path, text } in files(&[".rs"]) {
+        if let Some((name, _)) = path.split_once("/src/")
+            && !is_test(&path)
+        {
+            let part = texts.entry(format!("texts of {name}")).or_default();
+            part.add(&path, &literals(&text));
+        }
+    }
+    let total: u32 = texts.values().map(|part| part.measure.sentences).sum();
+    assert!(total > 1500, "only {total} sentences were found");
+    assert_plain(&texts);
+}
+
 /// The documents for contributors; documents for users are not measured.
 #[test]
 fn documents_for_contributors_name_their_subjects() {
@@ -160,6 +185,24 @@ fn folder(path: &str) -> String {
         ["clients", language, ..] => format!("clients/{language}"),
         _ => parts[0].to_owned(),
     }
+}
+
+/// The different descriptions and summaries of the API's document, each with the line of its first use.
+fn descriptions(document: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (line, text) in document.lines().enumerate() {
+        let value = ["\"description\": ", "\"summary\": "]
+            .into_iter()
+            .find_map(|key| text.trim().strip_prefix(key));
+        // The schema of a property with the name `description` is an object.
+        let text = value.and_then(|value| serde_json::from_str(value.trim_end_matches(',')).ok());
+        if let Some(text) = text
+            && !found.iter().any(|(_, earlier)| *earlier == text)
+        {
+            found.push((line + 1, text));
+        }
+    }
+    found
 }
 
 /// The paragraphs of line comments, each with the line in which it begins.
@@ -316,6 +359,23 @@ fn sentences_are_found_in_documents_and_measured() {
         .map(|sentence| (sentence.line, sentence.words, sentence.pointing))
         .collect();
     assert_eq!(found, [(3, 6, 4), (6, 7, 1)]);
+}
+
+#[test]
+fn sentences_are_found_in_descriptions_and_measured() {
+    let document = r#"
+  "summary": "Returns the state of a turn.",
+  "description": {
+    "description": "It holds nothing that \"anybody\" said."
+  },
+  "description": "Returns the state of a turn."
+"#;
+    let found = sentences(&descriptions(document));
+    let found: Vec<_> = found
+        .iter()
+        .map(|sentence| (sentence.line, sentence.words, sentence.pointing))
+        .collect();
+    assert_eq!(found, [(2, 6, 0), (4, 6, 4)]);
 }
 
 #[test]

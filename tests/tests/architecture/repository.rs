@@ -55,6 +55,18 @@ pub(crate) fn is_test(path: &str) -> bool {
     path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs")
 }
 
+/// The code of a file before its module of tests.
+pub(crate) fn without_tests(code: &str) -> &str {
+    let begins_tests = |(at, mark): &(usize, &str)| {
+        let mut behind = code[at + mark.len()..].lines();
+        behind
+            .find(|line| !line.starts_with("#["))
+            .is_some_and(|line| line.starts_with("mod ") && line.contains(" {"))
+    };
+    let mut marks = code.match_indices("#[cfg(test)]\n");
+    marks.find(begins_tests).map_or(code, |(at, _)| &code[..at])
+}
+
 pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }
