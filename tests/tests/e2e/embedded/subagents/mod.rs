@@ -286,7 +286,7 @@ async fn is_limited(limit: &str, sub_agents: usize, refused_calls: usize, reason
 #[tokio::test]
 async fn depth_and_number_of_sub_agents_are_limited() {
     is_limited("max_depth = 1", 3, 3, "deeper than 1").await;
-    is_limited("max_sub_agents = 4", 4, 2, "all its 4 sub-agents").await;
+    is_limited("max_sub_agents = 4", 4, 2, "started 4 sub-agents").await;
 }
 
 #[tokio::test]
