@@ -44,6 +44,34 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 /// Statements that must stay index look-ups in a store of any size. Tests check their query plans.
 #[doc(hidden)]
 pub mod hot {
+    /// A statement of `sql/` in the words of each database, if the statement exists for the database.
+    #[derive(Debug)]
+    pub struct Text {
+        /// `<subject>/<name>`, like the file.
+        pub name: &'static str,
+        #[allow(missing_docs)]
+        pub sqlite: Option<&'static str>,
+        #[allow(missing_docs)]
+        pub postgres: Option<&'static str>,
+    }
+
+    /// All statements of `sql/`.
+    pub const TEXTS: &[Text] = include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+
+    /// Returns the statement `<subject>/<name>` in the words of SQLite.
+    pub fn sqlite(name: &str) -> &'static str {
+        let text = TEXTS.iter().find(|text| text.name == name);
+        text.and_then(|text| text.sqlite)
+            .unwrap_or_else(|| panic!("no statement `{name}` for SQLite"))
+    }
+
+    /// Returns the statement `<subject>/<name>` in the words of PostgreSQL.
+    pub fn postgres(name: &str) -> &'static str {
+        let text = TEXTS.iter().find(|text| text.name == name);
+        text.and_then(|text| text.postgres)
+            .unwrap_or_else(|| panic!("no statement `{name}` for PostgreSQL"))
+    }
+
     pub use crate::sql_text::SqlText;
 
     use crate::postgres::{as_read, backend::sql};

@@ -7,8 +7,10 @@ use async_trait::async_trait;
 
 use super::{
     Database,
-    dialect::{list, words},
-    sql::leases as sql,
+    statement::Statement as _,
+    statements::leases::{
+        BeginLease, EndLease, Leases, RemoveLease, RenewLease, RunningExecutions, TakeLease,
+    },
 };
 use crate::api::{
     LostWorkers, Result, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases,
@@ -22,25 +24,25 @@ const MAX_LEASES: i64 = 10_000;
 #[async_trait]
 impl WorkerLeases for Database {
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()> {
-        let id = lease.worker.as_str();
+        let worker_id = lease.worker.as_str();
         let lease_ms = i64::try_from(lease.duration.as_millis()).unwrap_or(i64::MAX);
         // A try that hangs leaves time for a second try.
         self.within(lease.duration / 2, async {
             let mut connection = self.sign_of_life().await?;
-            let renewed = sqlx::query(sql::RENEW_LEASE)
-                .bind(id)
-                .bind(lease_ms)
-                .execute(&mut *connection)
-                .await?;
+            let renew = RenewLease {
+                worker_id,
+                lease_ms,
+            };
+            let renewed = renew.query()?.execute(&mut *connection).await?;
             if renewed.rows_affected() > 0 {
                 return Ok(());
             }
-            sqlx::query(sql::BEGIN_LEASE)
-                .bind(id)
-                .bind(&lease.identity)
-                .bind(lease_ms)
-                .execute(&mut *connection)
-                .await?;
+            let begin = BeginLease {
+                worker_id,
+                identity: &lease.identity,
+                lease_ms,
+            };
+            begin.query()?.execute(&mut *connection).await?;
             Ok(())
         })
         .await
@@ -48,10 +50,10 @@ impl WorkerLeases for Database {
 
     async fn end_lease(&self, worker: &WorkerId) -> Result<()> {
         self.in_time(async {
-            sqlx::query(sql::END_LEASE)
-                .bind(worker.as_str())
-                .execute(&mut *self.single().await?)
-                .await?;
+            let end = EndLease {
+                worker_id: worker.as_str(),
+            };
+            end.query()?.execute(&mut *self.single().await?).await?;
             Ok(())
         })
         .await
@@ -61,7 +63,10 @@ impl WorkerLeases for Database {
 #[async_trait]
 impl LostWorkers for Database {
     async fn leases(&self) -> Result<Vec<SeenLease>> {
-        let query = sqlx::query_as(sql::LEASES).bind(MAX_LEASES);
+        let query = Leases {
+            row_limit: MAX_LEASES,
+        }
+        .query_as()?;
         let rows: Vec<(String, String, i64, i64, i64, bool)> =
             self.read(query.fetch_all(self.reader())).await?;
         let lease = |(id, identity, lease_ms, renewals, takes, is_ended)| {
@@ -78,9 +83,11 @@ impl LostWorkers for Database {
     }
 
     async fn take_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>> {
-        let query = sqlx::query_as(sql::TAKE_LEASE)
-            .bind(seen.worker.as_str())
-            .bind(seen.renewals);
+        let take = TakeLease {
+            worker_id: seen.worker.as_str(),
+            seen_renewals: seen.renewals,
+        };
+        let query = take.query_as()?;
         let mut taken: Vec<(i64, i64)> = self
             .in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) })
             .await?;
@@ -96,11 +103,11 @@ impl LostWorkers for Database {
 
     async fn remove_lease(&self, taken: &SeenLease) -> Result<()> {
         self.in_time(async {
-            sqlx::query(sql::REMOVE_LEASE)
-                .bind(taken.worker.as_str())
-                .bind(taken.renewals)
-                .execute(&mut *self.single().await?)
-                .await?;
+            let remove = RemoveLease {
+                worker_id: taken.worker.as_str(),
+                taken_renewals: taken.renewals,
+            };
+            remove.query()?.execute(&mut *self.single().await?).await?;
             Ok(())
         })
         .await
@@ -112,10 +119,12 @@ impl LostWorkers for Database {
         limit: u32,
     ) -> Result<Vec<RunningAgentExecution>> {
         let workers: Vec<_> = workers.iter().map(WorkerId::to_string).collect();
-        let query = sqlx::query_as(words(sql::RUNNING_EXECUTIONS))
-            .bind(list(&workers))
-            .bind(i32::from(WorkerId::BYTES))
-            .bind(i64::from(limit));
+        let running = RunningExecutions {
+            worker_ids: &workers,
+            worker_id_length: i32::from(WorkerId::BYTES),
+            row_limit: i64::from(limit),
+        };
+        let query = running.query_as()?;
         self.read(query.fetch_all(self.reader())).await
     }
 }

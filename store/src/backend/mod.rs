@@ -128,6 +128,7 @@ mod save;
 mod snapshot;
 #[macro_use]
 pub(crate) mod sql;
+pub(crate) mod statement;
 mod sub_agents;
 mod tenants;
 mod tool_results;
@@ -137,7 +138,10 @@ pub(crate) mod write;
 
 use everturn_proto::words::ApprovalState;
 
-use super::dialect::{self, Connection, Database};
+use super::{
+    dialect::{self, Connection, Database},
+    statements,
+};
 use crate::{
     api::{Access, Result},
     error::{Missing, StoreError},

@@ -16,6 +16,27 @@ mod dialect;
 mod options;
 mod parts;
 
+/// The statements of `sql/`, a module for each subject.
+#[allow(
+    clippy::wildcard_imports,
+    reason = "generated: one list of imports serves every subject"
+)]
+pub(crate) mod statements {
+    use chrono::{DateTime, Utc};
+    use serde::Serialize;
+    use sqlx::types::Json;
+
+    use super::{
+        backend::{
+            statement::{Rows, Statement},
+            write::values::Values,
+        },
+        dialect::list,
+    };
+
+    include!(concat!(env!("OUT_DIR"), "/sqlite.rs"));
+}
+
 use std::{future::Future, path::Path, time::Duration};
 
 use everturn_proto::turn::{LlmCompleteState, SaveRequest};

@@ -24,7 +24,6 @@ pub(crate) mod context;
 pub(crate) mod conversations;
 pub(crate) mod events;
 pub(crate) mod keys;
-pub(crate) mod leases;
 pub(crate) mod messages;
 pub(crate) mod outside;
 pub(crate) mod plans;

@@ -27,6 +27,7 @@ use super::{
         messages::{InsertTakenMessage, SET_TOOL_RESULTS, TAKE_MESSAGE},
         plans::OR_UPDATE_PLANS,
     },
+    statement::Statement,
 };
 use crate::{
     api::StepKey,
@@ -36,6 +37,14 @@ use rows::insert_rows;
 use values::Values;
 
 impl Parts {
+    /// Adds a statement.
+    pub(crate) fn add_statement<S: Statement>(&mut self, statement: S) {
+        self.add_made(true, |values| {
+            statement.bind(values);
+            S::TEXT.into()
+        });
+    }
+
     /// Adds a statement.
     pub(crate) fn add(&mut self, text: &'static str, bind: impl FnOnce(&mut Values<'_>)) {
         self.add_made(true, |values| {

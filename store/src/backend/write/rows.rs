@@ -3,7 +3,10 @@
 use sqlx::{Encode, Type};
 
 use super::{
-    super::dialect::{Db, Parts},
+    super::{
+        dialect::{Db, Parts},
+        statement::Rows,
+    },
     values::Values,
 };
 
@@ -56,6 +59,23 @@ pub(super) fn insert_rows<T>(
             let columns = row.columns.join(", ");
             format!("INSERT INTO {table} ({columns}) VALUES {placeholders}{on_conflict}").into()
         });
+    }
+}
+
+impl Parts {
+    /// Adds inserts of rows, `ROWS_AN_INSERT` at a time.
+    pub(crate) fn add_rows<R: Rows>(&mut self, rows: impl ExactSizeIterator<Item = R>) {
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            let count = rows.len().min(ROWS_AN_INSERT);
+            self.add_made(count <= ROWS_KEPT_PREPARED, |values| {
+                for row in rows.by_ref().take(count) {
+                    row.bind(values);
+                }
+                let placeholders = placeholders(count, R::COLUMNS);
+                format!("{}{placeholders}{}", R::BEFORE, R::AFTER).into()
+            });
+        }
     }
 }
 
