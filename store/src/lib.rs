@@ -74,7 +74,7 @@ pub mod hot {
 
     pub use crate::sql_text::SqlText;
 
-    use crate::postgres::{as_read, backend::sql};
+    use crate::postgres::backend::sql;
 
     macro_rules! texts {
         ($($parent:ident::$module:ident::$name:ident: $type:ty,)*) => {
@@ -83,9 +83,6 @@ pub mod hot {
     }
 
     texts! {
-        as_read::read::ENDED_TOOL: &str,
-        as_read::read::REPLY: &str,
-        as_read::read::WAITING_MESSAGE: &str,
         sql::agent_executions::AGENT_EXECUTIONS: SqlText,
         sql::agent_executions::BEGUN_TURNS: &str,
         sql::agent_executions::DELEGATOR: &str,
@@ -94,7 +91,6 @@ pub mod hot {
         sql::checkpoints::CLAIM_STEP: &str,
         sql::checkpoints::TOTALS: SqlText,
         sql::context::CONTEXT: SqlText,
-        sql::conversations::ADVANCE_CONVERSATION: &str,
         sql::conversations::CONVERSATIONS_BEFORE: &str,
         sql::conversations::LAST_UPDATES: SqlText,
         sql::conversations::LOCK_CONVERSATION: SqlText,
@@ -113,9 +109,6 @@ pub mod hot {
         sql::messages::RESUME_POINT: &str,
         sql::messages::SET_TOOL_RESULTS: SqlText,
         sql::outside::WAITING_TOOLS: &str,
-        sql::reconciliation::DUE_CHECKS: &str,
-        sql::reconciliation::UNFINISHED_TURN: &str,
-        sql::reconciliation::WAITING_MESSAGES: &str,
         sql::tool_results::TOOL_RESULT: SqlText,
         sql::tool_results::TOOL_RESULT_OF_THREAD: SqlText,
         sql::tools::OPEN_TOOLS: SqlText,

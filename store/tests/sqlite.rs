@@ -354,7 +354,7 @@ async fn hot_queries_use_an_index() {
         ("links of events", hot::LINKS.sqlite),
         ("lock", hot::LOCK_CONVERSATION.sqlite),
         ("is the batch stored", hot::SAVE_STATE),
-        ("append", hot::ADVANCE_CONVERSATION),
+        ("append", hot::sqlite("conversations/advance_conversation")),
         ("last sequences", hot::LAST_SEQUENCES.sqlite),
         ("latest checkpoint", hot::CHECKPOINT),
         ("claim of a step", hot::CLAIM_STEP),
@@ -367,9 +367,15 @@ async fn hot_queries_use_an_index() {
         ("key", hot::KEY),
         ("list of keys", hot::KEYS),
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
-        ("a turn that has not ended", hot::UNFINISHED_TURN),
-        ("messages that wait", hot::WAITING_MESSAGES),
-        ("what is due", hot::DUE_CHECKS),
+        (
+            "a turn that has not ended",
+            hot::sqlite("reconciliation/unfinished_turn"),
+        ),
+        (
+            "messages that wait",
+            hot::sqlite("reconciliation/waiting_messages"),
+        ),
+        ("what is due", hot::sqlite("reconciliation/due_checks")),
         (
             "list of one owner's conversations",
             hot::OWN_CONVERSATIONS_BEFORE,

@@ -6,8 +6,11 @@ use everturn_proto::{ids, limits::MAX_QUEUED_MESSAGES, turn::AgentDefinition};
 
 use super::{
     Connection, Database, begin,
-    dialect::{list, words},
-    sql::reconciliation as sql,
+    statement::Statement as _,
+    statements::reconciliation::{
+        CheckNote as SelectCheckNote, DueChecks, NoteCheck, RemoveCheck, ScheduleChecks, SetDue,
+        TakeTurn, UnfinishedConversation, UnfinishedTurn as SelectUnfinishedTurn, WaitingMessages,
+    },
 };
 use crate::{
     api::{
@@ -46,13 +49,13 @@ impl Reconciliation for Database {
 
     async fn note_check(&self, conversation_id: &str, note: &CheckNote) -> Result<()> {
         self.in_time(async {
-            sqlx::query(sql::NOTE_CHECK)
-                .bind(conversation_id)
-                .bind(i64::from(note.starts))
-                .bind(i64::from(note.last_sequence))
-                .bind(note.signalled_until)
-                .execute(&mut *self.single().await?)
-                .await?;
+            let note = NoteCheck {
+                conversation_id,
+                starts: i64::from(note.starts),
+                last_sequence: i64::from(note.last_sequence),
+                signalled_until: note.signalled_until,
+            };
+            note.query()?.execute(&mut *self.single().await?).await?;
             Ok(())
         })
         .await
@@ -85,25 +88,25 @@ impl Reconciliation for Database {
 }
 
 async fn due_checks(connection: &mut Connection, pace: &CheckPace) -> Result<Vec<DueCheck>> {
-    let taken: Vec<(i64,)> = sqlx::query_as(sql::TAKE_TURN)
-        .bind(pace.now)
-        .bind(pace.asked_before)
-        .fetch_all(&mut *connection)
-        .await?;
+    let take = TakeTurn {
+        now: pace.now,
+        asked_before: pace.asked_before,
+    };
+    let taken = take.query()?.fetch_all(&mut *connection).await?;
     if taken.is_empty() {
         return Ok(Vec::new());
     }
-    sqlx::query(sql::SCHEDULE_CHECKS)
-        .bind(pace.now)
-        .bind(pace.stalled_since)
-        .bind(SCHEDULED_AT_ONCE)
-        .execute(&mut *connection)
-        .await?;
-    let due: Vec<DueCheck> = sqlx::query_as(sql::DUE_CHECKS)
-        .bind(pace.now)
-        .bind(i64::from(pace.limit))
-        .fetch_all(&mut *connection)
-        .await?;
+    let schedule = ScheduleChecks {
+        now: pace.now,
+        stalled_since: pace.stalled_since,
+        row_limit: SCHEDULED_AT_ONCE,
+    };
+    schedule.query()?.execute(&mut *connection).await?;
+    let due = DueChecks {
+        now: pace.now,
+        row_limit: i64::from(pace.limit),
+    };
+    let due: Vec<DueCheck> = due.query_as()?.fetch_all(&mut *connection).await?;
     set_due(connection, &due, pace.again).await?;
     Ok(due)
 }
@@ -117,11 +120,11 @@ async fn set_due(
         .iter()
         .map(|check| check.conversation_id.clone())
         .collect();
-    sqlx::query(words(sql::SET_DUE))
-        .bind(due_at)
-        .bind(list(&conversation_ids))
-        .execute(connection)
-        .await?;
+    let set = SetDue {
+        due_at,
+        conversation_ids: &conversation_ids,
+    };
+    set.query()?.execute(connection).await?;
     Ok(())
 }
 
@@ -129,30 +132,24 @@ async fn unfinished(
     connection: &mut Connection,
     conversation_id: &str,
 ) -> Result<Option<Unfinished>> {
-    let conversation: Option<Conversation> = sqlx::query_as(sql::UNFINISHED_CONVERSATION)
-        .bind(conversation_id)
-        .fetch_optional(&mut *connection)
-        .await?;
-    let turn: Option<UnfinishedTurnRow> = sqlx::query_as(sql::UNFINISHED_TURN)
-        .bind(conversation_id)
-        .fetch_optional(&mut *connection)
-        .await?;
-    let waiting: Vec<WaitingMessage> = sqlx::query_as(sql::WAITING_MESSAGES)
-        .bind(conversation_id)
-        .bind(i64::try_from(MAX_QUEUED_MESSAGES).unwrap_or(i64::MAX))
-        .fetch_all(&mut *connection)
-        .await?;
+    let select = UnfinishedConversation { conversation_id };
+    let conversation: Option<Conversation> =
+        select.query_as()?.fetch_optional(&mut *connection).await?;
+    let select = SelectUnfinishedTurn { conversation_id };
+    let turn: Option<UnfinishedTurnRow> =
+        select.query_as()?.fetch_optional(&mut *connection).await?;
+    let select = WaitingMessages {
+        conversation_id,
+        row_limit: i64::try_from(MAX_QUEUED_MESSAGES).unwrap_or(i64::MAX),
+    };
+    let waiting: Vec<WaitingMessage> = select.query_as()?.fetch_all(&mut *connection).await?;
     let Some(conversation) = conversation.filter(|_| turn.is_some() || !waiting.is_empty()) else {
-        sqlx::query(sql::REMOVE_CHECK)
-            .bind(conversation_id)
-            .execute(connection)
-            .await?;
+        let remove = RemoveCheck { conversation_id };
+        remove.query()?.execute(connection).await?;
         return Ok(None);
     };
-    let noted = sqlx::query_as(sql::CHECK_NOTE)
-        .bind(conversation_id)
-        .fetch_optional(connection)
-        .await?;
+    let select = SelectCheckNote { conversation_id };
+    let noted = select.query_as()?.fetch_optional(connection).await?;
     Ok(Some(Unfinished {
         conversation,
         turn: turn.map(UnfinishedTurn::from),

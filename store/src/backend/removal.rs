@@ -2,15 +2,14 @@
 
 use super::{
     Connection,
-    dialect::{list, words},
-    sql::removal::{
-        LOCK_EXECUTIONS, REMOVE_CONVERSATIONS, REMOVE_EVENTS, REMOVE_ROWS, REMOVE_TOOLS,
+    statement::Statement,
+    statements::removal::{
+        LockExecutions, NoteObjects, RemoveBlobs, RemoveBudgets, RemoveCheckpoints,
+        RemoveContextCuts, RemoveConversations, RemoveEvents, RemoveExecutions, RemoveGrants,
+        RemoveMessages, RemovePlans, RemoveTools, RemoveTraces,
     },
 };
-use crate::{
-    api::{Removed, Result},
-    sql_text::SqlText,
-};
+use crate::api::{Removed, Result};
 
 /// Removes conversations. The caller has locked them.
 pub(super) async fn remove(
@@ -19,30 +18,29 @@ pub(super) async fn remove(
 ) -> Result<Removed> {
     // A worker that was thought dead may still write. With this order of locks, the worker's transaction and the
     // removal never wait for each other ("Locks" in `backend/mod.rs`).
-    delete(connection, REMOVE_TOOLS, conversation_ids).await?;
-    sqlx::query(words(LOCK_EXECUTIONS))
-        .bind(list(conversation_ids))
-        .fetch_all(&mut *connection)
-        .await?;
-    let events = delete(connection, REMOVE_EVENTS, conversation_ids).await?;
-    for text in REMOVE_ROWS {
-        delete(connection, text, conversation_ids).await?;
-    }
-    let conversations = delete(connection, REMOVE_CONVERSATIONS, conversation_ids).await?;
+    delete(connection, RemoveTools { conversation_ids }).await?;
+    let lock = LockExecutions { conversation_ids };
+    lock.query()?.fetch_all(&mut *connection).await?;
+    let events = delete(connection, RemoveEvents { conversation_ids }).await?;
+    // Rows go before the rows that they refer to. The objects of the blobs are removed after the commit.
+    delete(connection, RemoveGrants { conversation_ids }).await?;
+    delete(connection, NoteObjects { conversation_ids }).await?;
+    delete(connection, RemoveBlobs { conversation_ids }).await?;
+    delete(connection, RemoveCheckpoints { conversation_ids }).await?;
+    delete(connection, RemovePlans { conversation_ids }).await?;
+    delete(connection, RemoveTraces { conversation_ids }).await?;
+    delete(connection, RemoveContextCuts { conversation_ids }).await?;
+    delete(connection, RemoveExecutions { conversation_ids }).await?;
+    delete(connection, RemoveBudgets { conversation_ids }).await?;
+    delete(connection, RemoveMessages { conversation_ids }).await?;
+    let conversations = delete(connection, RemoveConversations { conversation_ids }).await?;
     Ok(Removed {
         conversations,
         events,
     })
 }
 
-async fn delete(
-    connection: &mut Connection,
-    text: SqlText,
-    conversation_ids: &[String],
-) -> Result<u64> {
-    let done = sqlx::query(words(text))
-        .bind(list(conversation_ids))
-        .execute(connection)
-        .await?;
+async fn delete(connection: &mut Connection, statement: impl Statement) -> Result<u64> {
+    let done = statement.query()?.execute(connection).await?;
     Ok(done.rows_affected())
 }

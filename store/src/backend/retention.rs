@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Connection, Database,
-    dialect::{list, words},
     removal::remove,
-    sql::removal,
+    statement::Statement as _,
+    statements::removal::{CountExpired, Expired, LockExpired, StillExpired},
 };
 use crate::api::{Removed, RemovedBatch, Result, Retention};
 
@@ -18,7 +18,7 @@ const MAX_EVENTS: i64 = 10_000;
 #[async_trait]
 impl Retention for Database {
     async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed> {
-        let query = sqlx::query_as(removal::COUNT_EXPIRED).bind(before);
+        let query = CountExpired { before }.query_as()?;
         self.read(query.fetch_one(self.reader())).await
     }
 
@@ -38,10 +38,12 @@ impl Retention for Database {
         before: DateTime<Utc>,
         after: Option<&str>,
     ) -> Result<Option<String>> {
-        let query = sqlx::query_scalar(removal::EXPIRED)
-            .bind(before)
-            .bind(after.unwrap_or_default())
-            .bind(1_i64);
+        let next = Expired {
+            before,
+            after_id: after.unwrap_or_default(),
+            row_limit: 1,
+        };
+        let query = next.query_scalar()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 }
@@ -52,23 +54,23 @@ async fn remove_expired(
     after: &str,
     limit: u32,
 ) -> Result<RemovedBatch> {
-    let locked: Vec<String> = sqlx::query_scalar(words(removal::LOCK_EXPIRED))
-        .bind(before)
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(&mut *connection)
-        .await?;
+    let lock = LockExpired {
+        before,
+        after_id: after,
+        row_limit: i64::from(limit),
+    };
+    let locked: Vec<String> = lock.query_scalar()?.fetch_all(&mut *connection).await?;
     let is_full = locked.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
     let mut next = if is_full {
         locked.last().cloned()
     } else {
         None
     };
-    let expired: Vec<(String, i64)> = sqlx::query_as(words(removal::STILL_EXPIRED))
-        .bind(before)
-        .bind(list(&locked))
-        .fetch_all(&mut *connection)
-        .await?;
+    let still = StillExpired {
+        before,
+        conversation_ids: &locked,
+    };
+    let expired: Vec<(String, i64)> = still.query_as()?.fetch_all(&mut *connection).await?;
 
     let count = expired.len();
     let taken = within(expired, MAX_EVENTS);

@@ -8,7 +8,10 @@ use std::borrow::Cow;
 
 use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, postgres::PgArguments};
 
-use super::backend::write::values::{Refusal, Values};
+use super::backend::{
+    statement::Statement,
+    write::values::{Refusal, Values},
+};
 use crate::api::Result;
 
 /// A statement with this many parameters gets no further part. A part has at most 25,000, and a statement may have
@@ -41,10 +44,10 @@ struct Composed {
 
 impl Parts {
     /// Begins with a guard: a part that must find a row. Without a row, the statement writes nothing and fails with a
-    /// conflict. The guard runs before the other parts; `text` ends with a `RETURNING`.
-    pub(super) fn guarded_by(text: &'static str, bind: impl FnOnce(&mut Values<'_>)) -> Self {
+    /// conflict. The guard runs before the other parts; its text ends with a `RETURNING`.
+    pub(super) fn guarded_by(guard: impl Statement) -> Self {
         let mut parts = Self::default();
-        parts.add(text, bind);
+        parts.add_statement(guard);
         for statement in &mut parts.statements {
             statement.is_guarded = true;
         }
@@ -136,15 +139,30 @@ fn renumbered(text: &str, by: usize) -> String {
 mod tests {
     use super::*;
 
+    struct Update;
+
+    impl Statement for Update {
+        const TEXT: &'static str = "UPDATE a SET b = $2 WHERE c = $1 RETURNING c";
+
+        fn bind(self, values: &mut Values<'_>) {
+            values.bind("1").bind("2");
+        }
+    }
+
+    struct Insert;
+
+    impl Statement for Insert {
+        const TEXT: &'static str = "INSERT INTO d VALUES ($1, $2, $1)";
+
+        fn bind(self, values: &mut Values<'_>) {
+            values.bind("3").bind("4");
+        }
+    }
+
     #[test]
     fn parameters_are_numbered_through() {
-        let mut parts =
-            Parts::guarded_by("UPDATE a SET b = $2 WHERE c = $1 RETURNING c", |values| {
-                values.bind("1").bind("2");
-            });
-        parts.add("INSERT INTO d VALUES ($1, $2, $1)", |values| {
-            values.bind("3").bind("4");
-        });
+        let mut parts = Parts::guarded_by(Update);
+        parts.add_statement(Insert);
         let text = parts.statements[0].text();
         let expected = "WITH guard AS (UPDATE a SET b = $2 WHERE c = $1 RETURNING c), \
              part_1 AS (INSERT INTO d VALUES ($3, $4, $3)) SELECT";
@@ -154,10 +172,8 @@ mod tests {
     #[test]
     fn a_part_alone_is_a_plain_statement() {
         let mut parts = Parts::default();
-        parts.add("DELETE FROM a WHERE b = $1", |values| {
-            values.bind(1_i64);
-        });
-        assert_eq!(parts.statements[0].text(), "DELETE FROM a WHERE b = $1");
+        parts.add_statement(Insert);
+        assert_eq!(parts.statements[0].text(), Insert::TEXT);
     }
 
     #[test]

@@ -235,14 +235,14 @@ fn of_batches() -> Vec<Query> {
     vec![
         query(
             "a reply to save",
-            hot::REPLY,
+            hot::postgres("as_read/reply"),
             "text, text, text, text, bigint, text, bigint, text, boolean",
             &format!("{step}, 2, 'llm_complete', false"),
             3,
         ),
         query(
             "an answer to save, with the sums of three calls, of an agent execution with an open tool",
-            hot::REPLY,
+            hot::postgres("as_read/reply"),
             "text, text, text, text, bigint, text, bigint, text, boolean",
             &format!("{step}, 2, 'llm_complete', true"),
             8,
@@ -256,14 +256,14 @@ fn of_batches() -> Vec<Query> {
         ),
         query(
             "a tool to observe",
-            hot::ENDED_TOOL,
+            hot::postgres("as_read/ended_tool"),
             "text, text, text, text, bigint, text, text, text, text[]",
             &format!("{step}, 'exec_3', 'm1', '{{pending}}'"),
             4,
         ),
         query(
             "a message to begin with",
-            hot::WAITING_MESSAGE,
+            hot::postgres("as_read/waiting_message"),
             "text, text, text",
             "'c5000', 'new', 'e9c5000'",
             3,
@@ -275,14 +275,14 @@ fn of_reconciliation() -> Vec<Query> {
     vec![
         query(
             "a turn that has not ended",
-            hot::UNFINISHED_TURN,
+            hot::postgres("reconciliation/unfinished_turn"),
             "text",
             "'c5000'",
             4,
         ),
         query(
             "messages that wait",
-            hot::WAITING_MESSAGES,
+            hot::postgres("reconciliation/waiting_messages"),
             "text, bigint",
             "'c5000', 100",
             1,
@@ -411,7 +411,7 @@ fn of_conversations() -> Vec<Query> {
         ),
         query(
             "append: counter",
-            hot::ADVANCE_CONVERSATION,
+            hot::postgres("conversations/advance_conversation"),
             "text, bigint, bigint, timestamptz, text",
             "'c5000', 95, 0, now(), ''",
             1,

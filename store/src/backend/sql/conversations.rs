@@ -185,7 +185,3 @@ pub(crate) const RENAME_CONVERSATION: &str = concat!(
     " RETURNING ",
     conversation_columns!()
 );
-
-/// `$1` id, `$2` last sequence, `$3` added messages, `$4` now, `$5` the title for a conversation without a title, or
-/// empty.
-pub(crate) const ADVANCE_CONVERSATION: &str = advance_conversation!("");

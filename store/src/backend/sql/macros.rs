@@ -211,14 +211,3 @@ macro_rules! totals {
         )
     };
 }
-
-/// Updates the conversation's row for a batch.
-macro_rules! advance_conversation {
-    ($($condition:tt)*) => {
-        concat!(
-            "UPDATE conversations SET last_sequence = $2, message_count = message_count + $3, updated_at = $4, \
-             title = CASE title WHEN '' THEN $5 ELSE title END WHERE id = $1",
-            $($condition)*
-        )
-    };
-}

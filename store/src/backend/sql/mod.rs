@@ -27,7 +27,6 @@ pub(crate) mod keys;
 pub(crate) mod messages;
 pub(crate) mod outside;
 pub(crate) mod plans;
-pub(crate) mod reconciliation;
 pub(crate) mod removal;
 pub(crate) mod tenants;
 pub(crate) mod tool_results;

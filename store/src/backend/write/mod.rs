@@ -23,11 +23,11 @@ use super::{
     sql::{
         agent_executions::ADVANCE_EXECUTION,
         context::CUT_CONTEXT,
-        conversations::ADVANCE_CONVERSATION,
         messages::{InsertTakenMessage, SET_TOOL_RESULTS, TAKE_MESSAGE},
         plans::OR_UPDATE_PLANS,
     },
     statement::Statement,
+    statements::conversations::AdvanceConversation,
 };
 use crate::{
     api::StepKey,
@@ -80,24 +80,13 @@ pub(crate) fn advance_conversation(
     batch: &Batch,
     now: DateTime<Utc>,
 ) {
-    parts.add(ADVANCE_CONVERSATION, |values| {
-        bind_advance(values, step, batch, now);
+    parts.add_statement(AdvanceConversation {
+        conversation_id: &step.conversation_id,
+        last_sequence: i64::from(batch.last_sequence),
+        new_messages: i64::from(batch.new_messages),
+        now,
+        title: batch.title.as_deref().unwrap_or_default(),
     });
-}
-
-/// Binds the parameters of the conversation's update.
-pub(crate) fn bind_advance(
-    values: &mut Values<'_>,
-    step: &StepKey,
-    batch: &Batch,
-    now: DateTime<Utc>,
-) {
-    values
-        .bind(&step.conversation_id)
-        .bind(i64::from(batch.last_sequence))
-        .bind(i64::from(batch.new_messages))
-        .bind(now)
-        .bind(batch.title.as_deref().unwrap_or_default());
 }
 
 /// Adds the update of the batch's agent execution: the number of saved steps, and the end if the batch ends the agent

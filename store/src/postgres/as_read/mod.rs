@@ -15,7 +15,6 @@
 pub(super) mod known;
 pub(crate) mod read;
 
-use chrono::{DateTime, Utc};
 use everturn_proto::turn::{LlmCompleteState, SaveRequest};
 use sqlx::PgConnection;
 
@@ -23,28 +22,18 @@ use super::{
     PostgresStore,
     backend::{begin::FirstBatch, definitions, key_of_caller, runs, sql::messages, write},
     parts::Parts,
+    statements::as_read::{AdvanceAsRead, AdvanceUnclaimed},
 };
 use crate::{
     api::{
         Access, BeginTurn, BegunTurn, NewMessage, OnUnknownAgent, PinnedAgent, QueuedMessage,
         Result, Saved, StepKey, ToolKey, ToolRecord,
     },
-    batch::{self, Batch, BatchRequest, Snapshot},
+    batch::{self, BatchRequest, Snapshot},
     columns::now,
     error::StoreError,
 };
-use read::{ReadBatch, ReadConversation, ReadMessage};
-
-/// The parameters of `ADVANCE_CONVERSATION` come first. The next parameters: `$6` last sequence and `$7` log as read,
-/// `$8` epoch of the run.
-const ADVANCE_AS_READ: &str = advance_conversation!(
-    " AND last_sequence = $6 AND log_id = $7 AND run_epoch <= $8 RETURNING id"
-);
-
-/// Like [`ADVANCE_AS_READ`], with the epoch as read in `$8`: no run was granted another epoch meanwhile.
-const ADVANCE_UNCLAIMED: &str = advance_conversation!(
-    " AND last_sequence = $6 AND log_id = $7 AND run_epoch = $8 AND granted_epoch = $8 RETURNING id"
-);
+use read::{ReadBatch, ReadMessage};
 
 impl PostgresStore {
     /// Saves a batch; `None` when only the lock can decide.
@@ -83,7 +72,16 @@ impl PostgresStore {
         } = read;
         let (step, steps, now) = (&request.step, snapshot.steps, now());
         let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
-        let mut parts = guarded(ADVANCE_AS_READ, &conversation, step, &batch, now);
+        let mut parts = Parts::guarded_by(AdvanceAsRead {
+            conversation_id: &step.conversation_id,
+            last_sequence: i64::from(batch.last_sequence),
+            new_messages: i64::from(batch.new_messages),
+            now,
+            title: batch.title.as_deref().unwrap_or_default(),
+            read_sequence: i64::from(conversation.last_sequence),
+            read_log_id: conversation.log_id.as_str(),
+            run_epoch: runs::newest(step.epoch),
+        });
         write::batch(&mut parts, request, &batch, now);
         write::advance_agent_execution(&mut parts, step, &batch, steps, now);
         write::results(&mut parts, step, &batch);
@@ -189,11 +187,17 @@ async fn begin(
     }
     let (hash, now) = (definitions::hash(&turn.agent)?, now());
     let first = FirstBatch::of(turn, conversation.last_sequence, Some(message))?;
-    let step = StepKey {
-        epoch: Some(run_epoch),
-        ..first.request.step.clone()
-    };
-    let mut parts = guarded(ADVANCE_UNCLAIMED, &conversation, &step, &first.batch, now);
+    let batch = &first.batch;
+    let mut parts = Parts::guarded_by(AdvanceUnclaimed {
+        conversation_id: &turn.conversation_id,
+        last_sequence: i64::from(batch.last_sequence),
+        new_messages: i64::from(batch.new_messages),
+        now,
+        title: batch.title.as_deref().unwrap_or_default(),
+        read_sequence: i64::from(conversation.last_sequence),
+        read_log_id: conversation.log_id.as_str(),
+        read_epoch: i64::from(run_epoch),
+    });
     first.add_to(&mut parts, turn, &hash, now);
     parts.execute(connection).await?;
     let agent = PinnedAgent {
@@ -206,21 +210,4 @@ async fn begin(
         conversation.log_id,
         first.batch.last_sequence,
     )))
-}
-
-/// Begins the writing statement with its guard. `step` has the epoch.
-fn guarded(
-    text: &'static str,
-    conversation: &ReadConversation,
-    step: &StepKey,
-    batch: &Batch,
-    now: DateTime<Utc>,
-) -> Parts {
-    Parts::guarded_by(text, |values| {
-        write::bind_advance(values, step, batch, now);
-        values
-            .bind(i64::from(conversation.last_sequence))
-            .bind(conversation.log_id.as_str())
-            .bind(runs::newest(step.epoch));
-    })
 }

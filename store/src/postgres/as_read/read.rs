@@ -5,7 +5,7 @@ use everturn_proto::{
     turn::LlmCompleteState,
     words::{AgentExecutionStatus, CheckpointType, ToolStatus},
 };
-use sqlx::{FromRow, PgConnection, Postgres, postgres::PgArguments, query::QueryAs, types::Json};
+use sqlx::{FromRow, PgConnection, types::Json};
 
 use crate::{
     api::{BeginTurn, Result},
@@ -13,64 +13,11 @@ use crate::{
         self, AgentExecutionEnd, AssistantRow, BatchRequest, Save, Snapshot, StoredMessage,
         ToolRow, Totals,
     },
-    postgres::backend::runs,
+    postgres::{
+        backend::{runs, statement::Statement as _},
+        statements::as_read::{EndedTool, Reply, WaitingMessage},
+    },
 };
-
-/// Selects the conversation and its running agent execution, if the batch is not stored. [`of_step`] binds the first
-/// parameters: `$1` conversation, `$2` agent execution, `$3` message, `$4` status running, `$5` epoch of the run, `$6`
-/// first event of the batch.
-macro_rules! of_step {
-    (columns: $columns:expr, from: $from:expr, condition: $condition:expr) => {
-        concat!(
-            "SELECT c.log_id, c.last_sequence, e.steps, ",
-            $columns,
-            " FROM (SELECT id, log_id, last_sequence FROM conversations WHERE id = $1 AND run_epoch <= $5) AS c \
-             JOIN agent_executions e ON e.conversation_id = c.id AND e.id = $2 AND e.message_id = $3 AND e.status = $4 ",
-            $from,
-            " WHERE NOT EXISTS (SELECT 1 FROM agent_execution_events WHERE id = $6)",
-            $condition
-        )
-    };
-}
-
-/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums. An end also demands that no
-/// tool is open and no reservation is left.
-pub(crate) const REPLY: &str = of_step!(
-    columns: "k.execution_state, t.*, FALSE AS has_reserved",
-    from: concat!(
-        "JOIN execution_checkpoints k ON k.agent_execution_id = e.id AND k.step_number = $7 \
-         AND k.checkpoint_type = $8 AND k.execution_id = '' CROSS JOIN LATERAL (",
-        totals!(
-            "$2", "$8", of: "= ANY(ARRAY(SELECT id FROM agent_executions WHERE $9 AND root_execution_id = $2))"
-        ),
-        ") AS t"
-    ),
-    condition: " AND NOT ($9 AND EXISTS (SELECT 1 FROM tool_execution_records o \
-                WHERE o.agent_execution_id = $2 AND o.observed_sequence IS NULL)) AND NOT ($9 AND e.reserved_tokens > 0)"
-);
-
-/// `$7` tool execution, `$8` assistant row, `$9` list of the open statuses.
-pub(crate) const ENDED_TOOL: &str = of_step!(
-    columns: "t.*, m.id, m.content, m.tool_calls, m.sequence_number",
-    from: concat!(
-        "JOIN (SELECT ",
-        tool_columns!(),
-        " FROM tool_execution_records WHERE conversation_id = $1 AND execution_id = $7 AND agent_execution_id = $2 \
-         AND observed_sequence IS NULL AND status <> ALL($9)) AS t ON TRUE \
-         JOIN messages m ON m.conversation_id = c.id AND m.id = $8 AND m.step = t.step"
-    ),
-    condition: ""
-);
-
-/// `$1` conversation, `$2` message, `$3` agent execution. Selects a waiting message, if no turn is running, the
-/// message's turn has not begun, and every granted epoch has been used.
-pub(crate) const WAITING_MESSAGE: &str = "SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, \
-     m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, log_id, tenant_id, last_sequence, run_epoch \
-     FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
-     JOIN messages m ON m.conversation_id = c.id AND m.id = $2 AND m.role = 'user' AND m.sequence_number IS NULL \
-     WHERE NOT EXISTS (SELECT 1 FROM agent_executions WHERE id = $3) \
-     AND NOT EXISTS (SELECT 1 FROM agent_executions WHERE conversation_id = $1 AND status = 'running' \
-      AND parent_execution_id IS NULL)";
 
 /// The state of the conversation at the read.
 #[derive(FromRow)]
@@ -152,11 +99,19 @@ async fn reply(
     request: &BatchRequest,
     is_end: bool,
 ) -> Result<Option<ReadBatch>> {
-    let query = of_step::<ReplyRow>(REPLY, request)
-        .bind(i64::from(request.step.step))
-        .bind(CheckpointType::LlmComplete.as_str())
-        .bind(is_end);
-    let row = query.fetch_optional(connection).await?;
+    let step = &request.step;
+    let select = Reply {
+        conversation_id: &step.conversation_id,
+        agent_execution_id: &step.agent_execution_id,
+        message_id: &step.message_id,
+        status_running: AgentExecutionStatus::Running.as_str(),
+        run_epoch: runs::newest(step.epoch),
+        first_event_id: &first_event_id(request),
+        step: i64::from(step.step),
+        type_llm_complete: CheckpointType::LlmComplete.as_str(),
+        is_end,
+    };
+    let row: Option<ReplyRow> = select.query_as()?.fetch_optional(connection).await?;
     Ok(row.map(|row| {
         row.step.with(Snapshot {
             checkpoint: Some(row.execution_state.0),
@@ -172,14 +127,18 @@ async fn ended_tool(
     execution_id: &str,
 ) -> Result<Option<ReadBatch>> {
     let step = &request.step;
-    let query = of_step::<EndedToolRow>(ENDED_TOOL, request)
-        .bind(execution_id)
-        .bind(ids::assistant_message_id(
-            &step.agent_execution_id,
-            step.step,
-        ))
-        .bind(ToolStatus::OPEN.map(String::from));
-    let row = query.fetch_optional(connection).await?;
+    let select = EndedTool {
+        conversation_id: &step.conversation_id,
+        agent_execution_id: &step.agent_execution_id,
+        message_id: &step.message_id,
+        status_running: AgentExecutionStatus::Running.as_str(),
+        run_epoch: runs::newest(step.epoch),
+        first_event_id: &first_event_id(request),
+        execution_id,
+        assistant_message_id: &ids::assistant_message_id(&step.agent_execution_id, step.step),
+        open_statuses: &ToolStatus::OPEN.map(String::from),
+    };
+    let row: Option<EndedToolRow> = select.query_as()?.fetch_optional(connection).await?;
     // The row is refused if its events change work plans, because the statement does not read work plans.
     let row = row.filter(|row| row.tool.changed_plans().next().is_none());
     Ok(row.map(|row| {
@@ -196,33 +155,17 @@ pub(super) async fn waiting_message(
     connection: &mut PgConnection,
     begin: &BeginTurn,
 ) -> Result<Option<ReadMessage>> {
-    let query = sqlx::query_as(WAITING_MESSAGE)
-        .bind(&begin.conversation_id)
-        .bind(&begin.message_id)
-        .bind(&begin.agent_execution_id);
-    Ok(query.fetch_optional(connection).await?)
+    let select = WaitingMessage {
+        conversation_id: &begin.conversation_id,
+        message_id: &begin.message_id,
+        agent_execution_id: &begin.agent_execution_id,
+    };
+    Ok(select.query_as()?.fetch_optional(connection).await?)
 }
 
-/// Returns a text about a step, with its first parameters.
-fn of_step<'q, T>(
-    text: &'static str,
-    request: &'q BatchRequest,
-) -> QueryAs<'q, Postgres, T, PgArguments>
-where
-    T: for<'r> FromRow<'r, sqlx::postgres::PgRow>,
-{
-    let step = &request.step;
-    sqlx::query_as(text)
-        .bind(&step.conversation_id)
-        .bind(&step.agent_execution_id)
-        .bind(&step.message_id)
-        .bind(AgentExecutionStatus::Running.as_str())
-        .bind(runs::newest(step.epoch))
-        .bind(batch::event_id(
-            &step.conversation_id,
-            &batch::key(request),
-            0,
-        ))
+/// Returns the id of the batch's first event.
+fn first_event_id(request: &BatchRequest) -> String {
+    batch::event_id(&request.step.conversation_id, &batch::key(request), 0)
 }
 
 impl ReadStep {

@@ -1,0 +1,13 @@
+-- Selects the running turn of a conversation, and the step of its last reply. The engine runs one turn at a time. A turn
+-- that was terminated from outside may still have the status running: the newest turn counts.
+-- Index: agent_executions_running, key of execution_checkpoints
+--
+-- :conversation_id text
+SELECT
+    r.message_id,
+    (SELECT MAX(k.step_number) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step
+FROM agent_executions r
+WHERE r.conversation_id = :conversation_id AND r.status = 'running' AND r.parent_execution_id IS NULL
+ORDER BY r.started_at DESC
+LIMIT 1

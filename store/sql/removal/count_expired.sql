@@ -1,0 +1,10 @@
+-- Counts the expired conversations and their events. An expired conversation is unchanged since a time, has no running
+-- turn and no waiting message.
+-- Index: none: the statement serves a person who asks before a removal; agent_executions_running, messages_queued
+--
+-- :before timestamp
+SELECT COUNT(*) AS conversations, CAST(COALESCE(SUM(c.last_sequence), 0) AS BIGINT) AS events
+FROM conversations c
+WHERE c.updated_at < :before
+    AND NOT EXISTS (SELECT 1 FROM agent_executions e WHERE e.conversation_id = c.id AND e.status = 'running')
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued')
