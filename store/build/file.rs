@@ -7,13 +7,13 @@ use std::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dialect {
+pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
 impl Dialect {
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
@@ -23,24 +23,24 @@ impl Dialect {
 
 /// A parameter of a statement: `-- :message_id text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter {
-    pub name: String,
-    pub kind: Kind,
-    pub comment: String,
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) comment: String,
 }
 
 /// The type of a parameter, as the head writes the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
-    pub base: Base,
+pub(crate) struct Kind {
+    pub(crate) base: Base,
     /// `text?`: the value may be NULL.
-    pub is_optional: bool,
+    pub(crate) is_optional: bool,
     /// `text[]`: the text uses the parameter as `IN (:ids)` or `NOT IN (:ids)`.
-    pub is_list: bool,
+    pub(crate) is_list: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Base {
+pub(crate) enum Base {
     Text,
     Bigint,
     Integer,
@@ -52,28 +52,28 @@ pub enum Base {
 
 /// A statement in one dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
-    pub path: PathBuf,
-    pub comment: Vec<String>,
+pub(crate) struct Text {
+    pub(crate) path: PathBuf,
+    pub(crate) comment: Vec<String>,
     /// The indexes that carry the statement: the line `-- Index: name, name`.
-    pub indexes: Vec<String>,
-    pub parameters: Vec<Parameter>,
+    pub(crate) indexes: Vec<String>,
+    pub(crate) parameters: Vec<Parameter>,
     /// True for an insert of any number of rows: the line `-- rows: many`.
-    pub is_many_rows: bool,
+    pub(crate) is_many_rows: bool,
     /// The text on one line, with `:name` for parameters.
-    pub sql: String,
+    pub(crate) sql: String,
 }
 
 /// A statement: the same text for every dialect, or a text for each.
 #[derive(Debug)]
-pub struct Statement {
-    pub subject: String,
-    pub name: String,
-    pub texts: BTreeMap<Dialect, Text>,
+pub(crate) struct Statement {
+    pub(crate) subject: String,
+    pub(crate) name: String,
+    pub(crate) texts: BTreeMap<Dialect, Text>,
 }
 
 /// Reads `<folder>/<subject>/<name>[.sqlite|.postgres].sql`.
-pub fn read_folder(folder: &Path) -> Result<Vec<Statement>, String> {
+pub(crate) fn read_folder(folder: &Path) -> Result<Vec<Statement>, String> {
     let mut statements: BTreeMap<(String, String), BTreeMap<Dialect, Text>> = BTreeMap::new();
     for subject in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
         for path in entries(&subject)? {
@@ -139,7 +139,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Reads one file. The head is every line before the first line that is no comment.
-pub fn parse(path: &Path, content: &str) -> Result<Text, String> {
+pub(crate) fn parse(path: &Path, content: &str) -> Result<Text, String> {
     let wrong = |what: String| Err(format!("{}: {what}", path.display()));
     let mut text = Text {
         path: path.to_owned(),
@@ -157,8 +157,7 @@ pub fn parse(path: &Path, content: &str) -> Result<Text, String> {
                 parse_parameter(parameter).map_err(|what| format!("{}: {what}", path.display()))?,
             );
         } else if let Some(indexes) = line.strip_prefix("Index: ") {
-            text.indexes
-                .extend(indexes.split(',').map(|index| index.trim().to_owned()));
+            text.indexes.extend(parse_indexes(indexes));
         } else if line == "rows: many" {
             text.is_many_rows = true;
         } else if !line.is_empty() {
@@ -211,6 +210,15 @@ pub fn parse(path: &Path, content: &str) -> Result<Text, String> {
     Ok(text)
 }
 
+/// Reads `name, name`, or `none: reason`.
+fn parse_indexes(line: &str) -> Vec<String> {
+    if line.starts_with("none: ") {
+        return vec![line.to_owned()];
+    }
+    let names = line.split(',').map(|name| name.trim().to_owned());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 fn parse_parameter(line: &str) -> Result<Parameter, String> {
     let mut words = line.split_whitespace();
     let (Some(name), Some(kind)) = (words.next(), words.next()) else {
@@ -258,13 +266,13 @@ fn parse_parameter(line: &str) -> Result<Parameter, String> {
 }
 
 /// A piece of a text.
-pub enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Words(&'a str),
     Parameter(&'a str),
 }
 
 /// Splits a text into words and parameters. `:name` in a quoted text and `::` are words.
-pub fn pieces(sql: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(sql: &str) -> Vec<Piece<'_>> {
     let bytes = sql.as_bytes();
     let is_name = |at: usize| {
         bytes

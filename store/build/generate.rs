@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::file::{Base, Dialect, Kind, Parameter, Piece, Statement, Text, pieces};
 
 /// Returns the module of a dialect: a module for each subject, a struct for each statement.
-pub fn module(statements: &[Statement], dialect: Dialect) -> String {
+pub(crate) fn module(statements: &[Statement], dialect: Dialect) -> String {
     let mut code = String::new();
     let mut subject = "";
     for statement in statements {
@@ -21,7 +21,7 @@ pub fn module(statements: &[Statement], dialect: Dialect) -> String {
                 &mut code,
                 &format!("/// The statements of `sql/{subject}/`."),
             );
-            write_line(&mut code, &format!("pub mod {subject} {{"));
+            write_line(&mut code, &format!("pub(crate) mod {subject} {{"));
             write_line(&mut code, "    use super::*;\n");
         }
         write_statement(&mut code, statement, text, dialect);
@@ -33,7 +33,7 @@ pub fn module(statements: &[Statement], dialect: Dialect) -> String {
 }
 
 /// Returns a table of all texts, for tests.
-pub fn table(statements: &[Statement]) -> String {
+pub(crate) fn table(statements: &[Statement]) -> String {
     let mut code = String::from("&[\n");
     for Statement {
         subject,
@@ -89,7 +89,7 @@ fn write_statement(code: &mut String, statement: &Statement, text: &Text, dialec
     write_line(
         code,
         &format!(
-            "    pub struct {name}{of}{}",
+            "    pub(crate) struct {name}{of}{}",
             if is_unit { ";" } else { " {" }
         ),
     );
@@ -106,7 +106,11 @@ fn write_statement(code: &mut String, statement: &Statement, text: &Text, dialec
         }
         write_line(
             code,
-            &format!("        pub {}: {},", parameter.name, rust_type(parameter)),
+            &format!(
+                "        pub(crate) {}: {},",
+                parameter.name,
+                rust_type(parameter)
+            ),
         );
     }
     if !is_unit {

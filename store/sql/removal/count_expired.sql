@@ -1,6 +1,6 @@
 -- Counts the expired conversations and their events. An expired conversation is unchanged since a time, has no running
 -- turn and no waiting message.
--- Index: none: the statement serves a person who asks before a removal; agent_executions_running, messages_queued
+-- Index: none: the statement reads every conversation, for a person who asks before a removal
 --
 -- :before timestamp
 SELECT COUNT(*) AS conversations, CAST(COALESCE(SUM(c.last_sequence), 0) AS BIGINT) AS events

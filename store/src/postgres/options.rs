@@ -14,6 +14,7 @@ use sqlx::{
 };
 use tokio::time::sleep;
 
+use super::{backend::statement::Statement as _, statements::server::IsInRecovery};
 use crate::{api::Result, connect::Peer, error::StoreError};
 
 /// Idle time after which a connection is pinged before use, because the server or a proxy may have dropped the
@@ -35,9 +36,6 @@ const NO_BITMAP_SCANS: &str = "SET enable_bitmapscan = off";
 /// A text is planned once per connection. Planning for the values of every call would cost more than running most
 /// texts. The tests of the plans check both kinds of plan.
 const PLANNED_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
-
-/// True for a replica, and for a server that reads its archive after a restore. Either server may become the primary.
-const IS_IN_RECOVERY: &str = "SELECT pg_is_in_recovery()";
 
 /// Pause between two checks whether a server has recovered.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(200);
@@ -190,14 +188,14 @@ impl PostgresOptions {
 /// `acquire_timeout`.
 async fn set_up(connection: &mut PgConnection, settings: &str) -> sqlx::Result<()> {
     // One round trip.
-    let texts = format!("{settings}; {IS_IN_RECOVERY}");
+    let texts = format!("{settings}; {}", IsInRecovery::TEXT);
     let mut is_in_recovery = is_true(connection, &texts).await?;
     if is_in_recovery {
         tracing::warn!("{InRecovery}");
     }
     while is_in_recovery {
         sleep(RECOVERY_PAUSE).await;
-        is_in_recovery = is_true(connection, IS_IN_RECOVERY).await?;
+        is_in_recovery = is_true(connection, IsInRecovery::TEXT).await?;
     }
     Ok(())
 }
@@ -218,7 +216,7 @@ async fn answers(connection: &mut PgConnection) -> bool {
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
     let options = connect_options(url)?.application_name("everturn schema");
     let mut connection = PgConnection::connect_with(&options).await?;
-    if is_true(&mut connection, IS_IN_RECOVERY).await? {
+    if is_true(&mut connection, IsInRecovery::TEXT).await? {
         return Err(StoreError::Unavailable(InRecovery.into()));
     }
     Ok(connection)

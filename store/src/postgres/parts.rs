@@ -8,9 +8,12 @@ use std::borrow::Cow;
 
 use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, postgres::PgArguments};
 
-use super::backend::{
-    statement::Statement,
-    write::values::{Refusal, Values},
+use super::{
+    backend::{
+        statement::Statement,
+        write::values::{Refusal, Values},
+    },
+    statements::parts::{IfGuardFound, WithoutGuard},
 };
 use crate::api::Result;
 
@@ -20,10 +23,6 @@ const ENOUGH_PARAMETERS: usize = 30_000;
 
 /// The name of the part on which the other parts depend.
 const GUARD: &str = "guard";
-
-/// The end of a statement with a guard. PostgreSQL's own log shows the text.
-const IF_GUARD_FOUND: &str = "SELECT CAST(CASE COUNT(*) WHEN 0 \
-     THEN 'the conversation is not as it was read; it is saved under its lock now' ELSE '1' END AS BIGINT) FROM guard";
 
 /// Statements to run together, in the caller's transaction or as one statement of their own.
 #[derive(Default)]
@@ -109,9 +108,9 @@ impl Composed {
         });
         let named: Vec<_> = named.collect();
         let end = if self.is_guarded {
-            IF_GUARD_FOUND
+            IfGuardFound::TEXT
         } else {
-            "SELECT 1"
+            WithoutGuard::TEXT
         };
         format!("WITH {} {end}", named.join(", "))
     }

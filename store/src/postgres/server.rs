@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use sqlx::{Connection, FromRow, PgConnection, Row};
 
-use super::options::{self, PostgresOptions};
+use super::{
+    backend::statement::Statement as _,
+    options::{self, PostgresOptions},
+    statements::server::{Connections as SelectConnections, Session},
+};
 use crate::{api::Result, error::StoreError};
 
 /// How often two connections are asked for their server sessions. A pooler shared with other clients may give two
@@ -40,24 +44,13 @@ pub(super) async fn connect(url: &str) -> Result<PgConnection> {
     ))
 }
 
-/// Returns the server session that answers. The query is not prepared, because a pooler may lose prepared statements.
+/// Returns the server session that answers.
 async fn session(connection: &mut PgConnection) -> Result<i32> {
-    let asked = sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection);
+    let asked = sqlx::raw_sql(Session::TEXT).fetch_one(connection);
     Ok(asked.await?.try_get(0)?)
 }
 
-/// `allowed`: the most concurrent connections of the role; `free`: the server's unused connections. Superusers may also
-/// use the reserved connections, and have no other limit.
-const CONNECTIONS: &str = "SELECT LEAST(server, \
-     CASE WHEN NOT rolsuper AND rolconnlimit >= 0 THEN rolconnlimit END, \
-     CASE WHEN NOT rolsuper AND datconnlimit >= 0 THEN datconnlimit END) AS allowed, server - taken AS free FROM \
-     (SELECT rolsuper, rolconnlimit, CAST(current_setting('max_connections') AS BIGINT) - CASE WHEN rolsuper THEN 0 \
-      ELSE CAST(current_setting('superuser_reserved_connections') AS BIGINT) \
-      + CAST(COALESCE(current_setting('reserved_connections', TRUE), '0') AS BIGINT) END AS server, \
-      (SELECT datconnlimit FROM pg_database WHERE datname = current_database()) AS datconnlimit, \
-      (SELECT COUNT(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND pid <> pg_backend_pid()) AS taken \
-      FROM pg_roles WHERE rolname = session_user) AS limits";
-
+/// The row of [`SelectConnections`].
 #[derive(FromRow)]
 struct Connections {
     allowed: i64,
@@ -71,7 +64,7 @@ pub(super) async fn check_pool(
     options: &PostgresOptions,
 ) -> Result<()> {
     let size = options.max_connections;
-    let found: Connections = sqlx::query_as(CONNECTIONS).fetch_one(connection).await?;
+    let found: Connections = SelectConnections.query_as()?.fetch_one(connection).await?;
     let Connections { allowed, free } = found;
     if i64::from(size) > allowed {
         return Err(StoreError::Conflict(format!(

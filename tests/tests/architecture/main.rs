@@ -11,6 +11,7 @@
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
 //! - `plain`: how plainly comments, documents and texts for users are written; `literals`: the texts in the code
+//! - `sql`: SQL is in files
 //! - `circles`: no files of a crate name one another in a circle
 //! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
@@ -32,5 +33,6 @@ mod releases;
 mod repository;
 mod rooms;
 mod sources;
+mod sql;
 mod variables;
 mod words;
