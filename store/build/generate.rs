@@ -1,199 +1,143 @@
 //! Writes the Rust code of the statements for one dialect. Must not be here: reading of files.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::file::{Base, Dialect, Kind, Parameter, Piece, Statement, Text, pieces};
 
 /// Returns the module of a dialect: a module for each subject, a struct for each statement.
 pub(crate) fn module(statements: &[Statement], dialect: Dialect) -> String {
-    let mut code = String::new();
-    let mut subject = "";
+    let mut subjects: BTreeMap<&str, String> = BTreeMap::new();
     for statement in statements {
-        let Some(text) = statement.texts.get(&dialect) else {
-            continue;
-        };
-        if statement.subject != subject {
-            if !subject.is_empty() {
-                code.push_str("}\n\n");
-            }
-            subject = &statement.subject;
-            write_line(
-                &mut code,
-                &format!("/// The statements of `sql/{subject}/`."),
-            );
-            write_line(&mut code, &format!("pub(crate) mod {subject} {{"));
-            write_line(&mut code, "    use super::*;\n");
+        if let Some(text) = statement.texts.get(&dialect) {
+            let code = subjects.entry(&statement.subject).or_default();
+            code.push_str(&statement_code(statement, text, dialect));
         }
-        write_statement(&mut code, statement, text, dialect);
     }
-    if !subject.is_empty() {
-        code.push_str("}\n");
-    }
-    code
+    let module = |(subject, code): (&str, String)| {
+        format!(
+            "/// The statements of `sql/{subject}/`.\npub(crate) mod {subject} {{\nuse super::*;\n\n{code}}}\n"
+        )
+    };
+    subjects.into_iter().map(module).collect()
 }
 
 /// Returns a table of all texts, for tests.
 pub(crate) fn table(statements: &[Statement]) -> String {
-    let mut code = String::from("&[\n");
-    for Statement {
-        subject,
-        name,
-        texts,
-    } in statements
-    {
+    let row = |statement: &Statement| {
+        let Statement {
+            subject,
+            name,
+            texts,
+        } = statement;
         let sql = |dialect| texts.get(&dialect).map(|text| numbered(text, dialect));
         let (sqlite, postgres) = (sql(Dialect::Sqlite), sql(Dialect::Postgres));
-        write_line(
-            &mut code,
-            &format!(
-                "    Text {{ name: \"{subject}/{name}\", sqlite: {sqlite:?}, postgres: {postgres:?} }},"
-            ),
-        );
-    }
-    code.push_str("]\n");
-    code
+        format!(
+            "Text {{ name: \"{subject}/{name}\", sqlite: {sqlite:?}, postgres: {postgres:?} }},\n"
+        )
+    };
+    let rows: String = statements.iter().map(row).collect();
+    format!("&[\n{rows}]\n")
 }
 
-fn write_line(code: &mut String, line: &str) {
-    code.push_str(line);
-    code.push('\n');
-}
-
-fn write_statement(code: &mut String, statement: &Statement, text: &Text, dialect: Dialect) {
-    let parameters = fields(statement, dialect);
-    let name = camel_case(&statement.name);
-    let json: Vec<_> = parameters
-        .iter()
-        .filter(|(parameter, _)| parameter.kind.base == Base::Json)
-        .collect();
-    let json: Vec<_> = json
-        .into_iter()
-        .map(|(parameter, _)| camel_case(&parameter.name))
-        .collect();
-    let borrows = parameters
-        .iter()
-        .any(|(parameter, _)| parameter.kind.borrows());
-    let lifetime = borrows.then(|| "'a".to_owned());
+/// Returns the struct of a statement, and the implementation of `Statement` or `Rows`.
+fn statement_code(statement: &Statement, text: &Text, dialect: Dialect) -> String {
+    let (name, fields) = (camel_case(&statement.name), fields(statement, dialect));
+    let parameters = || fields.iter().map(|(parameter, _)| *parameter);
+    let lifetime = parameters()
+        .any(|parameter| parameter.kind.borrows())
+        .then(|| "'a".to_owned());
+    let json = parameters().filter(|parameter| parameter.kind.base == Base::Json);
+    let json: Vec<_> = json.map(|parameter| camel_case(&parameter.name)).collect();
+    let bounds = json.iter().map(|name| format!("{name}: Serialize"));
+    let with_bounds = generics(lifetime.iter().cloned().chain(bounds));
     let of = generics(lifetime.iter().chain(&json).cloned());
-    let with_bounds = generics(
-        lifetime
-            .iter()
-            .cloned()
-            .chain(json.iter().map(|name| format!("{name}: Serialize"))),
-    );
 
-    for line in &text.comment {
-        write_line(code, &format!("    /// {line}"));
-    }
-    let is_unit = parameters.is_empty();
-    write_line(
-        code,
-        &format!(
-            "    pub(crate) struct {name}{of}{}",
-            if is_unit { ";" } else { " {" }
-        ),
-    );
-    for (parameter, is_bound) in &parameters {
-        match parameter.comment.as_str() {
-            "" => write_line(code, &format!("        /// `:{}`", parameter.name)),
-            comment => write_line(code, &format!("        /// {comment}")),
+    let comment: String = text
+        .comment
+        .iter()
+        .map(|line| format!("/// {line}\n"))
+        .collect();
+    let body = match &fields[..] {
+        [] => ";".to_owned(),
+        fields => {
+            let fields: String = fields
+                .iter()
+                .map(|(parameter, is_bound)| field(parameter, *is_bound))
+                .collect();
+            format!(" {{\n{fields}}}")
         }
-        if !is_bound {
-            write_line(
-                code,
-                "        #[allow(dead_code, reason = \"the other database's text has this parameter\")]",
-            );
-        }
-        write_line(
-            code,
-            &format!(
-                "        pub(crate) {}: {},",
-                parameter.name,
-                rust_type(parameter)
-            ),
-        );
-    }
-    if !is_unit {
-        write_line(code, "    }\n");
-    }
-    if text.is_many_rows {
-        write_rows(code, &name, &of, &with_bounds, text, dialect);
+    };
+    let (of_trait, constants) = if text.is_many_rows {
+        ("Rows", row_constants(text, dialect))
     } else {
         let sql = numbered(text, dialect);
-        write_line(
-            code,
-            &format!("    impl{with_bounds} Statement for {name}{of} {{"),
-        );
-        write_line(
-            code,
-            &format!("        const TEXT: &'static str = {sql:?};\n"),
-        );
-        write_bind(code, text);
-    }
-    write_line(code, "    }\n");
+        (
+            "Statement",
+            format!("const TEXT: &'static str = {sql:?};\n"),
+        )
+    };
+    let bind = bind(text);
+    format!(
+        "{comment}pub(crate) struct {name}{of}{body}\n\n\
+         impl{with_bounds} {of_trait} for {name}{of} {{\n{constants}\n{bind}}}\n\n"
+    )
 }
 
-/// Writes the implementation for an insert of many rows. The text is split at the row of parameters.
-fn write_rows(
-    code: &mut String,
-    name: &str,
-    of: &str,
-    with_bounds: &str,
-    text: &Text,
-    dialect: Dialect,
-) {
+fn field(parameter: &Parameter, is_bound: bool) -> String {
+    let Parameter { name, comment, .. } = parameter;
+    let comment = if comment.is_empty() {
+        format!("`:{name}`")
+    } else {
+        comment.clone()
+    };
+    let allow = if is_bound {
+        ""
+    } else {
+        "#[allow(dead_code, reason = \"a parameter of the other database's text\")]\n"
+    };
+    format!(
+        "/// {comment}\n{allow}pub(crate) {name}: {},\n",
+        rust_type(parameter)
+    )
+}
+
+/// Returns the constants of an insert of many rows. The text is split at the row of parameters.
+fn row_constants(text: &Text, dialect: Dialect) -> String {
     let sql = numbered(text, dialect);
-    let row = |at: usize| format!("${at}");
-    let row: Vec<_> = (1..=text.parameters.len()).map(row).collect();
-    let row = format!("VALUES ({})", row.join(", "));
+    let columns = text.parameters.len();
+    let numbers: Vec<_> = (1..=columns).map(|number| format!("${number}")).collect();
+    let row = format!("VALUES ({})", numbers.join(", "));
     let Some((before, after)) = sql.split_once(&row) else {
         let path = text.path.display();
         panic!(
             "{path}: an insert of many rows has `VALUES (…)` with every parameter once, in the order of the head"
         );
     };
-    write_line(
-        code,
-        &format!("    impl{with_bounds} Rows for {name}{of} {{"),
-    );
-    write_line(
-        code,
-        &format!(
-            "        const BEFORE: &'static str = {:?};",
-            format!("{before}VALUES ")
-        ),
-    );
-    write_line(
-        code,
-        &format!("        const COLUMNS: usize = {};", text.parameters.len()),
-    );
-    write_line(
-        code,
-        &format!("        const AFTER: &'static str = {after:?};\n"),
-    );
-    write_bind(code, text);
+    format!(
+        "const BEFORE: &'static str = {:?};\nconst COLUMNS: usize = {columns};\nconst AFTER: &'static str = {after:?};\n",
+        format!("{before}VALUES ")
+    )
 }
 
-fn write_bind(code: &mut String, text: &Text) {
+/// Returns the function that binds the parameters.
+fn bind(text: &Text) -> String {
+    let bind = |Parameter { name, kind, .. }: &Parameter| match (
+        kind.base,
+        kind.is_optional,
+        kind.is_list,
+    ) {
+        (_, _, true) => format!("values.bind(list(self.{name}));\n"),
+        (Base::Json, true, _) => format!("values.bind(self.{name}.map(Json));\n"),
+        (Base::Json, false, _) => format!("values.bind(Json(self.{name}));\n"),
+        _ => format!("values.bind(self.{name});\n"),
+    };
     let values = if text.parameters.is_empty() {
         "_values"
     } else {
         "values"
     };
-    write_line(
-        code,
-        &format!("        fn bind(self, {values}: &mut Values<'_>) {{"),
-    );
-    for Parameter { name, kind, .. } in &text.parameters {
-        let value = match (kind.base, kind.is_optional, kind.is_list) {
-            (_, _, true) => format!("list(self.{name})"),
-            (Base::Json, true, _) => format!("self.{name}.map(Json)"),
-            (Base::Json, false, _) => format!("Json(self.{name})"),
-            _ => format!("self.{name}"),
-        };
-        write_line(code, &format!("            values.bind({value});"));
-    }
-    write_line(code, "        }");
+    let binds: String = text.parameters.iter().map(bind).collect();
+    format!("fn bind(self, {values}: &mut Values<'_>) {{\n{binds}}}\n")
 }
 
 /// Returns the parameters of a statement in every dialect, those of `dialect` first, and whether `dialect` binds them.

@@ -9,6 +9,7 @@ use crate::{
         ToolResults, TraceContexts, TurnStore, WorkerLeases,
     },
     error::StoreError,
+    peer::Peer,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
 };
@@ -132,20 +133,6 @@ pub fn check_url(url: &str) -> Result<()> {
         Location::Postgres => PostgresOptions::check_url(url),
         Location::Sqlite(_) => Ok(()),
     }
-}
-
-/// The other end of a connection to a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
-    /// A file, or a socket in the file system. Data stays on this machine.
-    Local,
-    /// A server.
-    Server {
-        /// The server's name or address.
-        host: String,
-        /// The TLS mode, in PostgreSQL's words. Only `verify-full` proves the server's identity.
-        sslmode: &'static str,
-    },
 }
 
 /// Returns the other end for a URL, without connecting.

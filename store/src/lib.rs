@@ -6,6 +6,7 @@
 //! - [`batch`]: computes the rows of one transaction from the saved request and the stored state
 //! - `blob_files`: images and files, in the database or in an object store
 //! - `output`: cuts a tool's output to its limits
+//! - `peer`: the other end of a connection
 //! - `backend`: the traits' bodies and their SQL, compiled once for each database; its module header explains locks and
 //!   costs
 //! - `rows`, `columns`, `sql_text`, `sqlx_error`: rows, columns, texts and errors common to both databases
@@ -24,6 +25,7 @@ mod columns;
 mod connect;
 mod error;
 mod output;
+mod peer;
 pub mod postgres;
 mod rows;
 mod schema_range;
@@ -36,8 +38,9 @@ pub use blob_files::{
     BlobFile, BlobFiles, BlobRules, ObjectStore, RefusedBlob, S3Config, S3Store, Upload,
     UploadError,
 };
-pub use connect::{Peer, Store, StoreOptions, check_url, connect, migrate, peer};
+pub use connect::{Store, StoreOptions, check_url, connect, migrate, peer};
 pub use error::{Missing, StoreError, TurnsOf};
+pub use peer::Peer;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 

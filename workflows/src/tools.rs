@@ -26,7 +26,7 @@ use crate::{
     state::{Phase, show_waiting},
     step_calls::{Rest, StepCalls, remote_slots},
     sub_agent,
-    turn::Turn,
+    turn::{StepEnd, Turn},
 };
 
 /// The end of a wait.
@@ -37,14 +37,6 @@ pub(crate) enum Waited {
     Expired,
     /// The turn was cancelled.
     Cancelled,
-}
-
-/// The end of a step's tools in this run.
-pub(crate) enum StepEnd {
-    /// Every call has ended.
-    Ended,
-    /// The history is long, and the remaining calls only wait: the next run goes on with them.
-    Paused,
 }
 
 /// The state of a call with a stored end.

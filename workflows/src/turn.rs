@@ -21,8 +21,15 @@ use crate::{
     calls::{self, CallError, Failure},
     inbox::Message,
     state::{Phase, agent_execution_id},
-    tools::StepEnd,
 };
+
+/// The end of a step's tools in this run.
+pub(crate) enum StepEnd {
+    /// Every call has ended.
+    Ended,
+    /// The history is long, and the remaining calls only wait: the next run goes on with them.
+    Paused,
+}
 
 /// One running turn.
 pub(crate) struct Turn<'a> {

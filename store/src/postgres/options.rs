@@ -15,7 +15,7 @@ use sqlx::{
 use tokio::time::sleep;
 
 use super::{backend::statement::Statement as _, statements::server::IsInRecovery};
-use crate::{api::Result, connect::Peer, error::StoreError};
+use crate::{api::Result, error::StoreError, peer::Peer};
 
 /// Idle time after which a connection is pinged before use, because the server or a proxy may have dropped the
 /// connection. A connection in steady use is not pinged, which saves a round trip per call.

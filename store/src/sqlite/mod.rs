@@ -46,6 +46,9 @@ use sqlx::{
 
 pub use options::SqliteOptions;
 
+use backend::statement::Statement as _;
+use statements::server::HasTable;
+
 use crate::{
     api::{
         Access, BeginTurn, BegunTurn, ConnectionUsage, Connections, NewMessage, QueuedMessage,
@@ -230,27 +233,24 @@ async fn migrate(pool: &SqlitePool) -> Result<()> {
 /// Compares the tables with the version of the program.
 async fn found(connection: &mut SqliteConnection) -> Result<Tables> {
     let own = schema_range::newest(&MIGRATOR);
-    let is_there = |table: &'static str| {
-        let text = "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = $1";
-        sqlx::query_scalar::<_, i64>(text).bind(table)
-    };
-    if is_there("_sqlx_migrations")
-        .fetch_one(&mut *connection)
-        .await?
-        == 0
-    {
+    if !has_table(connection, "_sqlx_migrations").await? {
         return schema_range::compare(0, None, own);
     }
     let found: Option<i64> = sqlx::query_scalar(schema_range::VERSION)
         .fetch_one(&mut *connection)
         .await?;
     let mut oldest = None;
-    if is_there("schema_range").fetch_one(&mut *connection).await? > 0 {
+    if has_table(connection, "schema_range").await? {
         oldest = sqlx::query_scalar(schema_range::OLDEST_VERSION)
             .fetch_optional(&mut *connection)
             .await?;
     }
     schema_range::compare(found.unwrap_or(0), oldest, own)
+}
+
+async fn has_table(connection: &mut SqliteConnection, table: &str) -> sqlx::Result<bool> {
+    let select = HasTable { table };
+    select.query_scalar()?.fetch_one(connection).await
 }
 
 #[cfg(test)]
