@@ -5,6 +5,7 @@
 //! - [`connect()`]: opens the [`Store`] at a URL
 //! - [`batch`]: computes the rows of one transaction from the saved request and the stored state
 //! - `blob_files`: images and files, in the database or in an object store
+//! - `observed`: tells observers about the outcomes of calls
 //! - `output`: cuts a tool's output to its limits
 //! - `peer`: the other end of a connection
 //! - `backend`: the traits' bodies and their SQL, compiled once for each database; its module header explains locks and
@@ -24,6 +25,7 @@ mod blob_files;
 mod columns;
 mod connect;
 mod error;
+mod observed;
 mod output;
 mod peer;
 pub mod postgres;
@@ -40,6 +42,7 @@ pub use blob_files::{
 };
 pub use connect::{Store, StoreOptions, check_url, connect, migrate, peer};
 pub use error::{Missing, StoreError, TurnsOf};
+pub use observed::{ObservedTurns, TurnObserver};
 pub use peer::Peer;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};

@@ -6,7 +6,8 @@
 //! - `exporter`: the metrics in Prometheus' format
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
-//! - `measured_turns`, `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
+//! - `measured_turns`: observes the store of turns
+//! - `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
 //! - `noted`: counts failed calls of the store
 //!
 //! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Workers then use
@@ -30,7 +31,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use everturn_gateway::{Deliveries, connections::listener};
 use everturn_models::ModelClient;
-use everturn_store::{ConnectionUsage, Conversations, TraceContexts, TurnStore, WorkerLeases};
+use everturn_store::{
+    ConnectionUsage, Conversations, ObservedTurns, TraceContexts, TurnObserver, TurnStore,
+    WorkerLeases,
+};
 use everturn_stream::StreamWriter;
 use everturn_telemetry::process;
 use temporalio_common::telemetry::TelemetryOptions as EngineTelemetryOptions;
@@ -142,15 +146,17 @@ impl Telemetry {
         });
     }
 
-    /// Wraps the store of turns with metrics.
+    /// Observes the store of turns for metrics and traces.
     pub fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
-        let turns = match self.served {
-            Some(_) => Arc::new(MeasuredTurns::new(turns)),
-            None => turns,
-        };
-        match &self.traces {
-            Some(traces) => traces.turns(turns),
-            None => turns,
+        let measured = self.served.as_ref().map(|_| MeasuredTurns::new());
+        let traced = self.traces.as_ref().and_then(|traces| traces.turns());
+        let measured = measured.map(|observer| Arc::new(observer) as Arc<dyn TurnObserver>);
+        let traced = traced.map(|observer| Arc::new(observer) as Arc<dyn TurnObserver>);
+        let observers: Vec<_> = measured.into_iter().chain(traced).collect();
+        if observers.is_empty() {
+            turns
+        } else {
+            Arc::new(ObservedTurns::new(turns, observers))
         }
     }
 

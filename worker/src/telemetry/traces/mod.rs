@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use everturn_gateway::Deliveries;
 use everturn_models::ModelClient;
-use everturn_store::{Conversations, TraceContexts, TurnStore};
+use everturn_store::{Conversations, TraceContexts};
 use everturn_telemetry::trace;
 use opentelemetry::{KeyValue, global};
 use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
@@ -106,11 +106,10 @@ impl Traces {
         self.known.get().cloned().map(TracedActivities::new)
     }
 
-    pub(super) fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
-        match self.known.get() {
-            Some(known) => Arc::new(TracedTurns::new(turns, Arc::clone(known), self.content)),
-            None => turns,
-        }
+    /// Returns the observer of the store of turns, if traces are kept.
+    pub(super) fn turns(&self) -> Option<TracedTurns> {
+        let known = Arc::clone(self.known.get()?);
+        Some(TracedTurns::new(known, self.content))
     }
 
     pub(super) fn model(&self, model: Arc<dyn ModelClient>) -> Arc<dyn ModelClient> {

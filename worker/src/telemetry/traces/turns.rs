@@ -1,20 +1,18 @@
-//! Wraps the store of turns, and makes the spans of agents. The worker that saves the end of an agent execution makes
-//! its span. The wrapper also adds the tools' names to their spans.
+//! Makes the spans of agents. The worker that saves the end of an agent execution makes its span. The data of the tools
+//! is added to the tools' spans.
 
-use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use everturn_proto::{
-    Thread, ids as stable,
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall},
+    Thread,
+    turn::SaveRequest,
     words::{AgentExecutionStatus, ToolStatus},
 };
-use everturn_store::{
-    Access, AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, DefinedTool,
-    Estimate, FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore,
-    Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
-    TraceKey, TurnStart, TurnStore, WorkerId,
-};
+use everturn_store::{AgentEnd, BegunTurn, Saved, ToolClaim, ToolRecord, TraceKey, TurnObserver};
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
     Context, KeyValue, global,
@@ -23,24 +21,15 @@ use opentelemetry::{
 
 use super::{content::Content, failed::failed, ids, known::KnownTraces};
 
-/// A store of turns that makes spans.
+/// Makes the spans of turns.
 pub(super) struct TracedTurns {
-    store: Arc<dyn TurnStore>,
     known: Arc<KnownTraces>,
     content: Content,
 }
 
 impl TracedTurns {
-    pub(super) fn new(
-        store: Arc<dyn TurnStore>,
-        known: Arc<KnownTraces>,
-        content: Content,
-    ) -> Self {
-        Self {
-            store,
-            known,
-            content,
-        }
+    pub(super) fn new(known: Arc<KnownTraces>, content: Content) -> Self {
+        Self { known, content }
     }
 
     async fn begun(&self, key: &TraceKey, begun: &BegunTurn) {
@@ -98,7 +87,7 @@ impl TracedTurns {
     }
 
     /// Adds the end of the tool execution to the tool's span.
-    fn tool_ended(&self, record: &ToolRecord) {
+    fn describe_end(&self, record: &ToolRecord) {
         self.describe(record);
         Context::map_current(|context| {
             let span = context.span();
@@ -137,179 +126,28 @@ fn attributes(request: &SaveRequest, end: &AgentEnd, agent: String) -> Vec<KeyVa
 }
 
 #[async_trait]
-impl TurnStore for TracedTurns {
-    async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart, StoreError> {
-        let key = TraceKey::of(&begin.conversation_id, &begin.agent_execution_id);
-        let start = self.store.begin_turn(begin).await?;
-        if let TurnStart::Begun(begun) = &start {
-            self.begun(&key, begun).await;
-        }
-        Ok(start)
+impl TurnObserver for TracedTurns {
+    async fn turn_begun(&self, key: &TraceKey, begun: &BegunTurn) {
+        self.begun(key, begun).await;
     }
 
-    async fn begin_sub_agent(
-        &self,
-        call: &ToolKey,
-        agents: &BTreeMap<String, AgentDefinition>,
-        on_unknown: OnUnknownAgent,
-    ) -> Result<BegunTurn, StoreError> {
-        let begun = self.store.begin_sub_agent(call, agents, on_unknown).await?;
-        let (conversation_id, call_id) = (&call.conversation_id, &call.execution_id);
-        let sub_agent = stable::sub_agent_execution_id(conversation_id, call_id);
-        let key = TraceKey::of(conversation_id, &sub_agent);
-        self.begun(&key, &begun).await;
-        Ok(begun)
+    async fn sub_agent_begun(&self, key: &TraceKey, begun: &BegunTurn) {
+        self.begun(key, begun).await;
     }
 
-    async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
-        self.store.agent_of(conversation_id).await
-    }
-
-    async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>, StoreError> {
-        self.store.owner_of(conversation_id).await
-    }
-
-    async fn message_texts(
-        &self,
-        conversation_id: &str,
-        message_ids: &[String],
-    ) -> Result<BTreeMap<String, String>, StoreError> {
-        let texts = self.store.message_texts(conversation_id, message_ids);
-        texts.await
-    }
-
-    async fn begin_after_turn(
-        &self,
-        step: &StepKey,
-        calls: &[ToolCall],
-    ) -> Result<bool, StoreError> {
-        self.store.begin_after_turn(step, calls).await
-    }
-
-    async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {
-        self.store.agent_definition(hash).await
-    }
-
-    async fn context(
-        &self,
-        conversation_id: &str,
-        thread: &Thread,
-        limit: PageLimit,
-        read: Option<ReadBefore>,
-    ) -> Result<ModelContext, StoreError> {
-        self.store
-            .context(conversation_id, thread, limit, read)
-            .await
-    }
-
-    async fn granted_tools(
-        &self,
-        conversation_id: &str,
-        tool_names: &[String],
-    ) -> Result<Vec<DefinedTool>, StoreError> {
-        self.store.granted_tools(conversation_id, tool_names).await
-    }
-
-    async fn used_definitions(
-        &self,
-        conversation_id: &str,
-        tool_names: &[String],
-    ) -> Result<Vec<DefinedTool>, StoreError> {
-        self.store
-            .used_definitions(conversation_id, tool_names)
-            .await
-    }
-
-    async fn claim_step(
-        &self,
-        step: &StepKey,
-        worker: Option<&WorkerId>,
-    ) -> Result<StepClaim, StoreError> {
-        self.store.claim_step(step, worker).await
-    }
-
-    async fn release_step(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
-        self.store.release_step(step, generation).await
-    }
-
-    async fn reserve_call(
-        &self,
-        step: &StepKey,
-        generation: u32,
-        call: Estimate,
-        other_model: Option<&str>,
-    ) -> Result<Reservation, StoreError> {
-        let store = &self.store;
-        store
-            .reserve_call(step, generation, call, other_model)
-            .await
-    }
-
-    async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
-        self.store.release_call(step, generation).await
-    }
-
-    async fn note_response(
-        &self,
-        step: &StepKey,
-        generation: u32,
-        response: &BackgroundResponse,
-    ) -> Result<bool, StoreError> {
-        self.store.note_response(step, generation, response).await
-    }
-
-    async fn note_failed_call(
-        &self,
-        step: &StepKey,
-        generation: u32,
-        failed: &FailedCall,
-    ) -> Result<NotedFailure, StoreError> {
-        self.store.note_failed_call(step, generation, failed).await
-    }
-
-    async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {
-        self.store.holds_claim(step, generation).await
-    }
-
-    async fn complete_step(
-        &self,
-        step: &StepKey,
-        state: LlmCompleteState,
-    ) -> Result<CompletedStep, StoreError> {
-        self.store.complete_step(step, state).await
-    }
-
-    async fn save_partial(
-        &self,
-        step: &StepKey,
-        state: LlmCompleteState,
-    ) -> Result<(), StoreError> {
-        self.store.save_partial(step, state).await
-    }
-
-    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim, StoreError> {
-        let claim = self.store.claim_tool(key, claimant).await?;
-        if let ToolClaim::Run { record, .. } = &claim {
+    fn tool_claimed(&self, claim: &ToolClaim) {
+        if let ToolClaim::Run { record, .. } = claim {
             self.describe(record);
         }
-        Ok(claim)
     }
 
-    async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<(), StoreError> {
-        self.store.release_tool(key, claimant).await
+    fn tool_ended(&self, record: &ToolRecord) {
+        self.describe_end(record);
     }
 
-    async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord, StoreError> {
-        let record = self.store.finish_tool(key, end).await?;
-        self.tool_ended(&record);
-        Ok(record)
-    }
-
-    async fn save(&self, request: &SaveRequest) -> Result<Saved, StoreError> {
-        let saved = self.store.save(request).await?;
+    async fn saved(&self, request: &SaveRequest, saved: &Saved, _: Duration) {
         if let Some(end) = &saved.ended {
             self.ended(request, end).await;
         }
-        Ok(saved)
     }
 }
