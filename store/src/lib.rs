@@ -109,16 +109,5 @@ pub mod hot {
         sql::events::LINKS: SqlText,
         sql::keys::KEY: &str,
         sql::keys::KEYS: &str,
-        sql::messages::QUEUED_MESSAGE: &str,
-        sql::messages::COUNT_TURNS_OF_OWNER: &str,
-        sql::messages::QUEUE_MESSAGE: &str,
-        sql::messages::RESUME_POINT: &str,
-        sql::messages::SET_TOOL_RESULTS: SqlText,
-        sql::outside::WAITING_TOOLS: &str,
-        sql::tool_results::TOOL_RESULT: SqlText,
-        sql::tool_results::TOOL_RESULT_OF_THREAD: SqlText,
-        sql::tools::OPEN_TOOLS: SqlText,
-        sql::tools::RECORDED: SqlText,
-        sql::tools::START_TOOL: SqlText,
     }
 }

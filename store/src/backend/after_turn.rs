@@ -9,11 +9,8 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection,
-    dialect::{list, words},
-    lock::lock_known,
-    sql::{agent_executions::STATUS_OF_EXECUTION, tools::OPEN_HOOKS},
-    write,
+    Connection, lock::lock_known, sql::agent_executions::STATUS_OF_EXECUTION,
+    statement::Statement as _, statements::tools::OpenHooks, write,
 };
 use crate::{
     api::{Result, StepKey},
@@ -45,15 +42,15 @@ pub(super) async fn begin(
     }
     let now = now();
     let open = ToolStatus::OPEN.map(String::from);
-    let open: i64 = sqlx::query_scalar(words(OPEN_HOOKS))
-        .bind(&step.conversation_id)
-        .bind(i64::from(AFTER_TURN_STEP))
+    let hooks = OpenHooks {
+        conversation_id: &step.conversation_id,
+        step: i64::from(AFTER_TURN_STEP),
         // The workflow of an older hook has ended.
-        .bind(now - TimeDelta::seconds(i64::from(AFTER_TURN_LIMIT_S)))
-        .bind(id)
-        .bind(list(&open))
-        .fetch_one(&mut *connection)
-        .await?;
+        since: now - TimeDelta::seconds(i64::from(AFTER_TURN_LIMIT_S)),
+        agent_execution_id: id,
+        open_statuses: &open,
+    };
+    let open: i64 = hooks.query_scalar()?.fetch_one(&mut *connection).await?;
     if usize::try_from(open).unwrap_or(usize::MAX) + calls.len() > MAX_HOOKS_AFTER_TURNS {
         return Ok(false);
     }

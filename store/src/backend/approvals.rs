@@ -9,7 +9,8 @@ use sqlx::{FromRow, types::Json as Column};
 
 use super::{
     Connection,
-    sql::outside::{ANSWERED_BY, CALL_RULE},
+    statement::Statement as _,
+    statements::outside::{self, AnsweredBy},
 };
 use crate::api::Result;
 
@@ -42,12 +43,13 @@ pub(super) async fn authenticate(
     let Some(answer_id) = answer.answer_id.clone() else {
         return Ok(None);
     };
-    let noted: Option<String> = sqlx::query_scalar(ANSWERED_BY)
-        .bind(conversation_id)
-        .bind(&answer.execution_id)
-        .bind(&answer_id)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let answered_by = AnsweredBy {
+        conversation_id,
+        execution_id: &answer.execution_id,
+        answer_id: &answer_id,
+    };
+    let query = answered_by.query_scalar()?;
+    let noted: Option<String> = query.fetch_optional(&mut *connection).await?;
     let who = noted.as_deref().filter(|who| !who.is_empty());
     let terms = terms(connection, conversation_id, &answer.execution_id, who).await?;
     let Some(terms) = terms else {
@@ -88,9 +90,10 @@ async fn terms(
     execution_id: &str,
     who: Option<&str>,
 ) -> Result<Option<Terms>> {
-    let query = sqlx::query_as(CALL_RULE)
-        .bind(conversation_id)
-        .bind(execution_id)
-        .bind(who.unwrap_or_default());
-    Ok(query.fetch_optional(connection).await?)
+    let rule = outside::CallRule {
+        conversation_id,
+        execution_id,
+        person: who.unwrap_or_default(),
+    };
+    Ok(rule.query_as()?.fetch_optional(connection).await?)
 }

@@ -18,8 +18,9 @@ use super::{
             CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, NOTE_FAILED_CALL, NOTE_RESPONSE,
             RELEASE_STEP,
         },
-        tools::USED_CALL_IDS,
     },
+    statement::Statement as _,
+    statements::tools::UsedCallIds,
 };
 use crate::{
     api::{
@@ -203,11 +204,11 @@ pub(super) async fn complete_step(
     if let Some(stored) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
         return Ok(CompletedStep::Stored(stored));
     }
-    let used: Vec<String> = sqlx::query_scalar(words(USED_CALL_IDS))
-        .bind(&step.conversation_id)
-        .bind(list(&call_ids))
-        .fetch_all(connection)
-        .await?;
+    let used = UsedCallIds {
+        conversation_id: &step.conversation_id,
+        call_ids: &call_ids,
+    };
+    let used: Vec<String> = used.query_scalar()?.fetch_all(connection).await?;
     if used.is_empty() {
         let neither = "a checkpoint was neither inserted nor found";
         return Err(StoreError::Corrupt(neither.into()));

@@ -8,13 +8,12 @@ use everturn_proto::{
 use super::{
     Connection,
     checkpoints::insert_or_replace,
-    dialect::{WRITES_IN_PARTS, list, words},
+    dialect::WRITES_IN_PARTS,
     runnable_approvals, runs,
     snapshot::load_assistants,
-    sql::{
-        checkpoints::CheckpointRow,
-        tools::{FINISH_TOOL, RELEASE_TOOL, START_TOOL, TOOL, ended, of_tool},
-    },
+    sql::checkpoints::CheckpointRow,
+    statement::Statement as _,
+    statements::tools::{FinishTool, ReleaseTool, StartTool, Tool},
     write::insert_ended,
 };
 use crate::{
@@ -33,27 +32,24 @@ pub(super) async fn claim_tool(
 ) -> Result<ToolClaim> {
     let (runnable, repeatable) = (runnable_approvals(), Effect::REPEATABLE.map(String::from));
     let step = key.step_key();
-    let mut start = of_tool(words(START_TOOL), key)
-        .bind(now())
-        .bind(claimant)
-        .bind(list(&runnable))
-        .bind(list(&repeatable))
-        .bind(ToolStatus::Pending.as_str())
-        .bind(ToolStatus::Running.as_str())
-        .bind(runs::newest(key.epoch));
-    if WRITES_IN_PARTS {
-        start = start
-            .bind(checkpoint_id(
-                &key.agent_execution_id,
-                key.step,
-                &CheckpointType::ToolStart,
-                Some(&key.execution_id),
-            ))
-            .bind(&step.message_id)
-            .bind(i64::from(key.step))
-            .bind(CheckpointType::ToolStart.as_str());
-    }
-    let mut started: Vec<StartedRow> = start.fetch_all(&mut *connection).await?;
+    let (id, of) = (&key.execution_id, &key.agent_execution_id);
+    let start = StartTool {
+        conversation_id: &key.conversation_id,
+        execution_id: id,
+        agent_execution_id: of,
+        now: now(),
+        claimant,
+        runnable_approvals: &runnable,
+        repeatable_effects: &repeatable,
+        pending: ToolStatus::Pending.as_str(),
+        running: ToolStatus::Running.as_str(),
+        epoch: runs::newest(key.epoch),
+        checkpoint_id: &checkpoint_id(of, key.step, &CheckpointType::ToolStart, Some(id)),
+        message_id: &step.message_id,
+        step: i64::from(key.step),
+        checkpoint_type: CheckpointType::ToolStart.as_str(),
+    };
+    let mut started: Vec<StartedRow> = start.query_as()?.fetch_all(&mut *connection).await?;
     let Some(StartedRow { columns, caller }) = started.pop() else {
         return not_started(connection, key).await;
     };
@@ -112,15 +108,15 @@ pub(super) async fn release_tool(
     key: &ToolKey,
     claimant: &str,
 ) -> Result<()> {
-    sqlx::query(RELEASE_TOOL)
-        .bind(&key.conversation_id)
-        .bind(&key.execution_id)
-        .bind(&key.agent_execution_id)
-        .bind(claimant)
-        .bind(ToolStatus::Pending.as_str())
-        .bind(ToolStatus::Running.as_str())
-        .execute(connection)
-        .await?;
+    let release = ReleaseTool {
+        conversation_id: &key.conversation_id,
+        execution_id: &key.execution_id,
+        agent_execution_id: &key.agent_execution_id,
+        claimant,
+        pending: ToolStatus::Pending.as_str(),
+        running: ToolStatus::Running.as_str(),
+    };
+    release.query()?.execute(connection).await?;
     Ok(())
 }
 
@@ -136,13 +132,21 @@ pub(super) async fn finish_tool(
         return Err(StoreError::Conflict(message));
     }
     let open = ToolStatus::OPEN.map(String::from);
-    let mut finished: Vec<ToolColumns> = ended(words(FINISH_TOOL), &end, now())?
-        .bind(&key.conversation_id)
-        .bind(&key.execution_id)
-        .bind(&key.agent_execution_id)
-        .bind(list(&open))
-        .fetch_all(&mut *connection)
-        .await?;
+    let finish = FinishTool {
+        status: end.status.as_str(),
+        is_error: end.is_error,
+        duration_ms: i64::from(end.duration_ms),
+        now: now(),
+        events: &end.events,
+        result: &end.result,
+        full_result: end.full_result.as_ref(),
+        conversation_id: &key.conversation_id,
+        execution_id: &key.execution_id,
+        agent_execution_id: &key.agent_execution_id,
+        open_statuses: &open,
+    };
+    let query = finish.query_as()?;
+    let mut finished: Vec<ToolColumns> = query.fetch_all(&mut *connection).await?;
     if let Some(columns) = finished.pop() {
         return Ok(columns.into());
     }
@@ -169,7 +173,12 @@ async fn lost_record(
 }
 
 async fn find_record(connection: &mut Connection, key: &ToolKey) -> Result<Option<ToolRecord>> {
-    let columns: Option<ToolColumns> = of_tool(TOOL, key).fetch_optional(connection).await?;
+    let tool = Tool {
+        conversation_id: &key.conversation_id,
+        execution_id: &key.execution_id,
+        agent_execution_id: &key.agent_execution_id,
+    };
+    let columns: Option<ToolColumns> = tool.query_as()?.fetch_optional(connection).await?;
     Ok(columns.map(ToolRecord::from))
 }
 

@@ -17,9 +17,10 @@ use super::{
             self, CONVERSATION, CONVERSATIONS_BEFORE, CONVERSATIONS_FIRST, INSERT_CONVERSATION,
             LAST_UPDATES, OWN_CONVERSATIONS_BEFORE, OWN_CONVERSATIONS_FIRST, RENAME_CONVERSATION,
         },
-        messages::RESUME_POINT,
         removal::{FORGET_DELETED, INSERT_DELETED},
     },
+    statement::Statement as _,
+    statements,
 };
 use crate::{
     api::{
@@ -157,10 +158,14 @@ impl Conversations for Database {
         conversation_id: &str,
         max_waiting: u32,
     ) -> Result<Option<ResumePoint>> {
-        let query = sql::for_caller(RESUME_POINT, access, conversation_id);
-        let query = query
-            .bind(i64::from(max_waiting.max(1)))
-            .bind(OnBusy::Reject.as_str());
+        let resume = statements::messages::ResumePoint {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            row_limit: i64::from(max_waiting.max(1)),
+            reject: OnBusy::Reject.as_str(),
+        };
+        let query = resume.query_as()?;
         let rows = self.read(query.fetch_all(self.reader())).await?;
         Ok(resume_point(rows))
     }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use chrono::{DateTime, Utc};
 use everturn_proto::{event::Attachment, words::OnBusy};
 use sqlx::types::Json as Column;
 
@@ -10,10 +11,9 @@ use super::{
     dialect::{list, words},
     lock::lock_visible_conversation,
     missing,
-    sql::{
-        blobs::{ATTACH, DETACH},
-        messages::{self, COUNT_QUEUED, COUNT_TURNS_OF_OWNER, QUEUED_MESSAGE, WITHDRAW_MESSAGE},
-    },
+    sql::blobs::{ATTACH, DETACH},
+    statement::Statement as _,
+    statements::messages::{self, CountQueued, CountTurnsOfOwner, QueueMessage, WithdrawMessage},
 };
 use crate::{
     api::{Access, Blob, NewMessage, QueuedMessage, Result},
@@ -33,22 +33,23 @@ pub(super) async fn queue(
         return Err(StoreError::not_found(Missing::Conversation, id));
     }
     let attached = attach(connection, access, new).await?;
-    let inserted = messages::queue(new, &attached, new.max_queued, access, now())
+    let inserted = queue_message(new, &attached, new.max_queued, access, now())
+        .query_scalar()?
         .fetch_optional(&mut *connection)
         .await
         .map_err(missing(Missing::Conversation, id))?;
     if let Some(has_others) = inserted {
         return Ok(QueuedMessage::new(&new.message_id, has_others));
     }
-    let stored: Option<QueuedRow> = sqlx::query_as(QUEUED_MESSAGE)
-        .bind(&new.conversation_id)
-        .bind(&new.message_id)
-        .bind(&new.client_message_id)
-        .bind(&new.content)
-        .bind(OnBusy::Reject.as_str())
-        .bind(Column(&attached))
-        .fetch_optional(&mut *connection)
-        .await?;
+    let queued = messages::QueuedMessage {
+        conversation_id: &new.conversation_id,
+        message_id: &new.message_id,
+        client_message_id: new.client_message_id.as_deref(),
+        content: &new.content,
+        reject: OnBusy::Reject.as_str(),
+        attachments: &attached,
+    };
+    let stored: Option<QueuedRow> = queued.query_as()?.fetch_optional(&mut *connection).await?;
     let Some(stored) = stored else {
         return Err(refusal(connection, access, new).await?);
     };
@@ -65,6 +66,37 @@ pub(super) async fn queue(
     })
 }
 
+/// Returns the insert of a waiting message. `max_queued` is the limit for waiting messages in this call.
+pub(crate) fn queue_message<'a>(
+    new: &'a NewMessage,
+    attachments: &'a [Attachment],
+    max_queued: u32,
+    access: &'a Access,
+    now: DateTime<Utc>,
+) -> QueueMessage<'a, &'a [Attachment]> {
+    QueueMessage {
+        conversation_id: &new.conversation_id,
+        message_id: &new.message_id,
+        client_message_id: new.client_message_id.as_deref(),
+        content: &new.content,
+        now,
+        max_queued: i64::from(max_queued),
+        tenant_id: &access.tenant_id,
+        max_turns: most(new.max_turns),
+        on_busy: new.on_busy.as_str(),
+        reject: OnBusy::Reject.as_str(),
+        owner_id: access.owner_id.as_deref(),
+        attachments,
+        max_turns_of_owner: most(new.max_turns_of_owner),
+        sent_by: new.sent_by.as_deref(),
+    }
+}
+
+/// Returns the limit as a parameter, 0 for no limit.
+fn most(limit: Option<NonZeroU32>) -> i64 {
+    limit.map_or(0, |most| i64::from(most.get()))
+}
+
 /// Returns the error for a message that was not stored. The error names the limit that the message exceeds.
 async fn refusal(
     connection: &mut Connection,
@@ -75,13 +107,17 @@ async fn refusal(
         limit: limit.get(),
         of,
     };
-    let count = sqlx::query_scalar(COUNT_QUEUED).bind(&new.conversation_id);
-    let queued: i64 = count.fetch_one(&mut *connection).await?;
+    let count = CountQueued {
+        conversation_id: &new.conversation_id,
+    };
+    let queued: i64 = count.query_scalar()?.fetch_one(&mut *connection).await?;
     if queued < i64::from(new.max_queued) {
         if let Some(limit) = new.max_turns_of_owner {
-            let count = sqlx::query_scalar(COUNT_TURNS_OF_OWNER);
-            let count = count.bind(&new.conversation_id).bind(&access.tenant_id);
-            let turns: i64 = count.fetch_one(connection).await?;
+            let count = CountTurnsOfOwner {
+                conversation_id: &new.conversation_id,
+                tenant_id: &access.tenant_id,
+            };
+            let turns: i64 = count.query_scalar()?.fetch_one(connection).await?;
             if turns >= i64::from(limit.get()) {
                 return Ok(too_many(TurnsOf::Owner, limit));
             }
@@ -105,11 +141,12 @@ pub(super) async fn withdraw(
     if !lock_visible_conversation(connection, access, conversation_id).await? {
         return Ok(false);
     }
-    let withdrawn: Option<Column<Vec<Attachment>>> = sqlx::query_scalar(WITHDRAW_MESSAGE)
-        .bind(conversation_id)
-        .bind(message_id)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let withdraw = WithdrawMessage {
+        conversation_id,
+        message_id,
+    };
+    let query = withdraw.query_scalar()?;
+    let withdrawn: Option<Column<Vec<Attachment>>> = query.fetch_optional(&mut *connection).await?;
     let Some(Column(attachments)) = withdrawn else {
         return Ok(false);
     };

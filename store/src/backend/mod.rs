@@ -118,7 +118,7 @@ mod events;
 mod keys;
 mod leases;
 mod lock;
-mod messages;
+pub(crate) mod messages;
 mod outside;
 mod reconciliation;
 mod removal;

@@ -5,10 +5,9 @@ use chrono::{DateTime, SubsecRound, Utc};
 use everturn_proto::words::{ToolKind, ToolStatus};
 
 use super::{
-    Database, approvals,
-    dialect::{list, words},
-    key_of_caller, runnable_approvals,
-    sql::{self, outside, tools},
+    Database, approvals, key_of_caller, runnable_approvals,
+    statement::Statement as _,
+    statements::outside::{self, ClaimClientTool, NoteAnswer, StoreResult, WaitingTools},
 };
 use crate::{
     api::{
@@ -31,10 +30,14 @@ impl OutsideTools for Database {
         conversation_id: &str,
         limit: PageLimit,
     ) -> Result<Vec<OutsideTool>> {
-        let query = sql::for_caller(outside::WAITING_TOOLS, access, conversation_id);
-        let query = query
-            .bind(i64::from(limit.rows) + 1)
-            .bind(i64::from(limit.bytes));
+        let waiting = WaitingTools {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            row_limit: i64::from(limit.rows) + 1,
+            most_bytes: i64::from(limit.bytes),
+        };
+        let query = waiting.query_as()?;
         let rows: Vec<RankedRow<OutsideTool>> = self.read(query.fetch_all(self.reader())).await?;
         let (waiting, _) = limit.cut(rows);
         Ok(waiting)
@@ -46,8 +49,13 @@ impl OutsideTools for Database {
         conversation_id: &str,
         execution_id: &str,
     ) -> Result<Option<OutsideTool>> {
-        let query = sql::for_caller(outside::OUTSIDE_TOOL, access, conversation_id);
-        let query = query.bind(execution_id);
+        let tool = outside::OutsideTool {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            execution_id,
+        };
+        let query = tool.query_as()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 
@@ -68,15 +76,24 @@ impl OutsideTools for Database {
         };
         // A single statement decides. The end of the turn locks the same record and therefore comes before or after
         // this statement.
-        let query = tools::ended::<(String,)>(words(outside::STORE_RESULT), &end, now())?
-            .bind(conversation_id)
-            .bind(execution_id)
-            .bind(&access.tenant_id)
-            .bind(&access.owner_id)
-            .bind(list(&runnable))
-            .bind(kind.as_str())
-            .bind(status.as_str())
-            .bind(run_id);
+        let store = StoreResult {
+            status: end.status.as_str(),
+            is_error: end.is_error,
+            duration_ms: i64::from(end.duration_ms),
+            now: now(),
+            events: &end.events,
+            result: &end.result,
+            full_result: end.full_result.as_ref(),
+            conversation_id,
+            execution_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            runnable_approvals: &runnable,
+            kind: kind.as_str(),
+            open_status: status.as_str(),
+            claimant: run_id,
+        };
+        let query = store.query_as::<(String,)>()?;
         let call = self.in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) });
         self.in_claim_share(&key_of_caller(access, conversation_id), call)
             .await?;
@@ -102,12 +119,17 @@ impl OutsideTools for Database {
                 return Ok(NotedAnswer::NeedsOther);
             }
         }
-        let query = sql::for_caller(outside::NOTE_ANSWER, access, conversation_id)
-            .bind(execution_id)
-            .bind(answer.id)
-            .bind(answer.answered_by.unwrap_or_default())
-            .bind(now())
-            .bind(MAX_ANSWERS);
+        let note = NoteAnswer {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            execution_id,
+            answer_id: answer.id,
+            answered_by: answer.answered_by.unwrap_or_default(),
+            now: now(),
+            max_answers: MAX_ANSWERS,
+        };
+        let query = note.query_as()?;
         let is_made = Option::is_some;
         let call = self.audited(audit, is_made, async |connection| {
             Ok(query.fetch_optional(&mut *connection).await?)
@@ -128,12 +150,16 @@ impl OutsideTools for Database {
         until: DateTime<Utc>,
     ) -> Result<Option<ClientToolClaim>> {
         // A single statement decides which client gets the call.
-        let query = sql::for_caller(outside::CLAIM_CLIENT_TOOL, access, conversation_id);
-        let query = query
-            .bind(execution_id)
-            .bind(claimant)
-            .bind(until.trunc_subsecs(3))
-            .bind(now());
+        let claim = ClaimClientTool {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            execution_id,
+            claimant,
+            expires_at: until.trunc_subsecs(3),
+            now: now(),
+        };
+        let query = claim.query_as()?;
         let call =
             self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) });
         let key = key_of_caller(access, conversation_id);
@@ -142,8 +168,13 @@ impl OutsideTools for Database {
             let is_repeated = claims > 1;
             return Ok(Some(ClientToolClaim::Run { is_repeated }));
         }
-        let query = sql::for_caller(outside::CLIENT_TOOL_CLAIM, access, conversation_id);
-        let query = query.bind(execution_id);
+        let held_claim = outside::ClientToolClaim {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            execution_id,
+        };
+        let query = held_claim.query_as()?;
         let held: Option<(DateTime<Utc>,)> = self.read(query.fetch_optional(self.reader())).await?;
         Ok(held.map(|(until,)| ClientToolClaim::Held { until }))
     }

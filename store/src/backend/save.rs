@@ -12,7 +12,8 @@ use super::{
     approvals,
     lock::{LockedConversation, lock_known},
     runs,
-    sql::outside::ASKED_TOOLS,
+    statement::Statement as _,
+    statements::outside::AskedTools,
 };
 use crate::{
     api::{Result, Saved, StepKey},
@@ -109,11 +110,11 @@ async fn note_answers(
     step: &StepKey,
     result: &mut SaveResult,
 ) -> Result<()> {
-    let rows: Vec<AskedRow> = sqlx::query_as(ASKED_TOOLS)
-        .bind(&step.agent_execution_id)
-        .bind(i64::from(step.step))
-        .fetch_all(connection)
-        .await?;
+    let asked = AskedTools {
+        agent_execution_id: &step.agent_execution_id,
+        step: i64::from(step.step),
+    };
+    let rows: Vec<AskedRow> = asked.query_as()?.fetch_all(connection).await?;
     let now = now();
     for row in rows {
         let execution_id = &row.execution_id;

@@ -7,13 +7,13 @@ use everturn_proto::{event::WorkPlan, ids, turn::ToolCall, words::CheckpointType
 use super::{
     Connection,
     checkpoints::load_checkpoint,
-    dialect::{list, words},
-    sql::{
-        agent_executions::PARENT,
-        checkpoints::TOTALS,
-        messages::{ASSISTANT_ROWS, USER_MESSAGE},
-        plans::PLANS,
-        tools::{DELEGATE_CALL, OPEN_TOOLS, RECORDED, TOOL_TO_OBSERVE},
+    dialect::words,
+    sql::{agent_executions::PARENT, checkpoints::TOTALS},
+    statement::Statement as _,
+    statements::{
+        messages::{AssistantRows, UserMessage},
+        plans::Plans,
+        tools::{self, OpenTools, Recorded, ToolToObserve},
     },
 };
 use crate::{
@@ -71,10 +71,11 @@ pub(super) async fn load_message(
     conversation_id: &str,
     message_id: &str,
 ) -> Result<Option<UserMessageRow>> {
-    let query = sqlx::query_as(USER_MESSAGE)
-        .bind(conversation_id)
-        .bind(message_id);
-    Ok(query.fetch_optional(connection).await?)
+    let message = UserMessage {
+        conversation_id,
+        message_id,
+    };
+    Ok(message.query_as()?.fetch_optional(connection).await?)
 }
 
 async fn load_tools(
@@ -84,11 +85,16 @@ async fn load_tools(
 ) -> Result<Vec<ToolRow>> {
     let query = match needed {
         ToolsNeeded::None => return Ok(Vec::new()),
-        ToolsNeeded::Open => sqlx::query_as(words(OPEN_TOOLS)).bind(&step.agent_execution_id),
-        ToolsNeeded::One(execution_id) => sqlx::query_as(words(TOOL_TO_OBSERVE))
-            .bind(&step.conversation_id)
-            .bind(&step.agent_execution_id)
-            .bind(execution_id),
+        ToolsNeeded::Open => OpenTools {
+            agent_execution_id: &step.agent_execution_id,
+        }
+        .query_as()?,
+        ToolsNeeded::One(execution_id) => ToolToObserve {
+            conversation_id: &step.conversation_id,
+            agent_execution_id: &step.agent_execution_id,
+            execution_id,
+        }
+        .query_as()?,
     };
     Ok(query.fetch_all(connection).await?)
 }
@@ -100,11 +106,12 @@ async fn load_delegate_call(
     step: &StepKey,
     sub_agent: &str,
 ) -> Result<Option<DelegateCall>> {
-    let call: Option<DelegateCall> = sqlx::query_as(words(DELEGATE_CALL))
-        .bind(&step.conversation_id)
-        .bind(sub_agent)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let select = tools::DelegateCall {
+        conversation_id: &step.conversation_id,
+        sub_agent,
+    };
+    let query = select.query_as()?;
+    let call: Option<DelegateCall> = query.fetch_optional(&mut *connection).await?;
     if call.is_some() {
         return Ok(call);
     }
@@ -144,10 +151,11 @@ pub(super) async fn load_assistants(
     }
     let row_id = |number| ids::assistant_message_id(&step.agent_execution_id, number);
     let row_ids: Vec<_> = steps.into_iter().map(row_id).collect();
-    let query = sqlx::query_as(words(ASSISTANT_ROWS))
-        .bind(&step.conversation_id)
-        .bind(list(&row_ids));
-    Ok(query.fetch_all(connection).await?)
+    let rows = AssistantRows {
+        conversation_id: &step.conversation_id,
+        message_ids: &row_ids,
+    };
+    Ok(rows.query_as()?.fetch_all(connection).await?)
 }
 
 /// Reads which calls of the request's step have a record. A step without calls needs no query.
@@ -162,10 +170,11 @@ async fn load_recorded(
     if ids.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let query = sqlx::query_scalar(words(RECORDED))
-        .bind(&step.conversation_id)
-        .bind(list(&ids));
-    let found: Vec<String> = query.fetch_all(connection).await?;
+    let recorded = Recorded {
+        conversation_id: &step.conversation_id,
+        execution_ids: &ids,
+    };
+    let found: Vec<String> = recorded.query_scalar()?.fetch_all(connection).await?;
     Ok(found.into_iter().collect())
 }
 
@@ -180,9 +189,10 @@ async fn load_plans(
         return Ok(Vec::new());
     }
     let plan_ids: Vec<_> = plan_ids.into_iter().collect();
-    let query = sqlx::query_as(words(PLANS))
-        .bind(&step.conversation_id)
-        .bind(list(&plan_ids));
-    let rows: Vec<PlanRow> = query.fetch_all(connection).await?;
+    let plans = Plans {
+        conversation_id: &step.conversation_id,
+        plan_ids: &plan_ids,
+    };
+    let rows: Vec<PlanRow> = plans.query_as()?.fetch_all(connection).await?;
     Ok(rows.into_iter().map(WorkPlan::from).collect())
 }

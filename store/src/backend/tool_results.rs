@@ -5,11 +5,8 @@ use everturn_proto::Thread;
 
 use super::{
     Database,
-    dialect::words,
-    sql::{
-        self, Select,
-        tool_results::{TOOL_RESULT, TOOL_RESULT_OF_THREAD},
-    },
+    statement::Statement,
+    statements::tool_results::{ToolResult, ToolResultOfThread},
 };
 use crate::{
     api::{Access, Result, ResultRange, ResultSlice, ToolResults},
@@ -25,8 +22,15 @@ impl ToolResults for Database {
         execution_id: &str,
         range: ResultRange,
     ) -> Result<Option<ResultSlice>> {
-        let query = sql::for_caller(words(TOOL_RESULT), access, conversation_id);
-        self.slice(query.bind(execution_id), range).await
+        let result = ToolResult {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            execution_id,
+            offset_bytes: i64::from(range.offset_bytes()),
+            most_bytes: i64::from(range.max_bytes()),
+        };
+        self.slice(result, range).await
     }
 
     async fn tool_result_of_thread(
@@ -36,22 +40,24 @@ impl ToolResults for Database {
         execution_id: &str,
         range: ResultRange,
     ) -> Result<Option<ResultSlice>> {
-        let query = sqlx::query_as(words(TOOL_RESULT_OF_THREAD))
-            .bind(conversation_id)
-            .bind(thread.sub_agent());
-        self.slice(query.bind(execution_id), range).await
+        let result = ToolResultOfThread {
+            conversation_id,
+            sub_agent: thread.sub_agent(),
+            execution_id,
+            offset_bytes: i64::from(range.offset_bytes()),
+            most_bytes: i64::from(range.max_bytes()),
+        };
+        self.slice(result, range).await
     }
 }
 
 impl Database {
     async fn slice(
         &self,
-        query: Select<'_, ResultSliceRow>,
+        result: impl Statement,
         range: ResultRange,
     ) -> Result<Option<ResultSlice>> {
-        let query = query
-            .bind(i64::from(range.offset_bytes()))
-            .bind(i64::from(range.max_bytes()));
+        let query = result.query_as::<ResultSliceRow>()?;
         let row = self.read(query.fetch_optional(self.reader())).await?;
         Ok(row.map(|row| row.slice(range)))
     }

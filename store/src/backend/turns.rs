@@ -15,14 +15,17 @@ use super::{
     Database, after_turn, begin,
     budgets::{self, Freed},
     chain, checkpoints, claims,
-    dialect::{list, words},
+    dialect::words,
     runnable_approvals, save,
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
         context::CONTEXT,
         conversations::{AGENT_OF, OWNER_OF},
-        messages::MESSAGE_TEXTS,
-        outside::{GRANTED_TOOLS, USED_DEFINITIONS},
+    },
+    statement::Statement as _,
+    statements::{
+        messages::MessageTexts,
+        outside::{GrantedTools, UsedDefinitions},
     },
     sub_agents,
 };
@@ -85,9 +88,11 @@ impl TurnStore for Database {
         conversation_id: &str,
         message_ids: &[String],
     ) -> Result<BTreeMap<String, String>> {
-        let query = sqlx::query_as(words(MESSAGE_TEXTS))
-            .bind(conversation_id)
-            .bind(list(message_ids));
+        let texts = MessageTexts {
+            conversation_id,
+            message_ids,
+        };
+        let query = texts.query_as()?;
         let texts: Vec<(String, String)> = self.read(query.fetch_all(self.reader())).await?;
         Ok(texts.into_iter().collect())
     }
@@ -136,9 +141,11 @@ impl TurnStore for Database {
         conversation_id: &str,
         tool_names: &[String],
     ) -> Result<Vec<DefinedTool>> {
-        let query = sqlx::query_as(words(GRANTED_TOOLS))
-            .bind(conversation_id)
-            .bind(list(tool_names));
+        let granted = GrantedTools {
+            conversation_id,
+            tool_names,
+        };
+        let query = granted.query_as()?;
         self.read(query.fetch_all(self.reader())).await
     }
 
@@ -148,10 +155,12 @@ impl TurnStore for Database {
         tool_names: &[String],
     ) -> Result<Vec<DefinedTool>> {
         let runnable = runnable_approvals();
-        let query = sqlx::query_as(words(USED_DEFINITIONS))
-            .bind(conversation_id)
-            .bind(list(tool_names))
-            .bind(list(&runnable));
+        let used = UsedDefinitions {
+            conversation_id,
+            tool_names,
+            runnable_approvals: &runnable,
+        };
+        let query = used.query_as()?;
         self.read(query.fetch_all(self.reader())).await
     }
 

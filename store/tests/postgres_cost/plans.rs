@@ -77,7 +77,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     }
 
     // A turn runs in each of the 10,000 conversations of the tenant, and the owner of each is looked up.
-    let of_owner = hot::COUNT_TURNS_OF_OWNER;
+    let of_owner = hot::postgres("messages/count_turns_of_owner");
     for did in explain(&mut connection, of_owner, "text, text", "'c5000', 't'").await {
         println!("turns of an owner: {did:?}");
         did.check_indexes("turns of an owner");
@@ -221,7 +221,7 @@ fn of_turns() -> Vec<Query> {
         ),
         query(
             "resume point",
-            hot::RESUME_POINT,
+            hot::postgres("messages/resume_point"),
             "text, text, text, bigint, text",
             "'c5000', 't', NULL, 100, 'reject'",
             7,
@@ -294,28 +294,28 @@ fn of_tools() -> Vec<Query> {
     vec![
         query(
             "open tools",
-            hot::OPEN_TOOLS.postgres,
+            hot::postgres("tools/open_tools"),
             "text",
             "'e1c5000'",
             1,
         ),
         query(
             "recorded calls of a step",
-            hot::RECORDED.postgres,
+            hot::postgres("tools/recorded"),
             "text, text[]",
             "'c5000', '{exec_1,exec_2,exec_3}'",
             3,
         ),
         query(
             "results of a step",
-            hot::SET_TOOL_RESULTS.postgres,
+            hot::postgres("messages/set_tool_results"),
             "text, text, text[], text[]",
             "'c5000', 'm2', '{exec_1,exec_2,exec_3}', '{}'",
             4,
         ),
         query(
             "claim of a tool",
-            hot::START_TOOL.postgres,
+            hot::postgres("tools/start_tool"),
             "text, text, text, timestamptz, text, text[], text[], text, text, bigint, text, text, bigint, text",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
              'pending', 'running', 0, 'start', 'm1', 0, 'tool_start'",
@@ -324,21 +324,21 @@ fn of_tools() -> Vec<Query> {
         ),
         query(
             "calls that wait for someone",
-            hot::WAITING_TOOLS,
+            hot::postgres("outside/waiting_tools"),
             "text, text, text, bigint, bigint",
             "'c5000', 't', NULL, 100, 4194304",
             2,
         ),
         query(
             "slice of a result",
-            hot::TOOL_RESULT.postgres,
+            hot::postgres("tool_results/tool_result"),
             "text, text, text, text, bigint, bigint",
             "'c5000', 't', NULL, 'exec_1', 10, 100",
             2,
         ),
         query(
             "slice of a result, for the model",
-            hot::TOOL_RESULT_OF_THREAD.postgres,
+            hot::postgres("tool_results/tool_result_of_thread"),
             "text, text, text, bigint, bigint",
             "'c5000', NULL, 'exec_1', 10, 100",
             2,
@@ -373,14 +373,14 @@ fn of_messages() -> Vec<Query> {
         ),
         query(
             "repeated message",
-            hot::QUEUED_MESSAGE,
+            hot::postgres("messages/queued_message"),
             "text, text, text, text, text, jsonb",
             "'c5000', 'm2', 'client3', 'x', 'reject', '[]'",
             5,
         ),
         query(
             "accepted message, far over the limit of turns",
-            hot::QUEUE_MESSAGE,
+            hot::postgres("messages/queue_message"),
             "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text",
             "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL",
             20,

@@ -139,17 +139,6 @@ macro_rules! tool_columns {
     };
 }
 
-/// Ends a tool execution. `ended` binds the first parameters, and the parameters of a text's condition follow.
-macro_rules! end_tool {
-    ($($condition:tt)*) => {
-        concat!(
-            "UPDATE tool_execution_records SET status = $1, is_error = $2, duration_ms = $3, finished_at = $4, \
-             events = $5, result = $6, full_result = $7 WHERE ",
-            $($condition)*
-        )
-    };
-}
-
 /// Inserts a checkpoint with the given values.
 macro_rules! insert_checkpoint {
     ($($values:tt)*) => {

@@ -24,13 +24,8 @@ pub(crate) mod context;
 pub(crate) mod conversations;
 pub(crate) mod events;
 pub(crate) mod keys;
-pub(crate) mod messages;
-pub(crate) mod outside;
-pub(crate) mod plans;
 pub(crate) mod removal;
 pub(crate) mod tenants;
-pub(crate) mod tool_results;
-pub(crate) mod tools;
 pub(crate) mod traces;
 
 use sqlx::FromRow;
@@ -43,9 +38,6 @@ pub(super) type Arguments = <Db as sqlx::Database>::Arguments;
 
 /// A statement with its parameters.
 pub(super) type Statement = sqlx::query::Query<'static, Db, Arguments>;
-
-/// A statement with bound parameters and a single returned value.
-pub(super) type Scalar<'q, T> = sqlx::query::QueryScalar<'q, Db, T, Arguments>;
 
 /// A statement with bound parameters and returned rows.
 pub(super) type Select<'q, T> = sqlx::query::QueryAs<'q, Db, T, Arguments>;

@@ -14,26 +14,25 @@ pub(super) use tools::{insert_ended, insert_unless_recorded};
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     Json,
+    turn::ToolCall,
     words::{AgentExecutionStatus, MessageRole},
 };
-use sqlx::types::Json as Column;
 
 use super::{
-    dialect::{Parts, list, words},
-    sql::{
-        agent_executions::ADVANCE_EXECUTION,
-        context::CUT_CONTEXT,
-        messages::{InsertTakenMessage, SET_TOOL_RESULTS, TAKE_MESSAGE},
-        plans::OR_UPDATE_PLANS,
-    },
+    dialect::{Parts, list},
+    sql::{agent_executions::ADVANCE_EXECUTION, context::CUT_CONTEXT},
     statement::Statement,
-    statements::conversations::AdvanceConversation,
+    statements::{
+        conversations::AdvanceConversation,
+        events::InsertEvents,
+        messages::{InsertTakenMessage, SetToolResults, TakeMessage},
+        plans::InsertPlans,
+    },
 };
 use crate::{
     api::StepKey,
     batch::{AssistantRow, Batch, BatchRequest, TakenMessage},
 };
-use rows::insert_rows;
 use values::Values;
 
 impl Parts {
@@ -123,12 +122,11 @@ pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
         .collect();
     // Only one step at a time has open tools, so the loop adds at most one statement.
     for observed in &batch.observed_steps {
-        parts.add(words(SET_TOOL_RESULTS), |values| {
-            values
-                .bind(&step.conversation_id)
-                .bind(&observed.assistant_message_id)
-                .bind(list(&observed.execution_ids))
-                .bind(list(&observed_now));
+        parts.add_statement(SetToolResults {
+            conversation_id: &step.conversation_id,
+            message_id: &observed.assistant_message_id,
+            execution_ids: &observed.execution_ids,
+            observed_now: &observed_now,
         });
     }
 }
@@ -142,28 +140,25 @@ fn take_message(
 ) {
     let step = &request.step;
     let Some(content) = &taken.new_content else {
-        return parts.add(TAKE_MESSAGE, |values| {
-            values
-                .bind(&step.conversation_id)
-                .bind(&taken.id)
-                .bind(&step.agent_execution_id)
-                .bind(i64::from(taken.sequence_number));
+        return parts.add_statement(TakeMessage {
+            conversation_id: &step.conversation_id,
+            message_id: &taken.id,
+            agent_execution_id: &step.agent_execution_id,
+            sequence_number: i64::from(taken.sequence_number),
         });
     };
-    let thread = request.thread();
-    let insert = InsertTakenMessage {
+    parts.add_statement(InsertTakenMessage {
         conversation_id: &step.conversation_id,
-        id: &taken.id,
-        role: MessageRole::User,
+        message_id: &taken.id,
+        role: MessageRole::User.as_str(),
         agent_execution_id: &step.agent_execution_id,
         step: None,
-        sequence_number: taken.sequence_number,
+        sequence_number: i64::from(taken.sequence_number),
         now,
-        sub_agent: thread.sub_agent(),
+        thread: request.thread().sub_agent().unwrap_or_default(),
         content,
-        tool_calls: &[],
-    };
-    insert.add_to(parts);
+        tool_calls: &[] as &[ToolCall],
+    });
 }
 
 fn insert_assistant(
@@ -172,20 +167,18 @@ fn insert_assistant(
     row: &AssistantRow,
     now: DateTime<Utc>,
 ) {
-    let thread = request.thread();
-    let insert = InsertTakenMessage {
+    parts.add_statement(InsertTakenMessage {
         conversation_id: &request.step.conversation_id,
-        id: &row.id,
-        role: MessageRole::Assistant,
+        message_id: &row.id,
+        role: MessageRole::Assistant.as_str(),
         agent_execution_id: &request.step.agent_execution_id,
-        step: Some(row.step),
-        sequence_number: row.sequence_number,
+        step: Some(i64::from(row.step)),
+        sequence_number: i64::from(row.sequence_number),
         now,
-        sub_agent: thread.sub_agent(),
+        thread: request.thread().sub_agent().unwrap_or_default(),
         content: &row.content,
         tool_calls: &row.tool_calls,
-    };
-    insert.add_to(parts);
+    });
 }
 
 /// Moves the start of the thread's context.
@@ -208,23 +201,17 @@ fn cut_context(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: Da
 }
 
 fn insert_events(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
-    insert_rows(
-        parts,
-        "agent_execution_events",
-        &batch.events,
-        "",
-        |row, event| {
-            row.set("id", &event.id)
-                .set("conversation_id", &step.conversation_id)
-                .set("message_id", &event.message_id)
-                .set("event_type", event.event_type.as_str())
-                .set("sequence_number", i64::from(event.sequence_number))
-                .set("batch_key", &batch.key)
-                .set("created_at", now)
-                .set("data_bytes", length(&event.data))
-                .set("event_data", Column(&event.data));
-        },
-    );
+    parts.add_rows(batch.events.iter().map(|event| InsertEvents {
+        event_id: &event.id,
+        conversation_id: &step.conversation_id,
+        message_id: &event.message_id,
+        event_type: event.event_type.as_str(),
+        sequence_number: i64::from(event.sequence_number),
+        batch_key: &batch.key,
+        now,
+        data_bytes: length(&event.data),
+        event_data: &event.data,
+    }));
 }
 
 /// Returns the number of bytes that a read of `data` returns.
@@ -233,14 +220,13 @@ fn length(data: &Json) -> i64 {
 }
 
 fn insert_plans(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
-    let plans = &batch.plans;
-    insert_rows(parts, "work_plans", plans, OR_UPDATE_PLANS, |row, plan| {
-        row.set("conversation_id", &step.conversation_id)
-            .set("id", &plan.plan_id)
-            .set("message_id", &step.message_id)
-            .set("title", &plan.title)
-            .set("steps", Column(&plan.steps))
-            .set("created_at", now)
-            .set("updated_at", now);
-    });
+    parts.add_rows(batch.plans.iter().map(|plan| InsertPlans {
+        conversation_id: &step.conversation_id,
+        plan_id: &plan.plan_id,
+        message_id: &step.message_id,
+        title: &plan.title,
+        steps: &plan.steps,
+        created_at: now,
+        updated_at: now,
+    }));
 }

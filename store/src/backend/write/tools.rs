@@ -1,26 +1,63 @@
 //! Writes the records of tool executions and the changes of a person's answer.
 
-use chrono::{DateTime, Utc};
-use sqlx::types::Json as Column;
+use std::iter;
 
-use super::{
-    super::{
-        Connection,
-        dialect::Parts,
-        sql::{
-            messages::SET_TOOL_CALLS,
-            outside::{APPROVE_TOOL, INSERT_GRANT},
-            tools::{END_DELEGATE_CALL, OBSERVE_TOOL, OR_OBSERVE_TOOLS, UNLESS_RECORDED, bind_end},
+use chrono::{DateTime, Utc};
+
+use super::super::{
+    Connection,
+    dialect::Parts,
+    statements::{
+        messages::SetToolCalls,
+        outside::{ApproveTool, InsertGrant},
+        tools::{
+            EndDelegateCall, InsertObservedTools, InsertTools, InsertToolsUnlessRecorded,
+            ObserveTool,
         },
     },
-    rows::{Row, insert_rows},
 };
 use crate::{
     api::{Result, StepKey, ToolEnd},
     batch::{Batch, DelegateCallEnd, ObservedTool, ToolRow},
 };
 
-const TOOLS: &str = "tool_execution_records";
+/// Returns a row of an insert of records. The inserts have the same columns, and differ in the case of an existing
+/// record.
+macro_rules! record {
+    ($insert:ident, $step:expr, $tool:expr, $now:expr) => {{
+        let (step, tool): (&StepKey, &ToolRow) = ($step, $tool);
+        let (call, end) = (&tool.record.call, tool.record.end.as_ref());
+        $insert {
+            conversation_id: &step.conversation_id,
+            execution_id: &call.execution_id,
+            message_id: &step.message_id,
+            agent_execution_id: &step.agent_execution_id,
+            step: i64::from(tool.step),
+            call_index: i64::from(tool.call_index),
+            call_id: &call.call_id,
+            tool_name: &call.tool_name,
+            effect: &call.effect,
+            timeout_ms: i64::from(call.timeout_ms),
+            status: tool.record.status.as_str(),
+            is_error: end.is_some_and(|end| end.is_error),
+            duration_ms: i64::from(end.map_or(0, |end| end.duration_ms)),
+            observed_sequence: tool.observed_sequence.map(i64::from),
+            created_at: $now,
+            finished_at: end.map(|_| $now),
+            kind: &call.kind,
+            approval: tool.record.approval.as_str(),
+            input_hash: &call.input_hash,
+            definition_hash: &call.definition_hash,
+            approval_rule: call.rule(),
+            expires_at: tool.expires_at,
+            signatures: &call.signatures,
+            tool_input: call.tool_input.clone().unwrap_or_default(),
+            events: end.map_or(&[][..], |end| &end.events),
+            result: end.map(|end| &end.result),
+            full_result: end.and_then(|end| end.full_result.as_ref()),
+        }
+    }};
+}
 
 /// Adds records of tools that have not started.
 pub(super) fn insert_pending(
@@ -29,9 +66,8 @@ pub(super) fn insert_pending(
     tools: &[ToolRow],
     now: DateTime<Utc>,
 ) {
-    insert_rows(parts, TOOLS, tools, "", |row, tool| {
-        set_tool(row, step, tool, now);
-    });
+    let records = tools.iter();
+    parts.add_rows(records.map(|tool| record!(InsertTools, step, tool, now)));
 }
 
 /// Adds the ends and observes of tools. Missing records are inserted. For a single tool with a stored end, the usual
@@ -46,57 +82,14 @@ pub(super) fn observe(
         && observed.is_recorded
     {
         let tool = &observed.tool;
-        return parts.add(OBSERVE_TOOL, |values| {
-            values
-                .bind(&step.conversation_id)
-                .bind(&tool.record.call.execution_id)
-                .bind(tool.observed_sequence.map(i64::from));
+        return parts.add_statement(ObserveTool {
+            conversation_id: &step.conversation_id,
+            execution_id: &tool.record.call.execution_id,
+            observed_sequence: tool.observed_sequence.map(i64::from),
         });
     }
-    insert_rows(parts, TOOLS, tools, OR_OBSERVE_TOOLS, |row, observed| {
-        set_tool(row, step, &observed.tool, now);
-    });
-}
-
-/// Sets the columns of a record.
-fn set_tool(row: &mut Row<'_, '_>, step: &StepKey, tool: &ToolRow, now: DateTime<Utc>) {
-    let (call, end) = (&tool.record.call, tool.record.end.as_ref());
-    row.set("conversation_id", &step.conversation_id)
-        .set("execution_id", &call.execution_id)
-        .set("message_id", &step.message_id)
-        .set("agent_execution_id", &step.agent_execution_id)
-        .set("step", i64::from(tool.step))
-        .set("call_index", i64::from(tool.call_index))
-        .set("call_id", &call.call_id)
-        .set("tool_name", &call.tool_name)
-        .set("effect", &call.effect)
-        .set("timeout_ms", i64::from(call.timeout_ms))
-        .set("status", tool.record.status.as_str())
-        .set("is_error", end.is_some_and(|end| end.is_error))
-        .set(
-            "duration_ms",
-            i64::from(end.map_or(0, |end| end.duration_ms)),
-        )
-        .set("observed_sequence", tool.observed_sequence.map(i64::from))
-        .set("created_at", now)
-        .set("finished_at", end.map(|_| now))
-        .set("kind", &call.kind)
-        .set("approval", tool.record.approval.as_str())
-        .set("input_hash", &call.input_hash)
-        .set("definition_hash", &call.definition_hash)
-        .set("approval_rule", Column(call.rule()))
-        .set("expires_at", tool.expires_at)
-        .set("signatures", Column(&call.signatures))
-        .set(
-            "tool_input",
-            Column(call.tool_input.clone().unwrap_or_default()),
-        )
-        .set("events", Column(end.map_or(&[][..], |end| &end.events)))
-        .set("result", end.map(|end| Column(&end.result)))
-        .set(
-            "full_result",
-            end.and_then(|end| end.full_result.as_ref()).map(Column),
-        );
+    let records = tools.iter().map(|observed| &observed.tool);
+    parts.add_rows(records.map(|tool| record!(InsertObservedTools, step, tool, now)));
 }
 
 /// Adds a granted approval. A denied or expired approval is written with the observe of its call.
@@ -108,31 +101,28 @@ pub(super) fn answer_approval(
 ) {
     if let Some(tool) = &batch.approved_tool {
         let call = &tool.record.call;
-        parts.add(APPROVE_TOOL, |values| {
-            values
-                .bind(&step.conversation_id)
-                .bind(&call.execution_id)
-                .bind(tool.record.approval.as_str())
-                .bind(&call.input_hash)
-                .bind(tool.expires_at)
-                .bind(Column(call.tool_input.clone().unwrap_or_default()));
+        parts.add_statement(ApproveTool {
+            conversation_id: &step.conversation_id,
+            execution_id: &call.execution_id,
+            approval: tool.record.approval.as_str(),
+            input_hash: &call.input_hash,
+            expires_at: tool.expires_at,
+            tool_input: call.tool_input.clone().unwrap_or_default(),
         });
     }
     if let Some((assistant_message_id, calls)) = &batch.edited_calls {
-        parts.add(SET_TOOL_CALLS, |values| {
-            values
-                .bind(&step.conversation_id)
-                .bind(assistant_message_id)
-                .bind(Column(calls));
+        parts.add_statement(SetToolCalls {
+            conversation_id: &step.conversation_id,
+            message_id: assistant_message_id,
+            tool_calls: calls,
         });
     }
     if let Some(granted) = &batch.granted_tool {
-        parts.add(INSERT_GRANT, |values| {
-            values
-                .bind(&step.conversation_id)
-                .bind(&granted.tool_name)
-                .bind(now)
-                .bind(&granted.definition_hash);
+        parts.add_statement(InsertGrant {
+            conversation_id: &step.conversation_id,
+            tool_name: &granted.tool_name,
+            now,
+            definition_hash: &granted.definition_hash,
         });
     }
 }
@@ -155,10 +145,16 @@ pub(super) fn end_delegate_call(
     if let Some(asked_by) = missing_of {
         return add_ended(parts, asked_by, tool.clone(), end.clone(), now);
     }
-    parts.add(END_DELEGATE_CALL, |values| {
-        bind_end(values, end, now)
-            .bind(&step.conversation_id)
-            .bind(&tool.record.call.execution_id);
+    parts.add_statement(EndDelegateCall {
+        status: end.status.as_str(),
+        is_error: end.is_error,
+        duration_ms: i64::from(end.duration_ms),
+        now,
+        events: &end.events,
+        result: &end.result,
+        full_result: end.full_result.as_ref(),
+        conversation_id: &step.conversation_id,
+        execution_id: &tool.record.call.execution_id,
     });
 }
 
@@ -170,9 +166,8 @@ pub(in super::super) async fn insert_unless_recorded(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let mut parts = Parts::default();
-    insert_rows(&mut parts, TOOLS, tools, UNLESS_RECORDED, |row, tool| {
-        set_tool(row, step, tool, now);
-    });
+    let records = tools.iter();
+    parts.add_rows(records.map(|tool| record!(InsertToolsUnlessRecorded, step, tool, now)));
     parts.execute(connection).await
 }
 
@@ -198,7 +193,6 @@ fn add_ended(
 ) {
     tool.record.status = end.status.clone();
     tool.record.end = Some(end);
-    insert_rows(parts, TOOLS, &[tool], UNLESS_RECORDED, |row, tool| {
-        set_tool(row, step, tool, now);
-    });
+    let record = record!(InsertToolsUnlessRecorded, step, &tool, now);
+    parts.add_rows(iter::once(record));
 }

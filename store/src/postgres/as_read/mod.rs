@@ -20,7 +20,10 @@ use sqlx::PgConnection;
 
 use super::{
     PostgresStore,
-    backend::{begin::FirstBatch, definitions, key_of_caller, runs, sql::messages, write},
+    backend::{
+        begin::FirstBatch, definitions, key_of_caller, messages::queue_message, runs,
+        statement::Statement as _, write,
+    },
     parts::Parts,
     statements::as_read::{AdvanceAsRead, AdvanceUnclaimed},
 };
@@ -147,8 +150,8 @@ impl PostgresStore {
         let half = new.max_queued / 2;
         let key = key_of_caller(access, &new.conversation_id);
         self.as_read(&key, async |connection| {
-            let queued = messages::queue(new, &[], half, access, now()).fetch_optional(connection);
-            let has_others = queued.await?;
+            let queue = queue_message(new, &[], half, access, now()).query_scalar()?;
+            let has_others = queue.fetch_optional(connection).await?;
             Ok(has_others.map(|has_others| QueuedMessage::new(&new.message_id, has_others)))
         })
         .await

@@ -1,0 +1,13 @@
+-- Selects the record of a tool execution, with the full result.
+-- Index: key of tool_execution_records
+--
+-- :conversation_id text
+-- :execution_id text
+-- :agent_execution_id text
+SELECT
+    execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error,
+    duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule, signatures,
+    tool_input, events, result, full_result
+FROM tool_execution_records
+WHERE conversation_id = :conversation_id AND execution_id = :execution_id
+    AND agent_execution_id = :agent_execution_id
