@@ -47,7 +47,7 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 
 # In this order. Each step is a target of its own, so that `make <step>` repeats it.
 INSTALL := deps temporal temporal-server s3 mcp-servers aimock python python-tool
-STEPS := chart-test deny check build empty-root clients python-client page crates embedded production
+STEPS := chart-test deny check build empty-root page-and-clients crates embedded production
 test: ## Everything CI checks: formatting, lints, all tests but the long ones. Ends with the time of each step and the slowest tests.
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
 
@@ -69,10 +69,15 @@ SOME := both::turn:: both::cost::a_turn_of_two_steps both::crash::while_the_mode
 E2E := cargo test --workspace --locked --test e2e --
 E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 3
 
-.PHONY: empty-root crates embedded production long long-production other bench-smoke some
+.PHONY: empty-root page-and-clients crates embedded production long long-production other bench-smoke some
 empty-root:
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
+
+# A test in a browser waits for most of its time, and so does a test of a client.
+page-and-clients:
+	@scripts/side-by-side.sh "the run of the clients' tests" \
+		"$(MAKE) --no-print-directory clients python-client" "$(MAKE) --no-print-directory page"
 
 crates:
 	@echo "▸ tests of the crates"
