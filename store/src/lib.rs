@@ -97,17 +97,5 @@ pub mod hot {
         sql::checkpoints::CLAIM_STEP: &str,
         sql::checkpoints::TOTALS: SqlText,
         sql::context::CONTEXT: SqlText,
-        sql::conversations::CONVERSATIONS_BEFORE: &str,
-        sql::conversations::LAST_UPDATES: SqlText,
-        sql::conversations::LOCK_CONVERSATION: SqlText,
-        sql::conversations::LOCK_VISIBLE_CONVERSATION: SqlText,
-        sql::conversations::OWN_CONVERSATIONS_BEFORE: &str,
-        sql::events::CONVERSATION_STATUS: &str,
-        sql::events::EVENTS: SqlText,
-        sql::events::EVENTS_BEFORE: &str,
-        sql::events::LAST_SEQUENCES: SqlText,
-        sql::events::LINKS: SqlText,
-        sql::keys::KEY: &str,
-        sql::keys::KEYS: &str,
     }
 }

@@ -349,24 +349,30 @@ async fn hot_queries_use_an_index() {
     let mut connection = raw(&file.path()).await;
     fill(&mut connection).await;
     let queries = [
-        ("page of events", hot::EVENTS.sqlite),
-        ("page of events before others", hot::EVENTS_BEFORE),
-        ("links of events", hot::LINKS.sqlite),
-        ("lock", hot::LOCK_CONVERSATION.sqlite),
+        ("page of events", hot::sqlite("events/events")),
+        (
+            "page of events before others",
+            hot::sqlite("events/events_before"),
+        ),
+        ("links of events", hot::sqlite("events/links")),
+        ("lock", hot::sqlite("conversations/lock_conversation")),
         ("is the batch stored", hot::SAVE_STATE),
         ("append", hot::sqlite("conversations/advance_conversation")),
-        ("last sequences", hot::LAST_SEQUENCES.sqlite),
+        ("last sequences", hot::sqlite("events/last_sequences")),
         ("latest checkpoint", hot::CHECKPOINT),
         ("claim of a step", hot::CLAIM_STEP),
         ("context", hot::CONTEXT.sqlite),
         ("tree of executions", hot::AGENT_EXECUTIONS.sqlite),
-        ("status", hot::CONVERSATION_STATUS),
+        ("status", hot::sqlite("events/conversation_status")),
         ("open tools", hot::sqlite("tools/open_tools")),
         ("accepted message", hot::sqlite("messages/queue_message")),
         ("repeated message", hot::sqlite("messages/queued_message")),
-        ("key", hot::KEY),
-        ("list of keys", hot::KEYS),
-        ("list of conversations", hot::CONVERSATIONS_BEFORE),
+        ("key", hot::sqlite("keys/key")),
+        ("list of keys", hot::sqlite("keys/keys")),
+        (
+            "list of conversations",
+            hot::sqlite("conversations/conversations_before"),
+        ),
         (
             "a turn that has not ended",
             hot::sqlite("reconciliation/unfinished_turn"),
@@ -378,7 +384,7 @@ async fn hot_queries_use_an_index() {
         ("what is due", hot::sqlite("reconciliation/due_checks")),
         (
             "list of one owner's conversations",
-            hot::OWN_CONVERSATIONS_BEFORE,
+            hot::sqlite("conversations/own_conversations_before"),
         ),
     ];
     for (name, query) in queries {

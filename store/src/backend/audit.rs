@@ -5,7 +5,8 @@ use chrono::{DateTime, Days, Utc};
 
 use super::{
     Connection, Database,
-    sql::{Select, audit as sql},
+    statement::Statement as _,
+    statements::audit::{Append, Entries, EntriesOfTenant, Prune},
 };
 use crate::{
     api::{AuditEntry, AuditQuery, AuditTrail, NewAuditEntry, Result},
@@ -27,36 +28,48 @@ impl AuditTrail for Database {
     }
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
-        let text = match query.tenant_id {
-            None => sql::ENTRIES,
-            Some(_) => sql::ENTRIES_OF_TENANT,
-        };
         let since = query.since.unwrap_or(DateTime::UNIX_EPOCH);
-        let begin = since
+        let scan_from = since
             .checked_sub_signed(DISORDER)
             .unwrap_or(DateTime::UNIX_EPOCH);
-        let mut select: Select<'_, AuditEntry> = sqlx::query_as(text)
-            .bind(wide(query.after))
-            .bind(begin)
-            .bind(since)
-            .bind(query.until.unwrap_or_else(far_away))
-            .bind(query.action.as_ref().map(String::from))
-            .bind(&query.actor)
-            .bind(i64::from(query.limit));
-        if let Some(tenant_id) = &query.tenant_id {
-            select = select.bind(tenant_id);
-        }
+        let (after_id, row_limit) = (wide(query.after), i64::from(query.limit));
+        let until = query.until.unwrap_or_else(far_away);
+        let action = query.action.as_ref().map(String::from);
+        let (action, actor) = (action.as_deref(), query.actor.as_deref());
+        let select = match query.tenant_id.as_deref() {
+            None => Entries {
+                after_id,
+                scan_from,
+                since,
+                until,
+                action,
+                actor,
+                row_limit,
+            }
+            .query_as()?,
+            Some(tenant_id) => EntriesOfTenant {
+                after_id,
+                scan_from,
+                since,
+                until,
+                action,
+                actor,
+                row_limit,
+                tenant_id,
+            }
+            .query_as()?,
+        };
         self.read(select.fetch_all(self.reader())).await
     }
 
     async fn prune_audit(&self, before: DateTime<Utc>, limit: u32) -> Result<u64> {
         self.in_time(async {
-            let done = sqlx::query(sql::PRUNE)
-                .bind(before)
-                .bind(now() - CLOCK_MARGIN)
-                .bind(i64::from(limit))
-                .execute(&mut *self.single().await?)
-                .await?;
+            let prune = Prune {
+                before,
+                now: now() - CLOCK_MARGIN,
+                row_limit: i64::from(limit),
+            };
+            let done = prune.query()?.execute(&mut *self.single().await?).await?;
             Ok(done.rows_affected())
         })
         .await
@@ -94,21 +107,22 @@ pub(super) async fn append(connection: &mut Connection, new: &NewAuditEntry) -> 
     let keep_until = at
         .checked_add_days(Days::new(new.keep_days.into()))
         .unwrap_or_else(far_away);
-    sqlx::query(sql::APPEND)
-        .bind(at)
-        .bind(keep_until)
-        .bind(new.tenant_id.as_deref().map(cut))
-        .bind(new.actor.kind.as_str())
-        .bind(cut(new.actor.id.as_deref().unwrap_or_default()))
-        .bind(new.action.as_str())
-        .bind(new.target.kind.as_str())
-        .bind(cut(&new.target.id))
-        .bind(new.outcome.as_str())
-        .bind(cut(new.address.as_deref().unwrap_or_default()))
-        .bind(cut(new.request_id.as_deref().unwrap_or_default()))
-        .bind(details(new))
-        .execute(connection)
-        .await?;
+    let tenant_id = new.tenant_id.as_deref().map(cut);
+    let append = Append {
+        at,
+        keep_until,
+        tenant_id: tenant_id.as_deref(),
+        actor_kind: new.actor.kind.as_str(),
+        actor_id: &cut(new.actor.id.as_deref().unwrap_or_default()),
+        action: new.action.as_str(),
+        target_kind: new.target.kind.as_str(),
+        target_id: &cut(&new.target.id),
+        outcome: new.outcome.as_str(),
+        address: &cut(new.address.as_deref().unwrap_or_default()),
+        request_id: &cut(new.request_id.as_deref().unwrap_or_default()),
+        details: &details(new),
+    };
+    append.query()?.execute(connection).await?;
     Ok(())
 }
 

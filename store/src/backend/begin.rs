@@ -10,22 +10,21 @@ use everturn_proto::{
 use super::{
     Connection,
     append::{Appended, append},
-    budgets, definitions,
+    budgets,
+    conversations::new_log_id,
+    definitions,
     dialect::Parts,
     lock::{LockedConversation, lock_conversation, lock_known},
     runs::{self, Entry},
     snapshot::load_message,
-    sql::{
-        agent_executions::{BEGUN_TURNS, InsertAgentExecution},
-        conversations::{self, INSERT_CONVERSATION_UNLESS_DELETED},
-        removal::IS_DELETED,
-    },
+    sql::agent_executions::{BEGUN_TURNS, InsertAgentExecution},
+    statement::Statement as _,
+    statements::{conversations::InsertConversationUnlessDeleted, removal::IsDeleted},
     write,
 };
 use crate::{
     api::{
-        Access, BeginTurn, BegunTurn, NewConversation, OnUnknownAgent, PinnedAgent, Result,
-        StepKey, TurnFailure, TurnStart,
+        BeginTurn, BegunTurn, OnUnknownAgent, PinnedAgent, Result, StepKey, TurnFailure, TurnStart,
     },
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
@@ -206,22 +205,23 @@ async fn lock_or_create(
     if let Some(locked) = lock_conversation(connection, id).await? {
         return Ok(locked);
     }
-    let new = NewConversation {
-        name: ConversationName::of_id(id).to_owned(),
-        access: Access::tenant(&begin.tenant_id),
-        agent: begin.agent.name.clone(),
-        title: None,
+    let insert = InsertConversationUnlessDeleted {
+        conversation_id: id,
+        tenant_id: &begin.tenant_id,
+        owner: "",
+        agent: &begin.agent.name,
+        title: "",
+        now: now(),
+        log_id: &new_log_id(),
     };
-    conversations::insert(INSERT_CONVERSATION_UNLESS_DELETED, id, &new, now())
-        .fetch_all(&mut *connection)
-        .await?;
+    insert.query()?.fetch_all(&mut *connection).await?;
     if let Some(locked) = lock_conversation(connection, id).await? {
         return Ok(locked);
     }
-    let deleted: i64 = sqlx::query_scalar(IS_DELETED)
-        .bind(&begin.conversation_id)
-        .fetch_one(connection)
-        .await?;
+    let deleted = IsDeleted {
+        conversation_id: id,
+    };
+    let deleted: i64 = deleted.query_scalar()?.fetch_one(connection).await?;
     Err(if deleted > 0 {
         StoreError::not_found(Missing::Conversation, &begin.conversation_id)
     } else {

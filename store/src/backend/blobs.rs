@@ -4,12 +4,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{
-    Connection, Database,
-    dialect::{list, words},
-    missing,
-    sql::blobs::{
-        ADD_BLOB, ADD_BLOB_OF, BLOB, BLOB_OF, FORGET_OBJECT, LOCK_UNATTACHED, NOTE_OBJECT,
-        NOTE_OBJECTS, REMOVE_BLOBS, REMOVED_OBJECTS, UPLOADED_BLOB,
+    Connection, Database, missing,
+    statement::Statement as _,
+    statements::blobs::{
+        AddBlob, AddBlobOf, Blob as SelectBlob, BlobOf, ForgetObject, LockUnattached, NoteObject,
+        NoteObjects, RemoveBlobs, RemovedObjects, UploadedBlob,
     },
 };
 use crate::{
@@ -37,19 +36,19 @@ impl Blobs for Database {
     async fn add_blob_of(&self, conversation_id: &str, new: NewBlob) -> Result<()> {
         self.transaction(async |connection| {
             let (object, content) = parts(&new.content);
-            let added = sqlx::query(ADD_BLOB_OF)
-                .bind(&new.blob.id)
-                .bind(conversation_id)
-                .bind(&new.blob.media_type)
-                .bind(&new.blob.file_name)
-                .bind(i64::from(new.blob.bytes))
-                .bind(&new.blob.sha256)
-                .bind(object)
-                .bind(content)
-                .bind(now())
-                .execute(&mut *connection)
-                .await
-                .map_err(missing(Missing::Conversation, conversation_id))?;
+            let add = AddBlobOf {
+                blob_id: &new.blob.id,
+                conversation_id,
+                media_type: &new.blob.media_type,
+                file_name: &new.blob.file_name,
+                bytes: i64::from(new.blob.bytes),
+                sha256: &new.blob.sha256,
+                object_key: object,
+                content,
+                now: now(),
+            };
+            let added = add.query()?.execute(&mut *connection).await;
+            let added = added.map_err(missing(Missing::Conversation, conversation_id))?;
             if added.rows_affected() == 0 {
                 let stored = of_conversation(connection, conversation_id, &new.blob.id).await?;
                 return match stored {
@@ -66,24 +65,27 @@ impl Blobs for Database {
     }
 
     async fn uploaded_blob(&self, access: &Access, upload_key: &str) -> Result<Option<Blob>> {
-        let query = sqlx::query_as(UPLOADED_BLOB)
-            .bind(upload_key)
-            .bind(&access.tenant_id)
-            .bind(access.owner_id.as_deref().unwrap_or_default());
+        let query = uploaded(access, upload_key).query_as()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 
     async fn blob(&self, access: &Access, id: &str) -> Result<Option<StoredBlob>> {
-        let query = sqlx::query_as(BLOB)
-            .bind(id)
-            .bind(&access.tenant_id)
-            .bind(&access.owner_id);
+        let select = SelectBlob {
+            blob_id: id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+        };
+        let query = select.query_as()?;
         let row: Option<BlobRow> = self.read(query.fetch_optional(self.reader())).await?;
         row.map(StoredBlob::try_from).transpose()
     }
 
     async fn blob_of(&self, conversation_id: &str, id: &str) -> Result<Option<StoredBlob>> {
-        let query = sqlx::query_as(BLOB_OF).bind(id).bind(conversation_id);
+        let query = BlobOf {
+            blob_id: id,
+            conversation_id,
+        }
+        .query_as()?;
         let row: Option<BlobRow> = self.read(query.fetch_optional(self.reader())).await?;
         row.map(StoredBlob::try_from).transpose()
     }
@@ -95,28 +97,30 @@ impl Blobs for Database {
         limit: u32,
     ) -> Result<u64> {
         self.transaction(async |connection| {
-            let ids: Vec<String> = sqlx::query_scalar(words(LOCK_UNATTACHED))
-                .bind(before)
-                .bind(tenant_id)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *connection)
-                .await?;
+            let lock = LockUnattached {
+                before,
+                tenant_id,
+                row_limit: i64::from(limit),
+            };
+            let ids: Vec<String> = lock.query_scalar()?.fetch_all(&mut *connection).await?;
             if ids.is_empty() {
                 return Ok(0);
             }
-            for text in [NOTE_OBJECTS, REMOVE_BLOBS] {
-                sqlx::query(words(text))
-                    .bind(list(&ids))
-                    .execute(&mut *connection)
-                    .await?;
-            }
+            let note = NoteObjects { blob_ids: &ids };
+            note.query()?.execute(&mut *connection).await?;
+            let remove = RemoveBlobs { blob_ids: &ids };
+            remove.query()?.execute(&mut *connection).await?;
             Ok(ids.len() as u64)
         })
         .await
     }
 
     async fn note_object(&self, object_key: &str, remove_after: DateTime<Utc>) -> Result<()> {
-        let note = sqlx::query(NOTE_OBJECT).bind(object_key).bind(remove_after);
+        let note = NoteObject {
+            object_key,
+            remove_after,
+        }
+        .query()?;
         self.in_time(async {
             note.execute(&mut *self.single().await?).await?;
             Ok(())
@@ -125,14 +129,16 @@ impl Blobs for Database {
     }
 
     async fn removed_objects(&self, now: DateTime<Utc>, limit: u32) -> Result<Vec<String>> {
-        let query = sqlx::query_scalar(REMOVED_OBJECTS)
-            .bind(now)
-            .bind(i64::from(limit));
+        let select = RemovedObjects {
+            now,
+            row_limit: i64::from(limit),
+        };
+        let query = select.query_scalar()?;
         self.read(query.fetch_all(self.reader())).await
     }
 
     async fn forget_object(&self, object_key: &str) -> Result<()> {
-        let forget = sqlx::query(FORGET_OBJECT).bind(object_key);
+        let forget = ForgetObject { object_key }.query()?;
         self.in_time(async {
             forget.execute(&mut *self.single().await?).await?;
             Ok(())
@@ -148,33 +154,29 @@ async fn add(
     upload_key: Option<&str>,
     max_unattached: u64,
 ) -> Result<Blob> {
-    let owner = access.owner_id.as_deref().unwrap_or_default();
     let (object, content) = parts(&new.content);
-    let added = sqlx::query(ADD_BLOB)
-        .bind(&new.blob.id)
-        .bind(&access.tenant_id)
-        .bind(owner)
-        .bind(upload_key)
-        .bind(&new.blob.media_type)
-        .bind(&new.blob.file_name)
-        .bind(i64::from(new.blob.bytes))
-        .bind(&new.blob.sha256)
-        .bind(object)
-        .bind(content)
-        .bind(now())
-        .bind(wide(max_unattached))
-        .execute(&mut *connection)
-        .await?;
+    let add = AddBlob {
+        blob_id: &new.blob.id,
+        tenant_id: &access.tenant_id,
+        owner: access.owner_id.as_deref().unwrap_or_default(),
+        upload_key,
+        media_type: &new.blob.media_type,
+        file_name: &new.blob.file_name,
+        bytes: i64::from(new.blob.bytes),
+        sha256: &new.blob.sha256,
+        object_key: object,
+        content,
+        now: now(),
+        max_unattached: wide(max_unattached),
+    };
+    let added = add.query()?.execute(&mut *connection).await?;
     if added.rows_affected() == 1 {
         take_note(connection, object).await?;
         return Ok(new.blob.clone());
     }
     let stored: Option<Blob> = match upload_key {
         Some(key) => {
-            let query = sqlx::query_as(UPLOADED_BLOB)
-                .bind(key)
-                .bind(&access.tenant_id)
-                .bind(owner);
+            let query = uploaded(access, key).query_as()?;
             query.fetch_optional(connection).await?
         }
         None => None,
@@ -190,10 +192,8 @@ async fn add(
 /// Deletes the note that an object is to be removed, because the object's blob is stored now.
 async fn take_note(connection: &mut Connection, object: Option<&str>) -> Result<()> {
     let Some(object) = object else { return Ok(()) };
-    let taken = sqlx::query(FORGET_OBJECT)
-        .bind(object)
-        .execute(connection)
-        .await?;
+    let forget = ForgetObject { object_key: object };
+    let taken = forget.query()?.execute(connection).await?;
     if taken.rows_affected() == 1 {
         return Ok(());
     }
@@ -208,8 +208,20 @@ async fn of_conversation(
     conversation_id: &str,
     id: &str,
 ) -> Result<Option<BlobRow>> {
-    let query = sqlx::query_as(BLOB_OF).bind(id).bind(conversation_id);
+    let query = BlobOf {
+        blob_id: id,
+        conversation_id,
+    }
+    .query_as()?;
     Ok(query.fetch_optional(connection).await?)
+}
+
+fn uploaded<'a>(access: &'a Access, upload_key: &'a str) -> UploadedBlob<'a> {
+    UploadedBlob {
+        upload_key,
+        tenant_id: &access.tenant_id,
+        owner: access.owner_id.as_deref().unwrap_or_default(),
+    }
 }
 
 /// Returns the columns of a content: the object's key, and the bytes.

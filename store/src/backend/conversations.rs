@@ -3,24 +3,26 @@
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::OnBusy;
+use sqlx::query::QueryAs;
+use uuid::Uuid;
 
 use super::{
     Connection, Database, audit,
-    dialect::words,
+    dialect::Db,
     key_of_caller,
     lock::lock_visible_conversation,
     messages,
     removal::remove,
-    sql::{
-        self, Select,
+    statement::{Arguments, Statement as _},
+    statements::{
         conversations::{
-            self, CONVERSATION, CONVERSATIONS_BEFORE, CONVERSATIONS_FIRST, INSERT_CONVERSATION,
-            LAST_UPDATES, OWN_CONVERSATIONS_BEFORE, OWN_CONVERSATIONS_FIRST, RENAME_CONVERSATION,
+            Conversation as SelectConversation, ConversationsBefore, ConversationsFirst,
+            InsertConversation, LastUpdates, OwnConversationsBefore, OwnConversationsFirst,
+            RenameConversation,
         },
-        removal::{FORGET_DELETED, INSERT_DELETED},
+        messages::ResumePoint as SelectResumePoint,
+        removal::{ForgetDeleted, InsertDeleted},
     },
-    statement::Statement as _,
-    statements,
 };
 use crate::{
     api::{
@@ -46,14 +48,21 @@ impl Conversations for Database {
         self.in_time(async {
             let mut connection = self.single().await?;
             let id = new.id();
-            let mut inserted = conversations::insert(INSERT_CONVERSATION, &id, &new, now())
-                .fetch_all(&mut *connection)
-                .await?;
+            let insert = InsertConversation {
+                conversation_id: &id,
+                tenant_id: &new.access.tenant_id,
+                owner: new.access.owner_id.as_deref().unwrap_or_default(),
+                agent: &new.agent,
+                title: new.title.as_deref().unwrap_or_default(),
+                now: now(),
+                log_id: &new_log_id(),
+            };
+            let mut inserted = insert.query_as()?.fetch_all(&mut *connection).await?;
             if let Some(created) = inserted.pop() {
                 return Ok(Some(created));
             }
             let whole_tenant = Access::tenant(&new.access.tenant_id);
-            let stored = sql::for_caller(CONVERSATION, &whole_tenant, &id);
+            let stored = select(&whole_tenant, &id).query_as()?;
             let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
             let stored = stored.ok_or_else(|| {
                 StoreError::Unavailable(
@@ -67,13 +76,13 @@ impl Conversations for Database {
 
     async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>> {
         let id = access.id_of(name);
-        let query = sql::for_caller(CONVERSATION, access, &id);
+        let query = select(access, &id).query_as()?;
         self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) })
             .await
     }
 
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
-        let select = select_page(access, query);
+        let select = select_page(access, query)?;
         let rows = self.read(select.fetch_all(self.reader())).await?;
         Ok(query.page(rows))
     }
@@ -85,7 +94,7 @@ impl Conversations for Database {
             .collect();
         let callers = serde_json::to_string(&callers)
             .map_err(|error| StoreError::Corrupt(format!("callers have no JSON form: {error}")))?;
-        let query = sqlx::query_as(words(LAST_UPDATES)).bind(callers);
+        let query = LastUpdates { callers: &callers }.query_as()?;
         let rows: Vec<(i64, Option<DateTime<Utc>>)> =
             self.read(query.fetch_all(self.reader())).await?;
         Ok(rows.into_iter().map(|(_, updated_at)| updated_at).collect())
@@ -97,8 +106,13 @@ impl Conversations for Database {
         id: &str,
         title: Option<&str>,
     ) -> Result<Option<Conversation>> {
-        let rename = sql::for_caller(RENAME_CONVERSATION, access, id);
-        let rename = rename.bind(title.unwrap_or_default());
+        let rename = RenameConversation {
+            conversation_id: id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            title: title.unwrap_or_default(),
+        };
+        let rename = rename.query_as()?;
         let call = self.in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) });
         // On the heap, because the future contains the call's and the share's futures.
         let call = Box::pin(call);
@@ -158,7 +172,7 @@ impl Conversations for Database {
         conversation_id: &str,
         max_waiting: u32,
     ) -> Result<Option<ResumePoint>> {
-        let resume = statements::messages::ResumePoint {
+        let resume = SelectResumePoint {
             conversation_id,
             tenant_id: &access.tenant_id,
             owner_id: access.owner_id.as_deref(),
@@ -171,37 +185,71 @@ impl Conversations for Database {
     }
 }
 
-fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, ListedConversation> {
-    let text = match (&access.owner_id, &query.before) {
-        (None, None) => CONVERSATIONS_FIRST,
-        (None, Some(_)) => CONVERSATIONS_BEFORE,
-        (Some(_), None) => OWN_CONVERSATIONS_FIRST,
-        (Some(_), Some(_)) => OWN_CONVERSATIONS_BEFORE,
-    };
-    let mut select = sqlx::query_as(text).bind(&access.tenant_id);
-    if let Some(owner_id) = &access.owner_id {
-        select = select.bind(owner_id);
+/// Returns the id of the log of a new conversation.
+pub(super) fn new_log_id() -> String {
+    format!("log_{}", Uuid::now_v7().simple())
+}
+
+fn select<'a>(access: &'a Access, conversation_id: &'a str) -> SelectConversation<'a> {
+    SelectConversation {
+        conversation_id,
+        tenant_id: &access.tenant_id,
+        owner_id: access.owner_id.as_deref(),
     }
-    select = select.bind(i64::from(query.rows_to_read()));
-    if let Some(cursor) = &query.before {
-        select = select.bind(cursor.updated_at).bind(&cursor.id);
+}
+
+fn select_page(
+    access: &Access,
+    query: &ListQuery,
+) -> sqlx::Result<QueryAs<'static, Db, ListedConversation, Arguments>> {
+    let (tenant_id, row_limit) = (access.tenant_id.as_str(), i64::from(query.rows_to_read()));
+    let before = query
+        .before
+        .as_ref()
+        .map(|cursor| (cursor.updated_at, cursor.id.as_str()));
+    match (access.owner_id.as_deref(), before) {
+        (None, None) => ConversationsFirst {
+            tenant_id,
+            row_limit,
+        }
+        .query_as(),
+        (None, Some((before_updated_at, before_id))) => ConversationsBefore {
+            tenant_id,
+            row_limit,
+            before_updated_at,
+            before_id,
+        }
+        .query_as(),
+        (Some(owner_id), None) => OwnConversationsFirst {
+            tenant_id,
+            owner_id,
+            row_limit,
+        }
+        .query_as(),
+        (Some(owner_id), Some((before_updated_at, before_id))) => OwnConversationsBefore {
+            tenant_id,
+            owner_id,
+            row_limit,
+            before_updated_at,
+            before_id,
+        }
+        .query_as(),
     }
-    select
 }
 
 /// Writes a tombstone, so that a late turn does not create the conversation again. Removes some old tombstones to keep
 /// their number bounded.
 async fn remember_deleted(connection: &mut Connection, id: &str) -> Result<()> {
     let now = now();
-    sqlx::query(INSERT_DELETED)
-        .bind(id)
-        .bind(now)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query(words(FORGET_DELETED))
-        .bind(now - REMEMBER_DELETED)
-        .bind(FORGET_AT_ONCE)
-        .execute(connection)
-        .await?;
+    let insert = InsertDeleted {
+        conversation_id: id,
+        now,
+    };
+    insert.query()?.execute(&mut *connection).await?;
+    let forget = ForgetDeleted {
+        before: now - REMEMBER_DELETED,
+        row_limit: FORGET_AT_ONCE,
+    };
+    forget.query()?.execute(connection).await?;
     Ok(())
 }

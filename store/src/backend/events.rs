@@ -7,8 +7,10 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Database,
-    dialect::{list, words},
-    sql::{self, events},
+    statement::Statement as _,
+    statements::events::{
+        ConversationStatus, Events, EventsBefore, LastCommon, LastSequences, Links,
+    },
 };
 use crate::{
     api::{
@@ -31,12 +33,17 @@ impl EventReader for Database {
         from_sequence: u32,
         limit: PageLimit,
     ) -> Result<EventPage> {
-        let query = sql::for_caller(words(events::EVENTS), access, &log.conversation_id)
+        let select = Events {
+            conversation_id: &log.conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
             // Event numbers begin at 1 and have no gaps.
-            .bind(i64::from(from_sequence.max(1)))
-            .bind(i64::from(limit.rows) + 1)
-            .bind(log.id.as_str())
-            .bind(i64::from(limit.bytes));
+            from_sequence: i64::from(from_sequence.max(1)),
+            row_limit: i64::from(limit.rows) + 1,
+            log_id: log.id.as_str(),
+            most_bytes: i64::from(limit.bytes),
+        };
+        let query = select.query_as()?;
         let rows: Vec<RankedRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
         let (mut rows, has_more) = limit.cut(rows);
         let generations = rows.first_mut().and_then(|row| row.generations.take());
@@ -57,11 +64,16 @@ impl EventReader for Database {
         before: u32,
         limit: PageLimit,
     ) -> Result<EventPage> {
-        let query = sql::for_caller(events::EVENTS_BEFORE, access, &log.conversation_id)
-            .bind(i64::from(before))
-            .bind(i64::from(limit.rows) + 1)
-            .bind(log.id.as_str())
-            .bind(i64::from(limit.bytes));
+        let select = EventsBefore {
+            conversation_id: &log.conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            before_sequence: i64::from(before),
+            row_limit: i64::from(limit.rows) + 1,
+            log_id: log.id.as_str(),
+            most_bytes: i64::from(limit.bytes),
+        };
+        let query = select.query_as()?;
         let rows: Vec<RankedRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
         let (mut rows, has_more) = limit.cut(rows);
         rows.reverse();
@@ -81,10 +93,15 @@ impl EventReader for Database {
         log: &EventLog,
         wanted: &WantedLinks,
     ) -> Result<EventLinks> {
-        let query = sql::for_caller(words(events::LINKS), access, &log.conversation_id)
-            .bind(log.id.as_str())
-            .bind(list(&wanted.agent_executions))
-            .bind(list(&wanted.tool_executions));
+        let select = Links {
+            conversation_id: &log.conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            log_id: log.id.as_str(),
+            agent_execution_ids: &wanted.agent_executions,
+            execution_ids: &wanted.tool_executions,
+        };
+        let query = select.query_as()?;
         let rows: Vec<LinkRow> = self.read(query.fetch_all(self.reader())).await?;
         let mut links = EventLinks::default();
         for LinkRow {
@@ -109,10 +126,15 @@ impl EventReader for Database {
         before: u32,
         saved_by: DateTime<Utc>,
     ) -> Result<u32> {
-        let query = sql::for_caller(events::LAST_COMMON, access, &log.conversation_id)
-            .bind(log.id.as_str())
-            .bind(i64::from(before))
-            .bind(saved_by);
+        let select = LastCommon {
+            conversation_id: &log.conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            log_id: log.id.as_str(),
+            before_sequence: i64::from(before),
+            saved_by,
+        };
+        let query = select.query_as()?;
         let last: Option<(i64,)> = self.read(query.fetch_optional(self.reader())).await?;
         last.map_or(Ok(0), |(last,)| narrow(last))
     }
@@ -122,7 +144,12 @@ impl EventReader for Database {
         access: &Access,
         conversation_id: &str,
     ) -> Result<Option<ConversationHead>> {
-        let query = sql::for_caller(events::CONVERSATION_STATUS, access, conversation_id);
+        let select = ConversationStatus {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+        };
+        let query = select.query_as()?;
         let row: Option<StatusRow> = self.read(query.fetch_optional(self.reader())).await?;
         Ok(row.map(ConversationHead::from))
     }
@@ -131,7 +158,7 @@ impl EventReader for Database {
         if conversation_ids.is_empty() {
             return Ok(Vec::new());
         }
-        let query = sqlx::query_as(words(events::LAST_SEQUENCES)).bind(list(conversation_ids));
+        let query = LastSequences { conversation_ids }.query_as()?;
         let rows: Vec<(String, String, i64)> = self.read(query.fetch_all(self.reader())).await?;
         rows.into_iter()
             .map(|(conversation_id, log_id, last_sequence)| {

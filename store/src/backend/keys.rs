@@ -5,7 +5,11 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Database, missing,
-    sql::{Statement, keys},
+    statement::Statement,
+    statements::keys::{
+        EndOldestOfKey, EndOldestOfOwner, InsertKey, Key, Keys as SelectKeys, RemoveEndedSessions,
+        RevokeKey, TouchKey,
+    },
 };
 use crate::{
     api::{ApiKey, KeyKind, Keys, NewAuditEntry, NewKey, Result, SessionsOf},
@@ -17,7 +21,19 @@ use crate::{
 impl Keys for Database {
     async fn create_key(&self, new: NewKey, audit: Option<&NewAuditEntry>) -> Result<()> {
         let parent_id = new.parent_id.as_deref().unwrap_or_default();
-        let insert = keys::insert(&new, now());
+        let insert = InsertKey {
+            key_id: &new.id,
+            kind: new.kind.as_str(),
+            parent_id: new.parent_id.as_deref(),
+            secret_hash: &new.secret_hash,
+            tenant_id: &new.access.tenant_id,
+            owner_id: new.access.owner_id.as_deref(),
+            scopes: &new.scopes,
+            name: &new.name,
+            now: now(),
+            expires_at: new.expires_at,
+        };
+        let insert = insert.query()?;
         let is_made = |rows: &u64| *rows == 1;
         let inserted = self.audited(audit, is_made, async |connection| {
             let inserted = insert.execute(&mut *connection).await;
@@ -32,7 +48,7 @@ impl Keys for Database {
     }
 
     async fn find_key(&self, id: &str) -> Result<Option<ApiKey>> {
-        let query = sqlx::query_as(keys::KEY).bind(id);
+        let query = Key { key_id: id }.query_as()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 
@@ -42,18 +58,22 @@ impl Keys for Database {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<ApiKey>> {
-        let query = sqlx::query_as(keys::KEYS)
-            .bind(KeyKind::Key.as_str())
-            .bind(after.unwrap_or_default())
-            .bind(tenant_id)
-            .bind(i64::from(limit));
+        let select = SelectKeys {
+            kind: KeyKind::Key.as_str(),
+            after_id: after.unwrap_or_default(),
+            tenant_id,
+            row_limit: i64::from(limit),
+        };
+        let query = select.query_as()?;
         self.read(query.fetch_all(self.reader())).await
     }
 
     async fn revoke_key(&self, id: &str, audit: Option<&NewAuditEntry>) -> Result<bool> {
-        let query = sqlx::query(keys::REVOKE_KEY)
-            .bind(id.to_owned())
-            .bind(now());
+        let revoke = RevokeKey {
+            key_id: id,
+            now: now(),
+        };
+        let query = revoke.query()?;
         let is_made = |is_there: &bool| *is_there;
         self.audited(audit, is_made, async |connection| {
             Ok(query.execute(&mut *connection).await?.rows_affected() == 1)
@@ -62,37 +82,52 @@ impl Keys for Database {
     }
 
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()> {
-        let query = sqlx::query(keys::TOUCH_KEY)
-            .bind(id)
-            .bind(now())
-            .bind(before);
-        self.change(query).await.map(drop)
+        let touch = TouchKey {
+            key_id: id,
+            now: now(),
+            noted_before: before,
+        };
+        self.change(touch).await.map(drop)
     }
 
     async fn end_oldest_sessions(&self, of: SessionsOf<'_>, keep: u32, limit: u32) -> Result<u64> {
-        let query = match of {
-            SessionsOf::Key(id) => sqlx::query(keys::END_OLDEST_OF_KEY).bind(id),
-            SessionsOf::Owner(access) => sqlx::query(keys::END_OLDEST_OF_OWNER)
-                .bind(&access.tenant_id)
-                .bind(&access.owner_id),
-        };
-        let query = query.bind(i64::from(keep)).bind(i64::from(limit));
-        self.change(query).await
+        let (keep, row_limit) = (i64::from(keep), i64::from(limit));
+        match of {
+            SessionsOf::Key(parent_id) => {
+                self.change(EndOldestOfKey {
+                    parent_id,
+                    keep,
+                    row_limit,
+                })
+                .await
+            }
+            SessionsOf::Owner(access) => {
+                let end = EndOldestOfOwner {
+                    tenant_id: &access.tenant_id,
+                    owner: access.owner_id.as_deref(),
+                    keep,
+                    row_limit,
+                };
+                self.change(end).await
+            }
+        }
     }
 
     async fn remove_ended_sessions(&self, before: DateTime<Utc>, limit: u32) -> Result<u64> {
-        let query = sqlx::query(keys::REMOVE_ENDED_SESSIONS)
-            .bind(before)
-            .bind(i64::from(limit));
-        self.change(query).await
+        let remove = RemoveEndedSessions {
+            before,
+            row_limit: i64::from(limit),
+        };
+        self.change(remove).await
     }
 }
 
 impl Database {
     /// Runs a statement on its own, and returns the number of changed rows.
-    async fn change(&self, statement: Statement) -> Result<u64> {
+    async fn change(&self, statement: impl Statement) -> Result<u64> {
+        let query = statement.query()?;
         self.in_time(async {
-            let done = statement.execute(&mut *self.single().await?).await?;
+            let done = query.execute(&mut *self.single().await?).await?;
             Ok(done.rows_affected())
         })
         .await

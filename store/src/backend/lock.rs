@@ -3,7 +3,11 @@
 use everturn_proto::LogId;
 use sqlx::FromRow;
 
-use super::{Connection, dialect::words, sql, sql::conversations};
+use super::{
+    Connection,
+    statement::Statement as _,
+    statements::conversations::{LockConversation, LockVisibleConversation},
+};
 use crate::{
     api::{Access, Result},
     error::{Missing, StoreError},
@@ -33,8 +37,8 @@ pub(super) async fn lock_conversation(
     connection: &mut Connection,
     conversation_id: &str,
 ) -> Result<Option<LockedConversation>> {
-    let query = sqlx::query_as(words(conversations::LOCK_CONVERSATION)).bind(conversation_id);
-    Ok(query.fetch_optional(connection).await?)
+    let lock = LockConversation { conversation_id };
+    Ok(lock.query_as()?.fetch_optional(connection).await?)
 }
 
 /// Locks a conversation. An unknown conversation is an error.
@@ -52,9 +56,11 @@ pub(super) async fn lock_visible_conversation(
     access: &Access,
     conversation_id: &str,
 ) -> Result<bool> {
-    let text = words(conversations::LOCK_VISIBLE_CONVERSATION);
-    let locked: Option<(i64,)> = sql::for_caller(text, access, conversation_id)
-        .fetch_optional(connection)
-        .await?;
+    let lock = LockVisibleConversation {
+        conversation_id,
+        tenant_id: &access.tenant_id,
+        owner_id: access.owner_id.as_deref(),
+    };
+    let locked: Option<(i64,)> = lock.query_as()?.fetch_optional(connection).await?;
     Ok(locked.is_some())
 }

@@ -8,12 +8,13 @@ use sqlx::types::Json as Column;
 
 use super::{
     Connection,
-    dialect::{list, words},
     lock::lock_visible_conversation,
     missing,
-    sql::blobs::{ATTACH, DETACH},
     statement::Statement as _,
-    statements::messages::{self, CountQueued, CountTurnsOfOwner, QueueMessage, WithdrawMessage},
+    statements::{
+        blobs::{Attach, Detach},
+        messages::{self, CountQueued, CountTurnsOfOwner, QueueMessage, WithdrawMessage},
+    },
 };
 use crate::{
     api::{Access, Blob, NewMessage, QueuedMessage, Result},
@@ -152,11 +153,11 @@ pub(super) async fn withdraw(
     };
     if !attachments.is_empty() {
         let ids: Vec<String> = attachments.into_iter().map(|it| it.blob_id).collect();
-        sqlx::query(words(DETACH))
-            .bind(conversation_id)
-            .bind(list(&ids))
-            .execute(connection)
-            .await?;
+        let detach = Detach {
+            conversation_id,
+            blob_ids: &ids,
+        };
+        detach.query()?.execute(connection).await?;
     }
     Ok(true)
 }
@@ -170,13 +171,13 @@ async fn attach(
     if new.attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let blobs: Vec<Blob> = sqlx::query_as(words(ATTACH))
-        .bind(&new.conversation_id)
-        .bind(&access.tenant_id)
-        .bind(&access.owner_id)
-        .bind(list(&new.attachments))
-        .fetch_all(connection)
-        .await?;
+    let attach = Attach {
+        conversation_id: &new.conversation_id,
+        tenant_id: &access.tenant_id,
+        owner_id: access.owner_id.as_deref(),
+        blob_ids: &new.attachments,
+    };
+    let blobs: Vec<Blob> = attach.query_as()?.fetch_all(connection).await?;
     let of_id = |id: &String| {
         let blob = blobs.iter().find(|blob| blob.id == *id);
         blob.map(Blob::attachment)

@@ -12,7 +12,8 @@
 use super::{
     Connection,
     lock::LockedConversation,
-    sql::conversations::{HAS_CONVERSATION, SET_EPOCHS},
+    statement::Statement as _,
+    statements::conversations::{HasConversation, SetEpochs},
 };
 use crate::{api::Result, error::StoreError};
 
@@ -56,12 +57,12 @@ pub(super) async fn enter(
         (Entry::Goes(next), next, next)
     };
     if (run_epoch_then, granted_then) != (run_epoch, granted_epoch) {
-        sqlx::query(SET_EPOCHS)
-            .bind(conversation_id)
-            .bind(i64::from(run_epoch_then))
-            .bind(i64::from(granted_then))
-            .execute(connection)
-            .await?;
+        let set = SetEpochs {
+            conversation_id,
+            run_epoch: i64::from(run_epoch_then),
+            granted_epoch: i64::from(granted_then),
+        };
+        set.query()?.execute(connection).await?;
     }
     Ok(entry)
 }
@@ -84,11 +85,11 @@ pub(super) async fn check_unlocked(
     conversation_id: &str,
     epoch: Option<u32>,
 ) -> Result<()> {
-    let has_conversation: bool = sqlx::query_scalar(HAS_CONVERSATION)
-        .bind(conversation_id)
-        .bind(newest(epoch))
-        .fetch_one(connection)
-        .await?;
+    let has = HasConversation {
+        conversation_id,
+        run_epoch: newest(epoch),
+    };
+    let has_conversation: bool = has.query_scalar()?.fetch_one(connection).await?;
     if has_conversation {
         Ok(())
     } else {

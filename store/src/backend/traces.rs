@@ -2,7 +2,11 @@
 
 use async_trait::async_trait;
 
-use super::{Database, sql::traces as sql};
+use super::{
+    Database,
+    statement::Statement as _,
+    statements::traces::{BeginTrace, OfferTrace, TraceOf},
+};
 use crate::{
     api::{KeptTrace, Result, TraceContext, TraceContexts, TraceKey},
     columns::now,
@@ -12,13 +16,13 @@ use crate::{
 impl TraceContexts for Database {
     async fn offer_trace(&self, of: &TraceKey, context: &TraceContext) -> Result<()> {
         self.in_time(async {
-            sqlx::query(sql::OFFER_TRACE)
-                .bind(&of.conversation_id)
-                .bind(&of.agent_execution_id)
-                .bind(&context.trace_parent)
-                .bind(&context.trace_state)
-                .execute(&mut *self.single().await?)
-                .await?;
+            let offer = OfferTrace {
+                conversation_id: &of.conversation_id,
+                agent_execution_id: &of.agent_execution_id,
+                trace_parent: &context.trace_parent,
+                trace_state: &context.trace_state,
+            };
+            offer.query()?.execute(&mut *self.single().await?).await?;
             Ok(())
         })
         .await
@@ -30,21 +34,25 @@ impl TraceContexts for Database {
         context: &TraceContext,
         agent: &str,
     ) -> Result<KeptTrace> {
-        let query = sqlx::query_as(sql::BEGIN_TRACE)
-            .bind(&of.conversation_id)
-            .bind(&of.agent_execution_id)
-            .bind(&context.trace_parent)
-            .bind(&context.trace_state)
-            .bind(agent)
-            .bind(now());
+        let begin = BeginTrace {
+            conversation_id: &of.conversation_id,
+            agent_execution_id: &of.agent_execution_id,
+            trace_parent: &context.trace_parent,
+            trace_state: &context.trace_state,
+            agent,
+            now: now(),
+        };
+        let query = begin.query_as()?;
         self.in_time(async { Ok(query.fetch_one(&mut *self.single().await?).await?) })
             .await
     }
 
     async fn trace_of(&self, of: &TraceKey) -> Result<Option<KeptTrace>> {
-        let query = sqlx::query_as(sql::TRACE_OF)
-            .bind(&of.conversation_id)
-            .bind(&of.agent_execution_id);
+        let select = TraceOf {
+            conversation_id: &of.conversation_id,
+            agent_execution_id: &of.agent_execution_id,
+        };
+        let query = select.query_as()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 }

@@ -20,10 +20,10 @@ use super::{
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
         context::CONTEXT,
-        conversations::{AGENT_OF, OWNER_OF},
     },
     statement::Statement as _,
     statements::{
+        conversations::{AgentOf, OwnerOf},
         messages::MessageTexts,
         outside::{GrantedTools, UsedDefinitions},
     },
@@ -74,12 +74,12 @@ impl TurnStore for Database {
     }
 
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>> {
-        let query = sqlx::query_scalar(AGENT_OF).bind(conversation_id);
+        let query = AgentOf { conversation_id }.query_scalar()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 
     async fn owner_of(&self, conversation_id: &str) -> Result<Option<Access>> {
-        let query = sqlx::query_as(OWNER_OF).bind(conversation_id);
+        let query = OwnerOf { conversation_id }.query_as()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 

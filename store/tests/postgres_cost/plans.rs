@@ -110,7 +110,13 @@ fn of_events() -> Vec<Query> {
     // Each event twice, and beside the events the conversation and the agent execution that runs.
     let page = |name, values, events: u64| {
         let most_rows = 2 * events + 2;
-        query(name, hot::EVENTS.postgres, types, values, most_rows)
+        query(
+            name,
+            hot::postgres("events/events"),
+            types,
+            values,
+            most_rows,
+        )
     };
     let text = "text, text, text";
     vec![
@@ -136,28 +142,28 @@ fn of_events() -> Vec<Query> {
         ),
         query(
             "newest page of a very long conversation, backwards",
-            hot::EVENTS_BEFORE,
+            hot::postgres("events/events_before"),
             types,
             "'c1', 't', NULL, 4294967295, 101, 'log1', 4194304",
             2 * 101 + 1,
         ),
         query(
             "page of a very long conversation, backwards",
-            hot::EVENTS_BEFORE,
+            hot::postgres("events/events_before"),
             types,
             "'c1', 't', NULL, 1000, 101, 'log1', 4194304",
             2 * 101 + 1,
         ),
         query(
             "last sequences",
-            hot::LAST_SEQUENCES.postgres,
+            hot::postgres("events/last_sequences"),
             "text[]",
             "'{c1,c77,c5000,unknown}'",
             3,
         ),
         query(
             "status",
-            hot::CONVERSATION_STATUS,
+            hot::postgres("events/conversation_status"),
             text,
             "'c5000', 't', NULL",
             2,
@@ -397,14 +403,14 @@ fn of_conversations() -> Vec<Query> {
     vec![
         query(
             "lock, last sequence",
-            hot::LOCK_CONVERSATION.postgres,
+            hot::postgres("conversations/lock_conversation"),
             "text",
             "'c5000'",
             1,
         ),
         query(
             "lock for a caller",
-            hot::LOCK_VISIBLE_CONVERSATION.postgres,
+            hot::postgres("conversations/lock_visible_conversation"),
             "text, text, text",
             "'c5000', 't', 'o'",
             1,
@@ -418,28 +424,28 @@ fn of_conversations() -> Vec<Query> {
         ),
         query(
             "list of conversations",
-            hot::CONVERSATIONS_BEFORE,
+            hot::postgres("conversations/conversations_before"),
             page,
             &format!("'t', 20, {before}"),
             LISTED * 20,
         ),
         query(
             "list of conversations to search in",
-            hot::CONVERSATIONS_BEFORE,
+            hot::postgres("conversations/conversations_before"),
             page,
             &format!("'t', {MAX_SCANNED} + 1, {before}"),
             LISTED * (u64::from(MAX_SCANNED) + 1),
         ),
         query(
             "newest times of lists",
-            hot::LAST_UPDATES.postgres,
+            hot::postgres("conversations/last_updates"),
             "text",
             r#"'[["t", null], ["t", "o"], ["t", "p"], ["nobody", null]]'"#,
             4,
         ),
         query(
             "list of one owner's conversations",
-            hot::OWN_CONVERSATIONS_BEFORE,
+            hot::postgres("conversations/own_conversations_before"),
             own_page,
             &format!("'t', 'o', 20, {before}"),
             LISTED * 20,

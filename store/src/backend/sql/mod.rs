@@ -17,16 +17,8 @@ mod macros;
 #[macro_use]
 pub(crate) mod budgets;
 pub(crate) mod agent_executions;
-pub(crate) mod audit;
-pub(crate) mod blobs;
 pub(crate) mod checkpoints;
 pub(crate) mod context;
-pub(crate) mod conversations;
-pub(crate) mod events;
-pub(crate) mod keys;
-pub(crate) mod removal;
-pub(crate) mod tenants;
-pub(crate) mod traces;
 
 use sqlx::FromRow;
 

@@ -2,7 +2,7 @@
 
 use sqlx::{Arguments as _, Encode, Type, error::BoxDynError};
 
-use super::super::{dialect::Db, sql::Arguments};
+use super::super::{dialect::Db, statement::Arguments};
 
 /// Takes the parameters of one statement, in order.
 pub(crate) struct Values<'a> {

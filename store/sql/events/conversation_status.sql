@@ -1,0 +1,19 @@
+-- Selects the log of a conversation, its last sequence number, its newest running turn and its first waiting message.
+-- Index: key of conversations, agent_executions_running, messages_queued
+--
+-- :conversation_id text
+-- :tenant_id text
+-- :owner_id text?
+SELECT
+    log_id,
+    c.last_sequence,
+    (SELECT e.message_id FROM agent_executions e
+     WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL
+     ORDER BY e.started_at DESC
+     LIMIT 1) AS running_message_id,
+    (SELECT m.id FROM messages m
+     WHERE m.conversation_id = c.id AND m.status = 'queued'
+     ORDER BY m.created_at, m.id
+     LIMIT 1) AS queued_message_id
+FROM conversations c
+WHERE c.id = :conversation_id AND tenant_id = :tenant_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)

@@ -1,0 +1,16 @@
+-- Inserts a key or a session. The statement inserts no row when the id is taken.
+-- Index: key of api_keys
+--
+-- :key_id text
+-- :kind text
+-- :parent_id text?
+-- :secret_hash bytes
+-- :tenant_id text
+-- :owner_id text?
+-- :scopes text
+-- :name text
+-- :now timestamp
+-- :expires_at timestamp?
+INSERT INTO api_keys (id, kind, parent_id, secret_hash, tenant_id, owner_id, scopes, name, created_at, expires_at)
+VALUES (:key_id, :kind, :parent_id, :secret_hash, :tenant_id, :owner_id, :scopes, :name, :now, :expires_at)
+ON CONFLICT (id) DO NOTHING
