@@ -8,7 +8,6 @@ use super::{
     Access, NewAuditEntry, PageLimit, Result,
     tools::{ToolEnd, ToolRecord},
 };
-use crate::rows::tools::ToolColumns;
 
 /// Requests of turns to the outside: approvals by a person, results of client tools. For gateways.
 #[async_trait]
@@ -115,17 +114,15 @@ pub enum ResultSender<'a> {
 }
 
 /// A tool call for readers outside.
-#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OutsideTool {
     /// The first message of the turn.
     pub message_id: String,
     /// The agent execution of the call.
     pub agent_execution_id: String,
     /// The call and its state.
-    #[sqlx(flatten, try_from = "ToolColumns")]
     pub record: ToolRecord,
     /// The time of the request.
-    #[sqlx(rename = "created_at")]
     pub requested_at: DateTime<Utc>,
     /// The end of the wait.
     pub expires_at: Option<DateTime<Utc>>,

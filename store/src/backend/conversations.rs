@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::{
     Connection, Database, audit,
-    dialect::Db,
+    dialect::{Arguments, Db},
     key_of_caller,
     lock::lock_visible_conversation,
     messages,
     removal::remove,
-    statement::{Arguments, Statement as _},
+    statement::Statement as _,
     statements::{
         conversations::{
             Conversation as SelectConversation, ConversationsBefore, ConversationsFirst,

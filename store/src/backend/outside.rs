@@ -15,7 +15,7 @@ use crate::{
         PageLimit, Result, ResultSender, ToolEnd,
     },
     columns::now,
-    rows::ranked::RankedRow,
+    rows::{ranked::RankedRow, tools::OutsideToolRow},
 };
 
 /// The most noted answers per call. The turn takes the first valid answer, so further answers exist only if they arrive
@@ -38,9 +38,10 @@ impl OutsideTools for Database {
             most_bytes: i64::from(limit.bytes),
         };
         let query = waiting.query_as()?;
-        let rows: Vec<RankedRow<OutsideTool>> = self.read(query.fetch_all(self.reader())).await?;
+        let rows: Vec<RankedRow<OutsideToolRow>> =
+            self.read(query.fetch_all(self.reader())).await?;
         let (waiting, _) = limit.cut(rows);
-        Ok(waiting)
+        Ok(waiting.into_iter().map(OutsideTool::from).collect())
     }
 
     async fn outside_tool(
@@ -56,7 +57,8 @@ impl OutsideTools for Database {
             execution_id,
         };
         let query = tool.query_as()?;
-        self.read(query.fetch_optional(self.reader())).await
+        let row: Option<OutsideToolRow> = self.read(query.fetch_optional(self.reader())).await?;
+        Ok(row.map(OutsideTool::from))
     }
 
     async fn store_result(

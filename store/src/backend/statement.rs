@@ -7,12 +7,9 @@ use sqlx::{
 };
 
 use super::{
-    dialect::Db,
+    dialect::{Arguments, Db},
     write::values::{Refusal, Values},
 };
-
-/// Parameters of a statement.
-pub(crate) type Arguments = <Db as sqlx::Database>::Arguments;
 
 /// A statement with its parameters.
 pub(crate) trait Statement: Sized {

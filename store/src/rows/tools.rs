@@ -9,7 +9,7 @@ use everturn_proto::{
 };
 use sqlx::{FromRow, types::Json as Column};
 
-use crate::api::{ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
+use crate::api::{OutsideTool, ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
 
 /// The columns of `tool_execution_records` for a [`ToolRecord`].
 #[derive(FromRow)]
@@ -121,6 +121,29 @@ impl AskedRow {
     pub(crate) fn waits_until(&self) -> Option<DateTime<Utc>> {
         self.expires_at
             .filter(|_| self.status == ToolStatus::Pending)
+    }
+}
+
+/// A tool call for readers outside.
+#[derive(FromRow)]
+pub(crate) struct OutsideToolRow {
+    message_id: String,
+    agent_execution_id: String,
+    #[sqlx(flatten)]
+    columns: ToolColumns,
+    created_at: DateTime<Utc>,
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl From<OutsideToolRow> for OutsideTool {
+    fn from(row: OutsideToolRow) -> Self {
+        Self {
+            message_id: row.message_id,
+            agent_execution_id: row.agent_execution_id,
+            record: row.columns.into(),
+            requested_at: row.created_at,
+            expires_at: row.expires_at,
+        }
     }
 }
 

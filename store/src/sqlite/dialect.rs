@@ -6,6 +6,9 @@ pub(super) use super::SqliteStore as Database;
 pub(crate) use super::parts::Parts;
 use crate::sql_text::SqlText;
 
+/// Parameters of a statement.
+pub(crate) type Arguments = <Db as sqlx::Database>::Arguments;
+
 pub(super) type Db = Sqlite;
 pub(super) type Connection = SqliteConnection;
 

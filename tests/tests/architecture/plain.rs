@@ -117,6 +117,10 @@ fn comments_name_their_subjects() {
             part.add(&path, &comments(&text));
         }
     }
+    for Source { path, text } in files(&[".sql"]) {
+        let part = folders.entry("SQL".to_owned()).or_default();
+        part.add(&path, &sql_comments(&text));
+    }
     let total: u32 = folders.values().map(|part| part.measure.sentences).sum();
     assert!(total > 5000, "only {total} sentences were found");
     assert_plain(&folders);
@@ -224,6 +228,17 @@ fn comments(text: &str) -> Vec<(usize, String)> {
         last = line;
     }
     paragraphs
+}
+
+/// The paragraphs of comments of SQL; the comment of a parameter is a paragraph of its own.
+fn sql_comments(text: &str) -> Vec<(usize, String)> {
+    let as_document = |line: &str| match line.trim_start().strip_prefix("--") {
+        Some(comment) if comment.starts_with(" :") => format!("-{comment}"),
+        Some(comment) => comment.to_owned(),
+        None => String::new(),
+    };
+    let document: Vec<_> = text.lines().map(as_document).collect();
+    paragraphs(&document.join("\n"))
 }
 
 /// The paragraphs, items of lists and rows of tables of a document without its blocks of code, each with the line in

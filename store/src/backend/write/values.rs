@@ -2,7 +2,7 @@
 
 use sqlx::{Arguments as _, Encode, Type, error::BoxDynError};
 
-use super::super::{dialect::Db, statement::Arguments};
+use super::super::dialect::{Arguments, Db};
 
 /// Takes the parameters of one statement, in order.
 pub(crate) struct Values<'a> {
