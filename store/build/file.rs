@@ -35,7 +35,7 @@ pub(crate) struct Kind {
     pub(crate) base: Base,
     /// `text?`: the value may be NULL.
     pub(crate) is_optional: bool,
-    /// `text[]`: the text uses the parameter as `IN (:ids)` or `NOT IN (:ids)`.
+    /// `text[]`: the text uses the parameter as `IN (:ids)`, as `NOT IN (:ids)`, or as an inserted value.
     pub(crate) is_list: bool,
 }
 
@@ -191,7 +191,8 @@ pub(crate) fn parse(path: &Path, content: &str) -> Result<Text, String> {
         }
         let list = format!("IN (:{})", parameter.name);
         let uses = used.iter().filter(|name| **name == parameter.name).count();
-        if parameter.kind.is_list && text.sql.matches(&list).count() != uses {
+        let in_lists = text.sql.matches(&list).count();
+        if parameter.kind.is_list && in_lists + values_of(&text.sql, &parameter.name) != uses {
             return wrong(format!(
                 "the list `:{}` must be used as `{list}`",
                 parameter.name
@@ -208,6 +209,15 @@ pub(crate) fn parse(path: &Path, content: &str) -> Result<Text, String> {
         }
     }
     Ok(text)
+}
+
+/// Counts a parameter among the inserted values. A list there is the value of a column.
+fn values_of(sql: &str, name: &str) -> usize {
+    let values = sql
+        .split_once("VALUES (")
+        .and_then(|(_, rest)| rest.split_once(')'));
+    let names = values.map_or_else(Vec::new, |(values, _)| used_names(values));
+    names.iter().filter(|used| *used == name).count()
 }
 
 /// Reads `name, name`, or `none: reason`.

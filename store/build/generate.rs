@@ -182,19 +182,20 @@ fn numbered(text: &Text, dialect: Dialect) -> String {
     with_locks(&with_lists(&sql, dialect), dialect)
 }
 
-/// Writes `x IN (:ids)` in the words of the dialect. The length of the list does not change the text.
+/// Writes `x IN (:ids)` in the words of the dialect. The length of the list does not change the text. A list among the
+/// inserted values stays a parameter.
 fn with_lists(sql: &str, dialect: Dialect) -> String {
     let mut parts = sql.split('\u{0}');
     let mut result = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let end = part.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, rest) = (
-            &part[..end],
-            part[end..].strip_prefix(')').unwrap_or(&part[end..]),
-        );
-        let before = result.strip_suffix("IN (").unwrap_or(&result).to_owned();
-        let before_not = before.strip_suffix("NOT ");
-        result = match (dialect, before_not) {
+        let (number, rest) = part.split_at(end);
+        let Some(before) = result.strip_suffix("IN (") else {
+            write!(result, "${number}{rest}").expect("a String takes every text");
+            continue;
+        };
+        let rest = rest.strip_prefix(')').unwrap_or(rest);
+        result = match (dialect, before.strip_suffix("NOT ")) {
             (Dialect::Sqlite, _) => format!("{before}IN (SELECT value FROM json_each(${number}))"),
             (Dialect::Postgres, Some(before)) => format!("{before}<> ALL(${number})"),
             (Dialect::Postgres, None) => format!("{before}= ANY(${number})"),

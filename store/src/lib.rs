@@ -10,7 +10,7 @@
 //! - `peer`: the other end of a connection
 //! - `backend`: the traits' bodies and their SQL, compiled once for each database; its module header explains locks and
 //!   costs
-//! - `rows`, `columns`, `sql_text`, `sqlx_error`: rows, columns, texts and errors common to both databases
+//! - `rows`, `columns`, `sqlx_error`: rows, columns and errors common to both databases
 //! - [`sqlite`]: the embedded back end (one writer, concurrent readers)
 //! - [`postgres`]: the back end for many workers and gateways
 //!
@@ -31,7 +31,6 @@ mod peer;
 pub mod postgres;
 mod rows;
 mod schema_range;
-mod sql_text;
 pub mod sqlite;
 mod sqlx_error;
 
@@ -76,26 +75,5 @@ pub mod hot {
         let text = TEXTS.iter().find(|text| text.name == name);
         text.and_then(|text| text.postgres)
             .unwrap_or_else(|| panic!("no statement `{name}` for PostgreSQL"))
-    }
-
-    pub use crate::sql_text::SqlText;
-
-    use crate::postgres::backend::sql;
-
-    macro_rules! texts {
-        ($($parent:ident::$module:ident::$name:ident: $type:ty,)*) => {
-            $(#[allow(missing_docs)] pub const $name: $type = $parent::$module::$name;)*
-        };
-    }
-
-    texts! {
-        sql::agent_executions::AGENT_EXECUTIONS: SqlText,
-        sql::agent_executions::BEGUN_TURNS: &str,
-        sql::agent_executions::DELEGATOR: &str,
-        sql::agent_executions::SAVE_STATE: &str,
-        sql::checkpoints::CHECKPOINT: &str,
-        sql::checkpoints::CLAIM_STEP: &str,
-        sql::checkpoints::TOTALS: SqlText,
-        sql::context::CONTEXT: SqlText,
     }
 }

@@ -9,8 +9,11 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection, lock::lock_known, sql::agent_executions::STATUS_OF_EXECUTION,
-    statement::Statement as _, statements::tools::OpenHooks, write,
+    Connection,
+    lock::lock_known,
+    statement::Statement as _,
+    statements::{agent_executions::StatusOfExecution, tools::OpenHooks},
+    write,
 };
 use crate::{
     api::{Result, StepKey},
@@ -29,9 +32,12 @@ pub(super) async fn begin(
     // A conversation removed meanwhile gets no record.
     lock_known(connection, &step.conversation_id).await?;
     let id = &step.agent_execution_id;
-    let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
-        .bind(id)
-        .bind(&step.conversation_id)
+    let select = StatusOfExecution {
+        agent_execution_id: id,
+        conversation_id: &step.conversation_id,
+    };
+    let status: Option<String> = select
+        .query_scalar()?
         .fetch_optional(&mut *connection)
         .await?;
     let status = status.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, id))?;

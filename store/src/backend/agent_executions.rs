@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use super::{
     Database,
-    dialect::words,
-    sql::{self, agent_executions},
+    statement::Statement as _,
+    statements::agent_executions::{self as statements, AgentExecutionsOfTurn},
 };
 use crate::api::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, Result, StepUsage,
@@ -24,17 +24,28 @@ impl AgentExecutions for Database {
     ) -> Result<Vec<AgentExecution>> {
         // Without a cursor the list begins at the Unix epoch, because every agent execution is younger.
         let AgentExecutionCursor { started_at, id } = after.unwrap_or_default();
-        let text = match turn {
-            None => agent_executions::AGENT_EXECUTIONS,
-            Some(_) => agent_executions::AGENT_EXECUTIONS_OF_TURN,
+        let (tenant_id, owner_id) = (&access.tenant_id, access.owner_id.as_deref());
+        let query = match turn {
+            None => statements::AgentExecutions {
+                conversation_id,
+                tenant_id,
+                owner_id,
+                after_started_at: started_at,
+                after_id: &id,
+                row_limit: i64::from(limit),
+            }
+            .query_as()?,
+            Some(message_id) => AgentExecutionsOfTurn {
+                conversation_id,
+                tenant_id,
+                owner_id,
+                after_started_at: started_at,
+                after_id: &id,
+                row_limit: i64::from(limit),
+                message_id,
+            }
+            .query_as()?,
         };
-        let mut query = sql::for_caller(words(text), access, conversation_id)
-            .bind(started_at)
-            .bind(id)
-            .bind(i64::from(limit));
-        if let Some(message_id) = turn {
-            query = query.bind(message_id);
-        }
         self.read(query.fetch_all(self.reader())).await
     }
 
@@ -44,12 +55,13 @@ impl AgentExecutions for Database {
         conversation_id: &str,
         id: &str,
     ) -> Result<Option<AgentExecution>> {
-        let query = sql::for_caller(
-            words(agent_executions::AGENT_EXECUTION),
-            access,
+        let select = statements::AgentExecution {
             conversation_id,
-        );
-        let query = query.bind(id);
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            agent_execution_id: id,
+        };
+        let query = select.query_as()?;
         self.read(query.fetch_optional(self.reader())).await
     }
 
@@ -60,9 +72,14 @@ impl AgentExecutions for Database {
         id: &str,
         limit: u32,
     ) -> Result<Vec<StepUsage>> {
-        let query = sql::for_caller(agent_executions::STEP_USAGE, access, conversation_id)
-            .bind(id)
-            .bind(i64::from(limit));
+        let select = statements::StepUsage {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            agent_execution_id: id,
+            row_limit: i64::from(limit),
+        };
+        let query = select.query_as()?;
         let mut steps: Vec<StepUsage> = self.read(query.fetch_all(self.reader())).await?;
         steps.reverse();
         Ok(steps)
@@ -75,9 +92,14 @@ impl AgentExecutions for Database {
         id: &str,
         limit: u32,
     ) -> Result<Vec<Checkpoint>> {
-        let query = sql::for_caller(agent_executions::CHECKPOINTS, access, conversation_id)
-            .bind(id)
-            .bind(i64::from(limit));
+        let select = statements::Checkpoints {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            agent_execution_id: id,
+            row_limit: i64::from(limit),
+        };
+        let query = select.query_as()?;
         let mut checkpoints: Vec<Checkpoint> = self.read(query.fetch_all(self.reader())).await?;
         checkpoints.reverse();
         Ok(checkpoints)
@@ -90,9 +112,14 @@ impl AgentExecutions for Database {
         id: &str,
         limit: u32,
     ) -> Result<Vec<ToolExecution>> {
-        let query = sql::for_caller(agent_executions::TOOL_EXECUTIONS, access, conversation_id)
-            .bind(id)
-            .bind(i64::from(limit));
+        let select = statements::ToolExecutions {
+            conversation_id,
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            agent_execution_id: id,
+            row_limit: i64::from(limit),
+        };
+        let query = select.query_as()?;
         let mut tools: Vec<ToolExecution> = self.read(query.fetch_all(self.reader())).await?;
         tools.reverse();
         Ok(tools)

@@ -14,7 +14,8 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection, budgets, dialect::Parts, snapshot, sql::agent_executions::SAVE_STATE, write,
+    Connection, budgets, dialect::Parts, snapshot, statement::Statement as _,
+    statements::agent_executions::SaveState, write,
 };
 use crate::{
     api::{AgentEnd, Result, StepKey},
@@ -94,11 +95,12 @@ pub(super) async fn find_state(
     request: &BatchRequest,
 ) -> Result<Option<SaveStateRow>> {
     let conversation_id = &request.step.conversation_id;
-    let query = sqlx::query_as(SAVE_STATE)
-        .bind(&request.step.agent_execution_id)
-        .bind(conversation_id)
-        .bind(batch::event_id(conversation_id, &batch::key(request), 0));
-    Ok(query.fetch_optional(connection).await?)
+    let select = SaveState {
+        agent_execution_id: &request.step.agent_execution_id,
+        conversation_id,
+        first_event_id: &batch::event_id(conversation_id, &batch::key(request), 0),
+    };
+    Ok(select.query_as()?.fetch_optional(connection).await?)
 }
 
 /// The changes made by the ends of lost sub-agents.

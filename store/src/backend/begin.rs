@@ -17,9 +17,12 @@ use super::{
     lock::{LockedConversation, lock_conversation, lock_known},
     runs::{self, Entry},
     snapshot::load_message,
-    sql::agent_executions::{BEGUN_TURNS, InsertAgentExecution},
     statement::Statement as _,
-    statements::{conversations::InsertConversationUnlessDeleted, removal::IsDeleted},
+    statements::{
+        agent_executions::{BegunTurns, InsertTurn},
+        conversations::InsertConversationUnlessDeleted,
+        removal::IsDeleted,
+    },
     write,
 };
 use crate::{
@@ -177,15 +180,15 @@ impl FirstBatch {
     ) {
         definitions::insert(parts, agent_hash, &begin.agent);
         write::batch(parts, &self.request, &self.batch, now);
-        let agent_execution = InsertAgentExecution {
-            id: &begin.agent_execution_id,
+        parts.add(InsertTurn {
+            agent_execution_id: &begin.agent_execution_id,
             conversation_id: &begin.conversation_id,
             message_id: &begin.message_id,
             agent: &begin.agent.name,
             agent_hash,
             now,
-        };
-        agent_execution.add_turn_to(parts);
+            status_running: AgentExecutionStatus::Running.as_str(),
+        });
         budgets::begin(parts, begin);
     }
 }
@@ -231,10 +234,11 @@ async fn lock_or_create(
 
 /// Reads this turn's row, if present, and the rows of running turns.
 async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<Vec<BegunRow>> {
-    let query = sqlx::query_as(BEGUN_TURNS)
-        .bind(&begin.agent_execution_id)
-        .bind(&begin.conversation_id);
-    Ok(query.fetch_all(connection).await?)
+    let select = BegunTurns {
+        agent_execution_id: &begin.agent_execution_id,
+        conversation_id: &begin.conversation_id,
+    };
+    Ok(select.query_as()?.fetch_all(connection).await?)
 }
 
 /// Ends the turn of a message as failed. A message that still waits gets a turn first. Returns false when the turn has

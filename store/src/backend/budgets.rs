@@ -1,7 +1,8 @@
 //! Budgets. A model call reserves its estimated cost before the call, and the answer settles the actual cost.
 //!
 //! - `reserve` lets a call through, or names the exceeded limit. Reserving takes one round trip.
-//! - The statement that stores the answer also settles (`sql/checkpoints.rs`); SQLite settles with [`settle`].
+//! - The statement that stores the answer also settles (`checkpoints/insert_reply.postgres.sql`); SQLite settles with
+//!   [`settle`].
 //! - A cut call counts with its full reservation, because the provider probably billed it. The cut call is settled when
 //!   its step is claimed again, or when its agent execution ends ([`free`]).
 //!
@@ -15,8 +16,12 @@ use everturn_proto::{turn::LlmCompleteState, words::AgentExecutionStatus};
 
 use super::{
     Connection, Database,
-    dialect::{Parts, WRITES_IN_PARTS, words},
-    sql::budgets as sql,
+    dialect::{Parts, WRITES_IN_PARTS},
+    statement::Statement as _,
+    statements::budgets::{
+        AddCall, AddCutCall, BeginBudget, Budget, ForgetUsage, Free, LockReserved, NoteFreed,
+        NoteReserved, Reserve, Settle, UsageDays,
+    },
 };
 use crate::{
     api::{
@@ -58,26 +63,29 @@ pub(super) fn slot(agent_execution_id: &str) -> i64 {
 pub(crate) fn begin(parts: &mut Parts, turn: &BeginTurn) {
     let budget = turn.agent.budget.unwrap_or_default();
     let DayBudget { tokens, nano_usd } = turn.tenant_budget;
+    let begin = BeginBudget {
+        conversation_id: &turn.conversation_id,
+        turn_id: &turn.agent_execution_id,
+        max_steps: budget.steps.map(i64::from),
+        max_tokens: budget.tokens.map(wide),
+        max_nano: budget.nano_usd.map(wide),
+        max_conversation_tokens: budget.conversation_tokens.map(wide),
+        max_conversation_nano: budget.conversation_nano_usd.map(wide),
+        max_day_tokens: tokens.map(wide),
+        max_day_nano: nano_usd.map(wide),
+    };
     let limits = [
-        budget.steps.map(i64::from),
-        budget.tokens.map(wide),
-        budget.nano_usd.map(wide),
-        budget.conversation_tokens.map(wide),
-        budget.conversation_nano_usd.map(wide),
-        tokens.map(wide),
-        nano_usd.map(wide),
+        begin.max_steps,
+        begin.max_tokens,
+        begin.max_nano,
+        begin.max_conversation_tokens,
+        begin.max_conversation_nano,
+        begin.max_day_tokens,
+        begin.max_day_nano,
     ];
-    if limits.iter().all(Option::is_none) {
-        return;
+    if limits.iter().any(Option::is_some) {
+        parts.add(begin);
     }
-    parts.add(sql::BEGIN_BUDGET, |values| {
-        values
-            .bind(&turn.conversation_id)
-            .bind(&turn.agent_execution_id);
-        for limit in limits {
-            values.bind(limit);
-        }
-    });
 }
 
 /// Reserves a share of the budget for a model call, or returns the exceeded limit. A repeated request for the call is
@@ -93,12 +101,12 @@ pub(super) async fn reserve(
         if has_reserved(connection, step, generation, call, other_model).await? {
             return Ok(Reservation::Made);
         }
-        let budget: Option<BudgetRow> = sqlx::query_as(sql::BUDGET)
-            .bind(&step.agent_execution_id)
-            .bind(&step.conversation_id)
-            .bind(day(now()))
-            .fetch_optional(&mut *connection)
-            .await?;
+        let select = Budget {
+            agent_execution_id: &step.agent_execution_id,
+            conversation_id: &step.conversation_id,
+            day: &day(now()),
+        };
+        let budget: Option<BudgetRow> = select.query_as()?.fetch_optional(&mut *connection).await?;
         let id = &step.agent_execution_id;
         let running = AgentExecutionStatus::Running;
         let budget = budget.ok_or_else(|| {
@@ -131,30 +139,29 @@ async fn has_reserved(
     other_model: Option<&str>,
 ) -> Result<bool> {
     let (tokens, nano) = (wide(call.tokens.max(1)), wide(call.nano_usd));
-    let mut reserve = sqlx::query(words(sql::RESERVE))
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
-        .bind(i64::from(generation))
-        .bind(i64::from(step.step))
-        .bind(tokens)
-        .bind(nano)
-        .bind(day(now()));
-    if WRITES_IN_PARTS {
-        reserve = reserve.bind(other_model);
-    }
-    let done = reserve.execute(&mut *connection).await?;
+    let reserve = Reserve {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+        generation: i64::from(generation),
+        step: i64::from(step.step),
+        tokens,
+        nano,
+        day: &day(now()),
+        reserved_model: other_model,
+    };
+    let done = reserve.query()?.execute(&mut *connection).await?;
     if done.rows_affected() == 0 {
         return Ok(false);
     }
     if !WRITES_IN_PARTS {
-        sqlx::query(sql::NOTE_RESERVED)
-            .bind(&step.agent_execution_id)
-            .bind(i64::from(step.step))
-            .bind(tokens)
-            .bind(nano)
-            .bind(other_model)
-            .execute(connection)
-            .await?;
+        let note = NoteReserved {
+            agent_execution_id: &step.agent_execution_id,
+            step: i64::from(step.step),
+            tokens,
+            nano,
+            reserved_model: other_model,
+        };
+        note.query()?.execute(connection).await?;
     }
     Ok(true)
 }
@@ -167,35 +174,35 @@ pub(super) async fn settle(
     state: &LlmCompleteState,
 ) -> Result<()> {
     let id = &step.agent_execution_id;
-    let settled = sqlx::query(sql::SETTLE)
-        .bind(id)
-        .bind(&step.conversation_id)
-        .bind(tokens_of(state))
-        .bind(nano_of(state).unwrap_or_default())
-        .execute(&mut *connection)
-        .await?;
+    let settle = Settle {
+        agent_execution_id: id,
+        conversation_id: &step.conversation_id,
+        used_tokens: tokens_of(state),
+        used_nano: nano_of(state).unwrap_or_default(),
+    };
+    let settled = settle.query()?.execute(&mut *connection).await?;
     if settled.rows_affected() > 0 {
-        sqlx::query(sql::NOTE_FREED)
-            .bind(id)
-            .execute(&mut *connection)
-            .await?;
+        let note = NoteFreed {
+            agent_execution_id: id,
+        };
+        note.query()?.execute(&mut *connection).await?;
     }
     if state.calls() == 0 {
         return Ok(());
     }
-    sqlx::query(sql::ADD_CALL)
-        .bind(&step.conversation_id)
-        .bind(day(now()))
-        .bind(model_name(&state.provider, &state.model))
-        .bind(slot(id))
-        .bind(i64::from(state.input_tokens))
-        .bind(i64::from(state.output_tokens))
-        .bind(i64::from(state.cached_tokens))
-        .bind(i64::from(state.cache_write_tokens))
-        .bind(i64::from(state.reasoning_tokens))
-        .bind(nano_of(state).unwrap_or_default())
-        .execute(connection)
-        .await?;
+    let add = AddCall {
+        conversation_id: &step.conversation_id,
+        day: &day(now()),
+        model: &model_name(&state.provider, &state.model),
+        slot: slot(id),
+        input_tokens: i64::from(state.input_tokens),
+        output_tokens: i64::from(state.output_tokens),
+        cached_tokens: i64::from(state.cached_tokens),
+        cache_write_tokens: i64::from(state.cache_write_tokens),
+        reasoning_tokens: i64::from(state.reasoning_tokens),
+        cost_nano: nano_of(state).unwrap_or_default(),
+    };
+    add.query()?.execute(connection).await?;
     Ok(())
 }
 
@@ -227,41 +234,41 @@ pub(super) async fn free(
     how: Freed,
 ) -> Result<()> {
     let (conversation_id, id) = (&step.conversation_id, &step.agent_execution_id);
-    let reserved: Option<ReservedRow> = sqlx::query_as(words(sql::LOCK_RESERVED))
-        .bind(id)
-        .bind(conversation_id)
-        .bind(i64::from(generation))
-        .fetch_optional(&mut *connection)
-        .await?;
+    let lock = LockReserved {
+        agent_execution_id: id,
+        conversation_id,
+        last_generation: i64::from(generation),
+    };
+    let reserved: Option<ReservedRow> = lock.query_as()?.fetch_optional(&mut *connection).await?;
     let Some(reserved) = reserved else {
         return Ok(());
     };
     let is_cut = how == Freed::Cut;
     let taken = |reserved: i64| if is_cut { reserved } else { 0 };
-    sqlx::query(sql::FREE)
-        .bind(conversation_id)
-        .bind(&reserved.root_execution_id)
-        .bind(reserved.tokens)
-        .bind(reserved.nano)
-        .bind(taken(reserved.tokens))
-        .bind(taken(reserved.nano))
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query(sql::NOTE_FREED)
-        .bind(id)
-        .execute(&mut *connection)
-        .await?;
+    let free = Free {
+        conversation_id,
+        turn_id: &reserved.root_execution_id,
+        freed_tokens: reserved.tokens,
+        freed_nano: reserved.nano,
+        used_tokens: taken(reserved.tokens),
+        used_nano: taken(reserved.nano),
+    };
+    free.query()?.execute(&mut *connection).await?;
+    let note = NoteFreed {
+        agent_execution_id: id,
+    };
+    note.query()?.execute(&mut *connection).await?;
     if is_cut {
         let own_model = || model_name(&reserved.provider, &reserved.model);
-        sqlx::query(sql::ADD_CUT_CALL)
-            .bind(conversation_id)
-            .bind(day(now()))
-            .bind(reserved.other_model.unwrap_or_else(own_model))
-            .bind(slot(id))
-            .bind(reserved.tokens)
-            .bind(reserved.nano)
-            .execute(connection)
-            .await?;
+        let add = AddCutCall {
+            conversation_id,
+            day: &day(now()),
+            model: &reserved.other_model.unwrap_or_else(own_model),
+            slot: slot(id),
+            cut_tokens: reserved.tokens,
+            cut_nano: reserved.nano,
+        };
+        add.query()?.execute(connection).await?;
     }
     Ok(())
 }
@@ -275,22 +282,22 @@ pub(super) async fn free_at_end(connection: &mut Connection, step: &StepKey) -> 
 impl TenantUsage for Database {
     async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>> {
         let after = query.after.clone().unwrap_or_default();
-        let select = sqlx::query_as(sql::USAGE_DAYS)
-            .bind(tenant_id)
-            .bind(&query.from)
-            .bind(&query.to)
-            .bind(after.day)
-            .bind(after.model)
-            .bind(i64::from(query.limit));
+        let select = UsageDays {
+            tenant_id,
+            first_day: &query.from,
+            last_day: &query.to,
+            after_day: &after.day,
+            after_model: &after.model,
+            row_limit: i64::from(query.limit),
+        };
+        let select = select.query_as()?;
         self.read(select.fetch_all(self.reader())).await
     }
 
     async fn forget_usage(&self, before_day: &str) -> Result<u64> {
         self.in_time(async {
-            let done = sqlx::query(sql::FORGET_USAGE)
-                .bind(before_day)
-                .execute(&mut *self.single().await?)
-                .await?;
+            let forget = ForgetUsage { before_day };
+            let done = forget.query()?.execute(&mut *self.single().await?).await?;
             Ok(done.rows_affected())
         })
         .await

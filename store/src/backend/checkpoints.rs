@@ -1,32 +1,33 @@
 //! The checkpoints of model calls, and the claim before every call (invariant 5, paid once).
 
+use chrono::{DateTime, Utc};
 use everturn_proto::{
     turn::LlmCompleteState,
     words::{AgentExecutionStatus, CheckpointType},
 };
 use serde::Serialize;
-use sqlx::{FromRow, Row, types::Json as Column};
+use sqlx::{FromRow, types::Json as Column};
 
 use super::{
     Connection, budgets,
-    dialect::{WRITES_IN_PARTS, list, words},
+    dialect::WRITES_IN_PARTS,
     missing, runs,
-    sql::{
-        Statement,
-        agent_executions::STATUS_OF_EXECUTION,
+    statement::Statement,
+    statements::{
+        agent_executions::StatusOfExecution,
         checkpoints::{
-            CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, NOTE_FAILED_CALL, NOTE_RESPONSE,
-            RELEASE_STEP,
+            Checkpoint, ClaimStep, InsertCheckpoint, InsertReply, NoteFailedCall, NoteResponse,
+            ReleaseStep, ReplaceCheckpoint,
         },
+        tools::UsedCallIds,
     },
-    statement::Statement as _,
-    statements::tools::UsedCallIds,
 };
 use crate::{
     api::{
         BackgroundResponse, ChainPosition, ClaimedCall, CompletedStep, FailedCall, OfStep, Result,
         StepClaim, StepKey, WorkerId,
     },
+    batch::checkpoint_id,
     columns::now,
     error::{Missing, StoreError},
 };
@@ -94,23 +95,26 @@ pub(super) async fn claim_step(
 ) -> Result<Claimed> {
     // `fetch_all` reads every row, as does every other writing statement that returns rows. SQLite ends a statement,
     // and with it the transaction, only after the last row was read.
-    let mut claimed: Vec<ClaimRow> = sqlx::query_as(CLAIM_STEP)
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
-        .bind(i64::from(step.step))
-        .bind(AgentExecutionStatus::Running.as_str())
-        .bind(CheckpointType::LlmComplete.as_str())
-        .bind(runs::newest(step.epoch))
-        .bind(worker.map(WorkerId::as_str).unwrap_or_default())
-        .fetch_all(&mut *connection)
-        .await?;
+    let claim = ClaimStep {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+        step: i64::from(step.step),
+        status_running: AgentExecutionStatus::Running.as_str(),
+        type_llm_complete: CheckpointType::LlmComplete.as_str(),
+        run_epoch: runs::newest(step.epoch),
+        worker_id: worker.map(WorkerId::as_str).unwrap_or_default(),
+    };
+    let mut claimed: Vec<ClaimRow> = claim.query_as()?.fetch_all(&mut *connection).await?;
     if let Some(row) = claimed.pop() {
         return Ok(row.of(step.step));
     }
     // The claim failed: the call was made before, the agent execution is not running, or the run was replaced.
-    let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
+    let select = StatusOfExecution {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+    };
+    let status: Option<String> = select
+        .query_scalar()?
         .fetch_optional(&mut *connection)
         .await?;
     let id = &step.agent_execution_id;
@@ -131,12 +135,12 @@ pub(super) async fn release_step(
     step: &StepKey,
     generation: u32,
 ) -> Result<()> {
-    sqlx::query(RELEASE_STEP)
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
-        .bind(i64::from(generation))
-        .execute(connection)
-        .await?;
+    let release = ReleaseStep {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+        generation: i64::from(generation),
+    };
+    release.query()?.execute(connection).await?;
     Ok(())
 }
 
@@ -152,15 +156,15 @@ pub(super) async fn note_response(
         step: step.step,
         value: response,
     };
-    let noted = sqlx::query(NOTE_RESPONSE)
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
-        .bind(i64::from(generation))
-        .bind(AgentExecutionStatus::Running.as_str())
-        .bind(runs::newest(step.epoch))
-        .bind(Column(stored))
-        .execute(connection)
-        .await?;
+    let note = NoteResponse {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+        generation: i64::from(generation),
+        status_running: AgentExecutionStatus::Running.as_str(),
+        run_epoch: runs::newest(step.epoch),
+        background_response: stored,
+    };
+    let noted = note.query()?.execute(connection).await?;
     Ok(noted.rows_affected() == 1)
 }
 
@@ -176,17 +180,17 @@ pub(super) async fn note_failed_call(
         step: step.step,
         value: &failed.chain,
     };
-    let noted = sqlx::query(NOTE_FAILED_CALL)
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
-        .bind(i64::from(generation))
-        .bind(AgentExecutionStatus::Running.as_str())
-        .bind(runs::newest(step.epoch))
-        .bind(Column(stored))
-        .bind(i64::from(failed.calls))
-        .bind(failed.fallback.is_some())
-        .execute(connection)
-        .await?;
+    let note = NoteFailedCall {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+        generation: i64::from(generation),
+        status_running: AgentExecutionStatus::Running.as_str(),
+        run_epoch: runs::newest(step.epoch),
+        model_chain: stored,
+        step_calls: i64::from(failed.calls),
+        falls_back: failed.fallback.is_some(),
+    };
+    let noted = note.query()?.execute(connection).await?;
     Ok(noted.rows_affected() == 1)
 }
 
@@ -224,14 +228,32 @@ async fn insert_reply(
     state: &LlmCompleteState,
     call_ids: &[String],
 ) -> Result<bool> {
-    let row = of_call(step, CheckpointType::LlmComplete, state);
-    let insert = row
-        .bound(words(INSERT_REPLY))
-        .bind(i64::from(state.cached_tokens))
-        .bind(i64::from(state.cache_write_tokens))
-        .bind(i64::from(state.reasoning_tokens))
-        .bind(budgets::nano_of(state))
-        .bind(list(call_ids));
+    let id = &step.agent_execution_id;
+    let nano = budgets::nano_of(state);
+    let insert = InsertReply {
+        checkpoint_id: &checkpoint_id(id, step.step, &CheckpointType::LlmComplete, None),
+        conversation_id: &step.conversation_id,
+        message_id: &step.message_id,
+        agent_execution_id: id,
+        checkpoint_type: CheckpointType::LlmComplete.as_str(),
+        execution_id: "",
+        step: i64::from(step.step),
+        generation: i64::from(state.generation),
+        input_tokens: i64::from(state.input_tokens),
+        output_tokens: i64::from(state.output_tokens),
+        now: now(),
+        execution_state: state,
+        cached_tokens: i64::from(state.cached_tokens),
+        cache_write_tokens: i64::from(state.cache_write_tokens),
+        reasoning_tokens: i64::from(state.reasoning_tokens),
+        cost_nano: nano,
+        call_ids,
+        day: &budgets::day(now()),
+        model: &budgets::model_name(&state.provider, &state.model),
+        slot: budgets::slot(id),
+        used_tokens: budgets::tokens_of(state),
+        used_nano: nano.unwrap_or_default(),
+    };
     if !WRITES_IN_PARTS {
         let is_new = has_inserted(&mut *connection, step, insert).await?;
         if is_new {
@@ -239,17 +261,8 @@ async fn insert_reply(
         }
         return Ok(is_new);
     }
-    let id = &step.agent_execution_id;
-    let inserted = insert
-        .bind(budgets::day(now()))
-        .bind(budgets::model_name(&state.provider, &state.model))
-        .bind(budgets::slot(id))
-        .bind(budgets::tokens_of(state))
-        .bind(budgets::nano_of(state).unwrap_or_default())
-        .fetch_one(connection)
-        .await
-        .map_err(missing(Missing::AgentExecution, id))?;
-    let inserted: i64 = inserted.try_get(0)?;
+    let inserted = insert.query_scalar()?.fetch_one(connection).await;
+    let inserted: i64 = inserted.map_err(missing(Missing::AgentExecution, id))?;
     Ok(inserted == 1)
 }
 
@@ -259,8 +272,31 @@ pub(super) async fn save_partial(
     step: &StepKey,
     state: &LlmCompleteState,
 ) -> Result<()> {
-    let row = of_call(step, CheckpointType::LlmPartial, state);
+    let row = CheckpointRow {
+        step,
+        checkpoint_type: CheckpointType::LlmPartial,
+        execution_id: None,
+        generation: state.generation,
+        input_tokens: state.input_tokens,
+        output_tokens: state.output_tokens,
+        now: now(),
+        state,
+    };
     insert_or_replace(connection, &row).await
+}
+
+/// A checkpoint to store.
+pub(super) struct CheckpointRow<'a, S> {
+    pub(super) step: &'a StepKey,
+    pub(super) checkpoint_type: CheckpointType,
+    /// The tool execution of a tool's checkpoint.
+    pub(super) execution_id: Option<&'a str>,
+    /// The generation of an LLM call, or the attempt of a tool.
+    pub(super) generation: u32,
+    pub(super) input_tokens: u32,
+    pub(super) output_tokens: u32,
+    pub(super) now: DateTime<Utc>,
+    pub(super) state: &'a S,
 }
 
 /// Inserts a checkpoint, or replaces an existing checkpoint of an equal or older generation.
@@ -268,9 +304,35 @@ pub(super) async fn insert_or_replace<S: Serialize>(
     connection: &mut Connection,
     row: &CheckpointRow<'_, S>,
 ) -> Result<()> {
-    if !has_inserted(&mut *connection, row.step, row.insert()).await? {
-        row.replace().execute(connection).await?;
+    let step = row.step;
+    let id = &step.agent_execution_id;
+    let checkpoint_id = checkpoint_id(id, step.step, &row.checkpoint_type, row.execution_id);
+    let insert = InsertCheckpoint {
+        checkpoint_id: &checkpoint_id,
+        conversation_id: &step.conversation_id,
+        message_id: &step.message_id,
+        agent_execution_id: id,
+        checkpoint_type: row.checkpoint_type.as_str(),
+        execution_id: row.execution_id.unwrap_or_default(),
+        step: i64::from(step.step),
+        generation: i64::from(row.generation),
+        input_tokens: i64::from(row.input_tokens),
+        output_tokens: i64::from(row.output_tokens),
+        now: row.now,
+        execution_state: row.state,
+    };
+    if has_inserted(&mut *connection, step, insert).await? {
+        return Ok(());
     }
+    let replace = ReplaceCheckpoint {
+        checkpoint_id: &checkpoint_id,
+        generation: i64::from(row.generation),
+        input_tokens: i64::from(row.input_tokens),
+        output_tokens: i64::from(row.output_tokens),
+        now: row.now,
+        execution_state: row.state,
+    };
+    replace.query()?.execute(connection).await?;
     Ok(())
 }
 
@@ -278,10 +340,10 @@ pub(super) async fn insert_or_replace<S: Serialize>(
 async fn has_inserted(
     connection: &mut Connection,
     step: &StepKey,
-    insert: Statement,
+    insert: impl Statement,
 ) -> Result<bool> {
     let id = &step.agent_execution_id;
-    let inserted = insert.execute(connection).await;
+    let inserted = insert.query()?.execute(connection).await;
     let inserted = inserted.map_err(missing(Missing::AgentExecution, id))?;
     Ok(inserted.rows_affected() == 1)
 }
@@ -292,29 +354,12 @@ pub(super) async fn load_checkpoint(
     step: &StepKey,
     checkpoint_type: CheckpointType,
 ) -> Result<Option<LlmCompleteState>> {
-    let state: Option<Column<LlmCompleteState>> = sqlx::query_scalar(CHECKPOINT)
-        .bind(&step.agent_execution_id)
-        .bind(i64::from(step.step))
-        .bind(checkpoint_type.as_str())
-        .fetch_optional(connection)
-        .await?;
+    let select = Checkpoint {
+        agent_execution_id: &step.agent_execution_id,
+        step: i64::from(step.step),
+        checkpoint_type: checkpoint_type.as_str(),
+    };
+    let state: Option<Column<LlmCompleteState>> =
+        select.query_scalar()?.fetch_optional(connection).await?;
     Ok(state.map(|state| state.0))
-}
-
-/// Returns the row of an LLM call's checkpoint.
-fn of_call<'a>(
-    step: &'a StepKey,
-    checkpoint_type: CheckpointType,
-    state: &'a LlmCompleteState,
-) -> CheckpointRow<'a, LlmCompleteState> {
-    CheckpointRow {
-        step,
-        checkpoint_type,
-        execution_id: None,
-        generation: state.generation,
-        input_tokens: state.input_tokens,
-        output_tokens: state.output_tokens,
-        now: now(),
-        state,
-    }
 }

@@ -7,11 +7,10 @@ use everturn_proto::{
 
 use super::{
     Connection,
-    checkpoints::insert_or_replace,
+    checkpoints::{CheckpointRow, insert_or_replace},
     dialect::WRITES_IN_PARTS,
     runnable_approvals, runs,
     snapshot::load_assistants,
-    sql::checkpoints::CheckpointRow,
     statement::Statement as _,
     statements::tools::{FinishTool, ReleaseTool, StartTool, Tool},
     write::insert_ended,

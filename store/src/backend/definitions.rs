@@ -1,9 +1,8 @@
 //! Definitions of agents. A definition is stored once, by its hash.
 
 use everturn_proto::turn::AgentDefinition;
-use sqlx::types::Json as Column;
 
-use super::{dialect::Parts, sql::agent_executions::INSERT_DEFINITION};
+use super::{dialect::Parts, statements::agent_executions::InsertDefinition};
 use crate::{api::Result, error::StoreError};
 
 /// Returns the hash of a definition.
@@ -14,7 +13,8 @@ pub(crate) fn hash(agent: &AgentDefinition) -> Result<String> {
 
 /// Adds a definition, unless the definition is stored already.
 pub(crate) fn insert(parts: &mut Parts, hash: &str, agent: &AgentDefinition) {
-    parts.add(INSERT_DEFINITION, |values| {
-        values.bind(hash).bind(Column(agent));
+    parts.add(InsertDefinition {
+        hash,
+        definition: agent,
     });
 }

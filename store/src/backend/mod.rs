@@ -1,7 +1,7 @@
 //! Implements the traits of `api` once for SQLite and PostgreSQL. The compiler reads the folder twice, as
-//! `sqlite::backend` and as `postgres::backend` (`#[path]` in each database's `mod.rs`). The differences are in the
-//! database's `dialect.rs`: the types of sqlx, the choice of a statement's text
-//! ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
+//! `sqlite::backend` and as `postgres::backend` (`#[path]` in each database's `mod.rs`). The statements are files in
+//! `../../sql/`, and each database has its own structs for them (`statements`). The other differences are in the
+//! database's `dialect.rs`: the types of sqlx, and the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
 //!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`, `tenants.rs`: the traits
@@ -12,7 +12,7 @@
 //! - `budgets.rs`: reserves and settles the cost of model calls, and keeps the sums of tenants
 //! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; the workflow run that owns the conversation;
 //!   agents by their hash; the removal of whole conversations
-//! - `sql/`: the texts of statements, by subject
+//! - `statement.rs`: what every statement of `sql/` does
 //!
 //! # Locks
 //!
@@ -126,8 +126,6 @@ mod retention;
 pub(crate) mod runs;
 mod save;
 mod snapshot;
-#[macro_use]
-pub(crate) mod sql;
 pub(crate) mod statement;
 mod sub_agents;
 mod tenants;

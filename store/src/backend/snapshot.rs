@@ -7,10 +7,10 @@ use everturn_proto::{event::WorkPlan, ids, turn::ToolCall, words::CheckpointType
 use super::{
     Connection,
     checkpoints::load_checkpoint,
-    dialect::words,
-    sql::{agent_executions::PARENT, checkpoints::TOTALS},
     statement::Statement as _,
     statements::{
+        agent_executions::Parent,
+        checkpoints::Totals,
         messages::{AssistantRows, UserMessage},
         plans::Plans,
         tools::{self, OpenTools, Recorded, ToolToObserve},
@@ -35,10 +35,11 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
         snapshot.partial = partial.await?;
     }
     if needs.totals {
-        let totals = sqlx::query_as(words(TOTALS))
-            .bind(&step.agent_execution_id)
-            .bind(CheckpointType::LlmComplete.as_str());
-        snapshot.totals = totals.fetch_one(&mut *connection).await?;
+        let totals = Totals {
+            agent_execution_id: &step.agent_execution_id,
+            type_llm_complete: CheckpointType::LlmComplete.as_str(),
+        };
+        snapshot.totals = totals.query_as()?.fetch_one(&mut *connection).await?;
     }
     if let Some(message_id) = &needs.message {
         let row = load_message(connection, &step.conversation_id, message_id).await?;
@@ -115,11 +116,11 @@ async fn load_delegate_call(
     if call.is_some() {
         return Ok(call);
     }
-    let parent: Option<ParentRow> = sqlx::query_as(PARENT)
-        .bind(sub_agent)
-        .bind(&step.conversation_id)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let parent = Parent {
+        agent_execution_id: sub_agent,
+        conversation_id: &step.conversation_id,
+    };
+    let parent: Option<ParentRow> = parent.query_as()?.fetch_optional(&mut *connection).await?;
     let Some(parent) = parent else {
         return Ok(None);
     };

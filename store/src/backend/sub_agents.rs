@@ -15,7 +15,8 @@ use super::{
     dialect::Parts,
     lock::{LockedConversation, lock_known},
     runs,
-    sql::agent_executions::{BEGUN_SUB_AGENT, DELEGATOR, InsertAgentExecution, Parentage},
+    statement::Statement as _,
+    statements::agent_executions::{BegunSubAgent, Delegator, InsertSubAgent},
     write,
 };
 use crate::{
@@ -39,11 +40,11 @@ pub(super) async fn begin_sub_agent(
     runs::check(&conversation, &call.conversation_id, call.epoch)?;
     let epoch = call.epoch.unwrap_or_default();
     let id = ids::sub_agent_execution_id(&call.conversation_id, &call.execution_id);
-    let begun: Option<BegunRow> = sqlx::query_as(BEGUN_SUB_AGENT)
-        .bind(&id)
-        .bind(&call.conversation_id)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let select = BegunSubAgent {
+        agent_execution_id: &id,
+        conversation_id: &call.conversation_id,
+    };
+    let begun: Option<BegunRow> = select.query_as()?.fetch_optional(&mut *connection).await?;
     if let Some(begun) = begun {
         return Ok(begun.begun(conversation.log_id, conversation.last_sequence, epoch));
     }
@@ -113,21 +114,19 @@ async fn start(
     let agent_hash = definitions::hash(&agent)?;
     let mut parts = Parts::default();
     definitions::insert(&mut parts, &agent_hash, &agent);
-    let agent_execution = InsertAgentExecution {
-        id: &request.step.agent_execution_id,
+    parts.add(InsertSubAgent {
+        agent_execution_id: &request.step.agent_execution_id,
         conversation_id: &call.conversation_id,
         message_id: &call.message_id,
         agent: &agent.name,
         agent_hash: &agent_hash,
         now,
-    };
-    let parentage = Parentage {
+        status_running: AgentExecutionStatus::Running.as_str(),
         parent_execution_id: &call.agent_execution_id,
         root_execution_id: &delegator.root_execution_id,
-        depth,
-        call_id: &record.call.call_id,
-    };
-    agent_execution.add_sub_agent_to(&mut parts, &parentage);
+        depth: i64::from(depth),
+        parent_tool_call_id: &record.call.call_id,
+    });
     write::batch(&mut parts, &request, &batch, now);
     write::advance_conversation(&mut parts, &request.step, &batch, now);
     parts.execute(connection).await?;
@@ -140,11 +139,11 @@ async fn start(
 }
 
 async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<DelegatorRow> {
-    let row: Option<DelegatorRow> = sqlx::query_as(DELEGATOR)
-        .bind(&call.agent_execution_id)
-        .bind(&call.conversation_id)
-        .fetch_optional(connection)
-        .await?;
+    let select = Delegator {
+        agent_execution_id: &call.agent_execution_id,
+        conversation_id: &call.conversation_id,
+    };
+    let row: Option<DelegatorRow> = select.query_as()?.fetch_optional(connection).await?;
     row.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, &call.agent_execution_id))
 }
 

@@ -14,15 +14,11 @@ use sqlx::types::Json as Column;
 use super::{
     Database, after_turn, begin,
     budgets::{self, Freed},
-    chain, checkpoints, claims,
-    dialect::words,
-    runnable_approvals, save,
-    sql::{
-        agent_executions::{DEFINITION, HOLDS_CLAIM},
-        context::CONTEXT,
-    },
+    chain, checkpoints, claims, runnable_approvals, save,
     statement::Statement as _,
     statements::{
+        agent_executions::{Definition, HoldsClaim},
+        context::Context,
         conversations::{AgentOf, OwnerOf},
         messages::MessageTexts,
         outside::{GrantedTools, UsedDefinitions},
@@ -105,7 +101,7 @@ impl TurnStore for Database {
     }
 
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>> {
-        let query = sqlx::query_scalar(DEFINITION).bind(hash);
+        let query = Definition { hash }.query_scalar()?;
         let found: Option<Column<AgentDefinition>> =
             self.read(query.fetch_optional(self.reader())).await?;
         Ok(found.map(|definition| definition.0))
@@ -118,14 +114,16 @@ impl TurnStore for Database {
         limit: PageLimit,
         read: Option<ReadBefore>,
     ) -> Result<ModelContext> {
-        let query = sqlx::query_as(words(CONTEXT))
-            .bind(conversation_id)
-            .bind(i64::from(limit.rows) + 1)
-            .bind(thread.sub_agent().unwrap_or_default())
-            .bind(i64::from(limit.bytes))
-            .bind(read.map_or(NOTHING_READ, |read| i64::from(read.cut)))
-            .bind(read.map_or(NOTHING_READ, |read| i64::from(read.last_sequence)))
-            .bind(read.map(|read| read.last_created_at));
+        let select = Context {
+            conversation_id,
+            row_limit: i64::from(limit.rows) + 1,
+            thread: thread.sub_agent().unwrap_or_default(),
+            most_bytes: i64::from(limit.bytes),
+            read_cut: read.map_or(NOTHING_READ, |read| i64::from(read.cut)),
+            read_sequence: read.map_or(NOTHING_READ, |read| i64::from(read.last_sequence)),
+            read_created_at: read.map(|read| read.last_created_at),
+        };
+        let query = select.query_as()?;
         let rows: Vec<RankedRow<ContextMessage>> =
             self.read(query.fetch_all(self.reader())).await?;
         let (messages, has_more) = limit.cut(rows);
@@ -238,11 +236,13 @@ impl TurnStore for Database {
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool> {
-        let query = sqlx::query_scalar(HOLDS_CLAIM)
-            .bind(&step.agent_execution_id)
-            .bind(&step.conversation_id)
-            .bind(i64::from(generation))
-            .bind(AgentExecutionStatus::Running.as_str());
+        let select = HoldsClaim {
+            agent_execution_id: &step.agent_execution_id,
+            conversation_id: &step.conversation_id,
+            generation: i64::from(generation),
+            status_running: AgentExecutionStatus::Running.as_str(),
+        };
+        let query = select.query_scalar()?;
         self.read(query.fetch_one(self.reader())).await
     }
 

@@ -4,7 +4,6 @@ use sqlx::{PgConnection, Postgres};
 
 pub(super) use super::PostgresStore as Database;
 pub(crate) use super::parts::Parts;
-use crate::sql_text::SqlText;
 
 /// Parameters of a statement.
 pub(crate) type Arguments = <Db as sqlx::Database>::Arguments;
@@ -14,11 +13,6 @@ pub(super) type Connection = PgConnection;
 
 /// True: one statement may have several writing parts.
 pub(super) const WRITES_IN_PARTS: bool = true;
-
-/// Returns PostgreSQL's form of a text.
-pub(super) fn words(text: SqlText) -> &'static str {
-    text.postgres
-}
 
 /// Returns a list as one parameter: an array, for `= ANY`.
 pub(super) fn list(items: &[String]) -> &[String] {

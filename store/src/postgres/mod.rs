@@ -9,10 +9,9 @@
 //! - `parts.rs`: running the statements of a batch
 //! - `../backend/`: the bodies of the traits, shared by the two databases; also the order of row locks
 
-#[macro_use]
+pub(crate) mod as_read;
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
-pub(crate) mod as_read;
 mod dialect;
 mod options;
 mod parts;

@@ -46,7 +46,7 @@ impl Parts {
     /// conflict. The guard runs before the other parts; its text ends with a `RETURNING`.
     pub(super) fn guarded_by(guard: impl Statement) -> Self {
         let mut parts = Self::default();
-        parts.add_statement(guard);
+        parts.add(guard);
         for statement in &mut parts.statements {
             statement.is_guarded = true;
         }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn parameters_are_numbered_through() {
         let mut parts = Parts::guarded_by(Update);
-        parts.add_statement(Insert);
+        parts.add(Insert);
         let text = parts.statements[0].text();
         let expected = "WITH guard AS (UPDATE a SET b = $2 WHERE c = $1 RETURNING c), \
              part_1 AS (INSERT INTO d VALUES ($3, $4, $3)) SELECT";
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_part_alone_is_a_plain_statement() {
         let mut parts = Parts::default();
-        parts.add_statement(Insert);
+        parts.add(Insert);
         assert_eq!(parts.statements[0].text(), Insert::TEXT);
     }
 

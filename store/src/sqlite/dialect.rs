@@ -4,7 +4,6 @@ use sqlx::{Sqlite, SqliteConnection, types::Json};
 
 pub(super) use super::SqliteStore as Database;
 pub(crate) use super::parts::Parts;
-use crate::sql_text::SqlText;
 
 /// Parameters of a statement.
 pub(crate) type Arguments = <Db as sqlx::Database>::Arguments;
@@ -14,11 +13,6 @@ pub(super) type Connection = SqliteConnection;
 
 /// False: a statement writes to one table.
 pub(super) const WRITES_IN_PARTS: bool = false;
-
-/// Returns SQLite's form of a text.
-pub(super) fn words(text: SqlText) -> &'static str {
-    text.sqlite
-}
 
 /// Returns a list as a single parameter: JSON, for `json_each`.
 pub(super) fn list(items: &[String]) -> Json<&[String]> {

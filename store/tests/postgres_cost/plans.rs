@@ -176,14 +176,14 @@ fn of_turns() -> Vec<Query> {
     vec![
         query(
             "is the batch stored",
-            hot::SAVE_STATE,
+            hot::postgres("agent_executions/save_state"),
             "text, text, text",
             "'e1c5000', 'c5000', md5('5000/7')",
             2,
         ),
         query(
             "latest checkpoint",
-            hot::CHECKPOINT,
+            hot::postgres("checkpoints/checkpoint"),
             "text, bigint, text",
             "'e1c5000', 2, 'llm_complete'",
             1,
@@ -191,7 +191,7 @@ fn of_turns() -> Vec<Query> {
         // The agent execution, and its conversation for the log.
         query(
             "claim of a step",
-            hot::CLAIM_STEP,
+            hot::postgres("checkpoints/claim_step"),
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
             // The checkpoint, the log and the tenant, the epoch of the conversation's run, and the budget.
@@ -199,28 +199,28 @@ fn of_turns() -> Vec<Query> {
         ),
         query(
             "claim of a stored step",
-            hot::CLAIM_STEP,
+            hot::postgres("checkpoints/claim_step"),
             step,
             "'e1c5000', 'c5000', 2, 'running', 'llm_complete', 0, 'w'",
             3,
         ),
         query(
             "who delegates",
-            hot::DELEGATOR,
+            hot::postgres("agent_executions/delegator"),
             "text, text",
             "'e1c5000', 'c5000'",
             6,
         ),
         query(
             "tree of agent executions",
-            hot::AGENT_EXECUTIONS.postgres,
+            hot::postgres("agent_executions/agent_executions"),
             "text, text, text, timestamptz, text, bigint",
             "'c5000', 't', NULL, '1970-01-01', '', 101",
             20,
         ),
         query(
             "turns that have begun",
-            hot::BEGUN_TURNS,
+            hot::postgres("agent_executions/begun_turns"),
             "text, text",
             "'e2c5000', 'c5000'",
             4,
@@ -255,7 +255,7 @@ fn of_batches() -> Vec<Query> {
         ),
         query(
             "the sums of an end",
-            hot::TOTALS.postgres,
+            hot::postgres("checkpoints/totals"),
             "text, text",
             "'e1c5000', 'llm_complete'",
             10,
@@ -356,7 +356,7 @@ fn of_messages() -> Vec<Query> {
     vec![
         query(
             "context",
-            hot::CONTEXT.postgres,
+            hot::postgres("context/context"),
             "text, bigint, text, bigint, bigint, bigint, timestamptz",
             "'c5000', 3, '', 4194304, -1, -1, NULL",
             3,
@@ -364,7 +364,7 @@ fn of_messages() -> Vec<Query> {
         // The newest cut is looked up more than once.
         query(
             "context after a cut",
-            hot::CONTEXT.postgres,
+            hot::postgres("context/context"),
             "text, bigint, text, bigint, bigint, bigint, timestamptz",
             "'c5001', 3, '', 4194304, -1, -1, NULL",
             6 + 1 + 3,
@@ -372,7 +372,7 @@ fn of_messages() -> Vec<Query> {
         // The last message that was read is looked up for each part.
         query(
             "context that was read before",
-            hot::CONTEXT.postgres,
+            hot::postgres("context/context"),
             "text, bigint, text, bigint, bigint, bigint, timestamptz",
             "'c5000', 3, '', 4194304, 0, 4, '2026-01-01 00:00:00+00'",
             3 + 1,

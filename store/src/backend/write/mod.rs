@@ -19,10 +19,11 @@ use everturn_proto::{
 };
 
 use super::{
-    dialect::{Parts, list},
-    sql::{agent_executions::ADVANCE_EXECUTION, context::CUT_CONTEXT},
+    dialect::Parts,
     statement::Statement,
     statements::{
+        agent_executions::AdvanceExecution,
+        context::CutContext,
         conversations::AdvanceConversation,
         events::InsertEvents,
         messages::{InsertTakenMessage, SetToolResults, TakeMessage},
@@ -37,18 +38,10 @@ use values::Values;
 
 impl Parts {
     /// Adds a statement.
-    pub(crate) fn add_statement<S: Statement>(&mut self, statement: S) {
+    pub(crate) fn add<S: Statement>(&mut self, statement: S) {
         self.add_made(true, |values| {
             statement.bind(values);
             S::TEXT.into()
-        });
-    }
-
-    /// Adds a statement.
-    pub(crate) fn add(&mut self, text: &'static str, bind: impl FnOnce(&mut Values<'_>)) {
-        self.add_made(true, |values| {
-            bind(values);
-            text.into()
         });
     }
 }
@@ -79,7 +72,7 @@ pub(crate) fn advance_conversation(
     batch: &Batch,
     now: DateTime<Utc>,
 ) {
-    parts.add_statement(AdvanceConversation {
+    parts.add(AdvanceConversation {
         conversation_id: &step.conversation_id,
         last_sequence: i64::from(batch.last_sequence),
         new_messages: i64::from(batch.new_messages),
@@ -102,13 +95,12 @@ pub(crate) fn advance_agent_execution(
         return;
     }
     let status = end.map_or(&AgentExecutionStatus::Running, |end| &end.status);
-    parts.add(ADVANCE_EXECUTION, |values| {
-        values
-            .bind(&step.agent_execution_id)
-            .bind(i64::from(batch.steps))
-            .bind(status.as_str())
-            .bind(end.and_then(|end| end.error_code.as_ref()))
-            .bind(end.map(|_| now));
+    parts.add(AdvanceExecution {
+        agent_execution_id: &step.agent_execution_id,
+        steps: i64::from(batch.steps),
+        status: status.as_str(),
+        error_code: end.and_then(|end| end.error_code.as_deref()),
+        finished_at: end.map(|_| now),
     });
 }
 
@@ -122,7 +114,7 @@ pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
         .collect();
     // Only one step at a time has open tools, so the loop adds at most one statement.
     for observed in &batch.observed_steps {
-        parts.add_statement(SetToolResults {
+        parts.add(SetToolResults {
             conversation_id: &step.conversation_id,
             message_id: &observed.assistant_message_id,
             execution_ids: &observed.execution_ids,
@@ -140,14 +132,14 @@ fn take_message(
 ) {
     let step = &request.step;
     let Some(content) = &taken.new_content else {
-        return parts.add_statement(TakeMessage {
+        return parts.add(TakeMessage {
             conversation_id: &step.conversation_id,
             message_id: &taken.id,
             agent_execution_id: &step.agent_execution_id,
             sequence_number: i64::from(taken.sequence_number),
         });
     };
-    parts.add_statement(InsertTakenMessage {
+    parts.add(InsertTakenMessage {
         conversation_id: &step.conversation_id,
         message_id: &taken.id,
         role: MessageRole::User.as_str(),
@@ -167,7 +159,7 @@ fn insert_assistant(
     row: &AssistantRow,
     now: DateTime<Utc>,
 ) {
-    parts.add_statement(InsertTakenMessage {
+    parts.add(InsertTakenMessage {
         conversation_id: &request.step.conversation_id,
         message_id: &row.id,
         role: MessageRole::Assistant.as_str(),
@@ -187,16 +179,15 @@ fn cut_context(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: Da
         return;
     };
     let (step, thread) = (&request.step, request.thread());
-    parts.add(CUT_CONTEXT, |values| {
-        values
-            .bind(&step.conversation_id)
-            .bind(thread.sub_agent().unwrap_or_default())
-            .bind(i64::from(cut.through_sequence))
-            .bind(&step.agent_execution_id)
-            .bind(i64::from(step.step))
-            .bind(&cut.summary)
-            .bind(list(&cut.kept_message_ids))
-            .bind(now);
+    parts.add(CutContext {
+        conversation_id: &step.conversation_id,
+        thread: thread.sub_agent().unwrap_or_default(),
+        through_sequence: i64::from(cut.through_sequence),
+        agent_execution_id: &step.agent_execution_id,
+        step: i64::from(step.step),
+        summary: &cut.summary,
+        kept_message_ids: &cut.kept_message_ids,
+        now,
     });
 }
 

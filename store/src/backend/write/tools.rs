@@ -82,7 +82,7 @@ pub(super) fn observe(
         && observed.is_recorded
     {
         let tool = &observed.tool;
-        return parts.add_statement(ObserveTool {
+        return parts.add(ObserveTool {
             conversation_id: &step.conversation_id,
             execution_id: &tool.record.call.execution_id,
             observed_sequence: tool.observed_sequence.map(i64::from),
@@ -101,7 +101,7 @@ pub(super) fn answer_approval(
 ) {
     if let Some(tool) = &batch.approved_tool {
         let call = &tool.record.call;
-        parts.add_statement(ApproveTool {
+        parts.add(ApproveTool {
             conversation_id: &step.conversation_id,
             execution_id: &call.execution_id,
             approval: tool.record.approval.as_str(),
@@ -111,14 +111,14 @@ pub(super) fn answer_approval(
         });
     }
     if let Some((assistant_message_id, calls)) = &batch.edited_calls {
-        parts.add_statement(SetToolCalls {
+        parts.add(SetToolCalls {
             conversation_id: &step.conversation_id,
             message_id: assistant_message_id,
             tool_calls: calls,
         });
     }
     if let Some(granted) = &batch.granted_tool {
-        parts.add_statement(InsertGrant {
+        parts.add(InsertGrant {
             conversation_id: &step.conversation_id,
             tool_name: &granted.tool_name,
             now,
@@ -145,7 +145,7 @@ pub(super) fn end_delegate_call(
     if let Some(asked_by) = missing_of {
         return add_ended(parts, asked_by, tool.clone(), end.clone(), now);
     }
-    parts.add_statement(EndDelegateCall {
+    parts.add(EndDelegateCall {
         status: end.status.as_str(),
         is_error: end.is_error,
         duration_ms: i64::from(end.duration_ms),

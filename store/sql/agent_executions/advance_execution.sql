@@ -1,0 +1,11 @@
+-- Updates the number of saved steps of an agent execution, and the end if the agent execution ends.
+-- Index: key of agent_executions
+--
+-- :agent_execution_id text
+-- :steps bigint
+-- :status text
+-- :error_code text?
+-- :finished_at timestamp?
+UPDATE agent_executions
+SET steps = :steps, status = :status, error_code = :error_code, finished_at = :finished_at
+WHERE id = :agent_execution_id

@@ -1,0 +1,33 @@
+-- Selects an agent execution with the sums of its replies. A sub-agent comes with the call that started the sub-agent.
+-- Index: key of agent_executions, key of tool_execution_records, key of execution_checkpoints, key of conversations
+--
+-- :conversation_id text
+-- :tenant_id text
+-- :owner_id text?  Without an owner, the caller sees the conversations of every owner.
+-- :agent_execution_id text
+SELECT
+    e.id, e.message_id, e.agent, e.status, e.depth, e.parent_execution_id, e.root_execution_id, e.steps, e.error_code,
+    e.started_at, e.finished_at, t.execution_id, t.call_id, t.tool_name, t.tool_input,
+    -- In SQLite, a join cannot refer to `e`.
+    (SELECT CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_input,
+    (SELECT CAST(COALESCE(SUM(k.output_tokens), 0) AS BIGINT) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_output,
+    (SELECT CAST(COALESCE(SUM(k.cached_tokens), 0) AS BIGINT) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_cached,
+    (SELECT CAST(COALESCE(SUM(k.cache_write_tokens), 0) AS BIGINT) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_cache_write,
+    (SELECT CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_reasoning,
+    (SELECT SUM(k.cost_nano) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_nano
+FROM agent_executions e
+LEFT JOIN tool_execution_records t
+    ON t.conversation_id = e.conversation_id AND t.call_id = e.parent_tool_call_id
+WHERE e.conversation_id = :conversation_id
+    AND EXISTS (
+        SELECT 1 FROM conversations
+        WHERE conversations.id = :conversation_id AND tenant_id = :tenant_id
+            AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
+    )
+    AND e.id = :agent_execution_id

@@ -1,0 +1,18 @@
+-- Inserts the agent execution of a turn. The agent execution has the status running from the insert on. Only a turn's
+-- row has the tenant, because a turn counts towards the tenant's limit and a sub-agent does not.
+-- Index: key of conversations
+--
+-- :agent_execution_id text
+-- :conversation_id text
+-- :message_id text
+-- :agent text
+-- :agent_hash text
+-- :now timestamp
+-- :status_running text
+INSERT INTO agent_executions (
+    id, conversation_id, message_id, agent, agent_hash, started_at, tenant_id, root_execution_id, depth, status
+)
+VALUES (
+    :agent_execution_id, :conversation_id, :message_id, :agent, :agent_hash, :now,
+    (SELECT tenant_id FROM conversations WHERE id = :conversation_id), :agent_execution_id, 0, :status_running
+)

@@ -1,0 +1,6 @@
+-- Removes the sums of every tenant from before a day.
+-- Index: none: the key begins with the tenant, and the sums are few rows
+--
+-- :before_day text
+DELETE FROM usage_days
+WHERE day < :before_day

@@ -1,0 +1,35 @@
+-- Inserts the reply of a step, unless the step has a reply, or the conversation has one of the call ids. The clause `ON
+-- CONFLICT` names no key, as in `insert_checkpoint.sql`.
+-- Index: key of tool_execution_records, key of execution_checkpoints
+--
+-- :checkpoint_id text
+-- :conversation_id text
+-- :message_id text
+-- :agent_execution_id text
+-- :checkpoint_type text
+-- :execution_id text  Empty: a reply belongs to no tool execution.
+-- :step bigint
+-- :generation bigint  The generation of the call; 0 for a step of hooks.
+-- :input_tokens bigint
+-- :output_tokens bigint
+-- :now timestamp
+-- :execution_state json
+-- :cached_tokens bigint
+-- :cache_write_tokens bigint
+-- :reasoning_tokens bigint
+-- :cost_nano bigint?
+-- :call_ids text[]  The ids of the reply's calls.
+INSERT INTO execution_checkpoints (
+    id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, generation,
+    input_tokens, output_tokens, created_at, execution_state, cached_tokens, cache_write_tokens, reasoning_tokens,
+    cost_nano
+)
+SELECT
+    :checkpoint_id, :conversation_id, :message_id, :agent_execution_id, :checkpoint_type, :execution_id, :step,
+    :generation, :input_tokens, :output_tokens, :now, :execution_state, :cached_tokens, :cache_write_tokens,
+    :reasoning_tokens, :cost_nano
+WHERE NOT EXISTS (
+    SELECT 1 FROM tool_execution_records
+    WHERE conversation_id = :conversation_id AND call_id IN (:call_ids)
+)
+ON CONFLICT DO NOTHING

@@ -1,0 +1,9 @@
+-- Gives back the claim of a call that was not made.
+-- Index: key of agent_executions
+--
+-- :agent_execution_id text
+-- :conversation_id text
+-- :generation bigint
+UPDATE agent_executions
+SET step_calls = step_calls - 1
+WHERE id = :agent_execution_id AND conversation_id = :conversation_id AND generation = :generation AND step_calls > 0

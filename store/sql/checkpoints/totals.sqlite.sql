@@ -1,0 +1,39 @@
+-- Sums the replies of an agent execution, alone and with its sub-agents, and selects whether the agent execution has a
+-- reservation. A step of hooks has a checkpoint of generation 0, and does not count as a call.
+-- Index: key of agent_executions, agent_executions_by_parent, key of execution_checkpoints
+--
+-- :agent_execution_id text
+-- :type_llm_complete text
+SELECT
+    t.*,
+    COALESCE((SELECT reserved_tokens > 0 FROM agent_executions WHERE id = :agent_execution_id), FALSE) AS has_reserved
+FROM (
+    SELECT
+        COUNT(*) FILTER (WHERE k.agent_execution_id = :agent_execution_id AND k.generation > 0) AS calls,
+        CAST(COALESCE(SUM(k.input_tokens) FILTER (WHERE k.agent_execution_id = :agent_execution_id), 0) AS BIGINT)
+            AS input_tokens,
+        CAST(COALESCE(SUM(k.output_tokens) FILTER (WHERE k.agent_execution_id = :agent_execution_id), 0) AS BIGINT)
+            AS output_tokens,
+        CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) AS spent_input,
+        CAST(COALESCE(SUM(k.output_tokens), 0) AS BIGINT) AS spent_output,
+        CAST(COALESCE(SUM(k.cached_tokens), 0) AS BIGINT) AS spent_cached,
+        CAST(COALESCE(SUM(k.cache_write_tokens), 0) AS BIGINT) AS spent_cache_write,
+        CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) AS spent_reasoning,
+        CAST(SUM(k.cost_nano) AS BIGINT) AS spent_nano
+    FROM execution_checkpoints k
+    WHERE k.checkpoint_type = :type_llm_complete
+        AND k.agent_execution_id IN (
+            -- The agent execution and its descendants. The search reads only the few agent executions of the turn.
+            WITH RECURSIVE below AS (
+                SELECT id, root_execution_id FROM agent_executions WHERE id = :agent_execution_id
+                UNION ALL
+                SELECT s.id, s.root_execution_id
+                FROM below
+                JOIN agent_executions s
+                    ON s.parent_execution_id = below.id AND s.root_execution_id = (
+                        SELECT root_execution_id FROM agent_executions WHERE id = :agent_execution_id
+                    )
+            )
+            SELECT id FROM below
+        )
+) AS t
