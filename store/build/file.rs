@@ -181,6 +181,13 @@ pub(crate) fn parse(path: &Path, content: &str) -> Result<Text, String> {
     if text.sql.is_empty() || text.sql.ends_with(';') {
         return wrong("the file has one statement, without a semicolon at its end".into());
     }
+    check_parameters(&text)?;
+    Ok(text)
+}
+
+/// Refuses a parameter without a use, a use without a parameter, and a list outside `IN (…)`.
+fn check_parameters(text: &Text) -> Result<(), String> {
+    let wrong = |what: String| Err(format!("{}: {what}", text.path.display()));
     let used = used_names(&text.sql);
     for parameter in &text.parameters {
         if !used.contains(&parameter.name) {
@@ -208,7 +215,7 @@ pub(crate) fn parse(path: &Path, content: &str) -> Result<Text, String> {
             return wrong(format!("the head does not declare the parameter `:{name}`"));
         }
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Counts a parameter among the inserted values. A list there is the value of a column.
@@ -295,7 +302,9 @@ pub(crate) fn pieces(sql: &str) -> Vec<Piece<'_>> {
             b'\'' => is_quoted = !is_quoted,
             b':' if !is_quoted && bytes.get(at + 1) == Some(&b':') => at += 1,
             b':' if !is_quoted && is_name(at + 1) => {
-                let end = (at + 1..).find(|at| !is_name(*at)).unwrap_or(bytes.len());
+                let end = (at + 1..bytes.len())
+                    .find(|at| !is_name(*at))
+                    .unwrap_or(bytes.len());
                 pieces.push(Piece::Words(&sql[begin..at]));
                 pieces.push(Piece::Parameter(&sql[at + 1..end]));
                 (begin, at) = (end, end);

@@ -1,5 +1,7 @@
 //! Writes the Rust code of the statements for one dialect. Must not be here: reading of files.
 
+#![allow(clippy::format_collect, reason = "the generated code is small")]
+
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::file::{Base, Dialect, Kind, Parameter, Piece, Statement, Text, pieces};

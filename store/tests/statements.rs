@@ -87,6 +87,24 @@ fn postgres_type(parameter: &Parameter) -> PgTypeInfo {
 }
 
 #[test]
+fn every_line_fits_a_reader() {
+    for text in statements()
+        .iter()
+        .flat_map(|statement| statement.texts.values())
+    {
+        for (number, line) in fs::read_to_string(&text.path).unwrap().lines().enumerate() {
+            let length = line.chars().count();
+            assert!(
+                length <= 120,
+                "{}:{}: {length} characters",
+                text.path.display(),
+                number + 1
+            );
+        }
+    }
+}
+
+#[test]
 fn every_named_index_exists() {
     let mut indexes = BTreeSet::new();
     for database in ["postgres", "sqlite"] {

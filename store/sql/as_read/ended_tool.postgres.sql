@@ -1,6 +1,6 @@
--- Selects the conversation, its running agent execution, a tool that has ended, and the message that called the tool, for
--- a save without a lock. The statement returns no row in the cases of `reply.postgres.sql`, or when the tool is open or
--- observed.
+-- Selects the conversation, its running agent execution, a tool that has ended, and the message that called the tool,
+-- for a save without a lock. The statement returns no row in the cases of `reply.postgres.sql`, or when the tool is
+-- open or observed.
 -- Index: key of conversations, key of agent_executions, key of tool_execution_records, key of messages,
 -- Index: key of agent_execution_events
 --
@@ -23,8 +23,8 @@ JOIN agent_executions e
     ON e.conversation_id = c.id AND e.id = :agent_execution_id AND e.message_id = :message_id
     AND e.status = :status_running
 JOIN (
-    SELECT execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms,
-        observed_sequence, kind, approval, input_hash, definition_hash, approval_rule, signatures, tool_input, events,
+    SELECT execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error,
+        duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule, signatures, tool_input, events,
         result
     FROM tool_execution_records
     WHERE conversation_id = :conversation_id AND execution_id = :execution_id

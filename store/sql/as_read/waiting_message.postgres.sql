@@ -1,5 +1,5 @@
--- Selects a waiting message and its conversation for a turn that begins without a lock. The statement returns no row when
--- a turn is running, when the message's turn has begun, or when a granted epoch has not been used.
+-- Selects a waiting message and its conversation for a turn that begins without a lock. The statement returns no row
+-- when a turn is running, when the message's turn has begun, or when a granted epoch has not been used.
 -- Index: key of conversations, key of messages, key of agent_executions, agent_executions_running
 --
 -- :conversation_id text

@@ -14,7 +14,8 @@
 -- :request_id text
 -- :details text  JSON
 INSERT INTO audit_events (
-    at, keep_until, tenant_id, actor_kind, actor_id, action, target_kind, target_id, outcome, address, request_id, details
+    at, keep_until, tenant_id, actor_kind, actor_id, action, target_kind, target_id, outcome, address, request_id,
+    details
 )
 VALUES (
     :at, :keep_until, :tenant_id, :actor_kind, :actor_id, :action, :target_kind, :target_id, :outcome, :address,

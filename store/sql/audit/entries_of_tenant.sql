@@ -1,7 +1,7 @@
--- Selects entries of a tenant. The scan begins after the last entry older than `:scan_from`, not at the first entry of the
--- table. The first entry at `:scan_from` or later is no safe start: entries are numbered in the order of their commits,
--- so an entry with a smaller number may have a later time.
--- Index: key of audit_events, audit_events_by_time, audit_events_by_tenant
+-- Selects entries of a tenant. The scan begins after the last entry older than `:scan_from`, not at the first entry of
+-- the table. The first entry at `:scan_from` or later is no safe start: entries are numbered in the order of their
+-- commits, so an entry with a smaller number may have a later time.
+-- Index: audit_events_by_tenant, audit_events_by_time
 --
 -- :after_id bigint
 -- :scan_from timestamp

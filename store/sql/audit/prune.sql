@@ -1,5 +1,5 @@
--- Removes old entries of the audit trail. The newest entry stays, because the database numbers entries after the largest
--- number.
+-- Removes old entries of the audit trail. The newest entry stays, because the database numbers entries after the
+-- largest number.
 -- Index: audit_events_by_time, key of audit_events
 --
 -- :before timestamp

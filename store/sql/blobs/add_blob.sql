@@ -1,6 +1,6 @@
--- Inserts an uploaded blob without a conversation. The statement inserts no row for a used key, or when the tenant's blobs
--- without a conversation would exceed the limit.
--- Index: key of blobs, blobs_by_upload, blobs_unattached
+-- Inserts an uploaded blob without a conversation. The statement inserts no row for a used key, or when the tenant's
+-- blobs without a conversation would exceed the limit.
+-- Index: blobs_unattached, key of blobs, blobs_by_upload
 --
 -- :blob_id text
 -- :tenant_id text

@@ -1,6 +1,6 @@
 -- Attaches blobs to a conversation that the caller has locked. The statement returns the blobs that belong to the
 -- conversation now.
--- Index: key of blobs, key of conversations
+-- Index: key of blobs, blobs_unattached, blobs_by_conversation, key of conversations
 --
 -- :conversation_id text
 -- :tenant_id text

@@ -1,5 +1,5 @@
 -- Detaches blobs from a conversation, if no message of the conversation refers to them.
--- Index: key of blobs, key of messages
+-- Index: key of blobs, blobs_by_conversation, key of messages
 --
 -- :conversation_id text
 -- :blob_ids text[]

@@ -1,5 +1,5 @@
 -- Removes the sums of every tenant from before a day.
--- Index: none: the key begins with the tenant, and the sums are few rows
+-- Index: none: the key begins with the tenant, and the removal is about every tenant
 --
 -- :before_day text
 DELETE FROM usage_days

@@ -1,14 +1,13 @@
 -- Selects the first page of the conversations of a tenant, the newest first, with the work that goes on in each.
--- Index: conversations_by_tenant, agent_executions_running, messages_queued,
--- Index: tool_execution_records_waiting
+-- Index: conversations_by_tenant, agent_executions_running, messages_queued, tool_execution_records_waiting
 --
 -- :tenant_id text
 -- :row_limit bigint
 SELECT
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, last_sequence,
-    created_at, updated_at,
-    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution into
-    -- a hash table.
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
+    last_sequence, created_at, updated_at,
+    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution
+    -- into a hash table.
     (SELECT e.id FROM agent_executions e
      WHERE e.conversation_id = conversations.id AND e.status = 'running'
      ORDER BY e.started_at

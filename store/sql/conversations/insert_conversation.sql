@@ -12,5 +12,5 @@ INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, up
 VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :now, :now, :log_id)
 ON CONFLICT DO NOTHING
 RETURNING
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, last_sequence,
-    created_at, updated_at
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
+    last_sequence, created_at, updated_at

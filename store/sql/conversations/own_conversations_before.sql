@@ -1,6 +1,5 @@
 -- Selects the next page of the conversations of an owner, the newest first.
--- Index: conversations_by_owner, agent_executions_running, messages_queued,
--- Index: tool_execution_records_waiting
+-- Index: conversations_by_owner, agent_executions_running, messages_queued, tool_execution_records_waiting
 --
 -- :tenant_id text
 -- :owner_id text
@@ -8,10 +7,10 @@
 -- :before_updated_at timestamp
 -- :before_id text
 SELECT
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, last_sequence,
-    created_at, updated_at,
-    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution into
-    -- a hash table.
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
+    last_sequence, created_at, updated_at,
+    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution
+    -- into a hash table.
     (SELECT e.id FROM agent_executions e
      WHERE e.conversation_id = conversations.id AND e.status = 'running'
      ORDER BY e.started_at

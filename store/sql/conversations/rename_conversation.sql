@@ -9,5 +9,5 @@ UPDATE conversations
 SET title = :title
 WHERE id = :conversation_id AND tenant_id = :tenant_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
 RETURNING
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, last_sequence,
-    created_at, updated_at
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
+    last_sequence, created_at, updated_at

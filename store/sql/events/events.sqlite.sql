@@ -2,7 +2,7 @@
 -- more says that the log goes on. The limit is computed from the numbers and the lengths of the rows, because a
 -- computation with the texts would take twice the time. The first row also has the newest generation of every running
 -- agent execution, from the same snapshot and in the same round trip.
--- Index: key of agent_execution_events, key of conversations, agent_executions_running
+-- Index: key of agent_execution_events, key of conversations, agent_executions_running, agent_executions_by_message
 --
 -- :conversation_id text
 -- :tenant_id text

@@ -1,5 +1,5 @@
--- Selects a page of the events before a sequence number, the last event first. The limits are those of `events`. The rows
--- have no generations.
+-- Selects a page of the events before a sequence number, the last event first. The limits are those of `events`. The
+-- rows have no generations.
 -- Index: key of agent_execution_events, key of conversations
 --
 -- :conversation_id text

@@ -1,5 +1,5 @@
 -- Removes the oldest sessions of a key.
--- Index: api_keys_by_parent
+-- Index: api_keys_by_parent, key of api_keys
 --
 -- :parent_id text
 -- :keep bigint  The number of sessions that stay.

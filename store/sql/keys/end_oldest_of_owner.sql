@@ -1,6 +1,6 @@
--- Removes the oldest sessions of an owner who signed in at an identity provider. The statement reads every open session.
--- People sign in rarely.
--- Index: api_keys_ended_sessions
+-- Removes the oldest sessions of an owner who signed in at an identity provider. The statement reads every open
+-- session. People sign in rarely.
+-- Index: api_keys_by_kind, key of api_keys
 --
 -- :tenant_id text
 -- :owner text?  The owner of the sessions.

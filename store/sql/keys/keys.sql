@@ -1,5 +1,5 @@
 -- Selects a page of the keys of a kind.
--- Index: api_keys_by_kind
+-- Index: api_keys_by_kind, key of api_keys
 --
 -- :kind text
 -- :after_id text

@@ -1,5 +1,5 @@
 -- Removes sessions that have ended.
--- Index: api_keys_ended_sessions
+-- Index: api_keys_ended_sessions, api_keys_by_kind, key of api_keys
 --
 -- :before timestamp
 -- :row_limit bigint

@@ -1,5 +1,5 @@
--- Selects the running turn of a conversation, and the step of its last reply. The engine runs one turn at a time. A turn
--- that was terminated from outside may still have the status running: the newest turn counts.
+-- Selects the running turn of a conversation, and the step of its last reply. The engine runs one turn at a time. A
+-- turn that was terminated from outside may still have the status running: the newest turn counts.
 -- Index: agent_executions_running, key of execution_checkpoints
 --
 -- :conversation_id text

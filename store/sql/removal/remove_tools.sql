@@ -1,5 +1,5 @@
--- Removes the records of tool executions. They go first, because a claim of a tool locks the tool's record while the claim
--- waits for the agent execution.
+-- Removes the records of tool executions. They go first, because a claim of a tool locks the tool's record while the
+-- claim waits for the agent execution.
 -- Index: key of tool_execution_records
 --
 -- :conversation_ids text[]

@@ -1,5 +1,5 @@
 -- Selects the summary of a tenant.
--- Index: conversations_by_tenant, agent_executions_running_of_tenant
+-- Index: api_keys_by_kind, conversations_by_tenant, conversations_by_owner, agent_executions_running_of_tenant
 --
 -- :now timestamp
 -- :max_counted bigint  The most conversations to count.

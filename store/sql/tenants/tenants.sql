@@ -1,6 +1,7 @@
--- Selects the summaries of a page of tenants. The search for the next tenant takes one step in each index, regardless of a
--- tenant's number of rows.
--- Index: conversations_by_tenant, key of api_keys, key of usage_days, agent_executions_running_of_tenant
+-- Selects the summaries of a page of tenants. The search for the next tenant takes one step in each index, regardless
+-- of a tenant's number of rows. Only the table of keys has no index by tenant, so each search reads all keys.
+-- Index: conversations_by_tenant, conversations_by_owner, key of usage_days
+-- Index: agent_executions_running_of_tenant, api_keys_by_kind
 --
 -- :now timestamp
 -- :max_counted bigint  The most conversations to count.

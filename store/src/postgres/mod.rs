@@ -20,10 +20,7 @@ mod server;
 mod shares;
 
 /// The statements of `sql/`, a module for each subject.
-#[allow(
-    clippy::wildcard_imports,
-    reason = "generated: one list of imports serves every subject"
-)]
+#[allow(clippy::pedantic, reason = "the build script writes this code")]
 pub(crate) mod statements {
     use chrono::{DateTime, Utc};
     use serde::Serialize;

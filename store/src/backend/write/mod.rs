@@ -34,7 +34,6 @@ use crate::{
     api::StepKey,
     batch::{AssistantRow, Batch, BatchRequest, TakenMessage},
 };
-use values::Values;
 
 impl Parts {
     /// Adds a statement.
