@@ -17,7 +17,7 @@ use crate::{
     attempt::{Attempt, Ends},
     hooks::{self, Around},
     known_agents::KnownAgents,
-    think,
+    tool_calls,
 };
 
 /// Begins the work after a turn.
@@ -82,7 +82,7 @@ impl AfterTurn {
             });
         }
         Ok(AfterTurnPlan {
-            tool_calls: calls.iter().map(think::planned).collect(),
+            tool_calls: calls.iter().map(tool_calls::planned).collect(),
             is_left_out: false,
         })
     }

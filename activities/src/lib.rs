@@ -3,6 +3,7 @@
 //! - [`AgentActivities`]: the activities as the worker registers them; each has its own module (`load`, `think`,
 //!   `run_tool`, `save`; `remote` has two)
 //! - `files`: images and files in messages and in results of tools
+//! - `tool_calls`: the forms of a tool call, for calls of models (`think`) and of hooks (`hooks`)
 //! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
 //! - [`Cancels`]: how attempts learn of a cancel at once
 //!
@@ -26,7 +27,9 @@ mod run_tool;
 mod save;
 mod settings;
 mod stopping;
+mod storable;
 mod think;
+mod tool_calls;
 mod tool_threads;
 
 pub use agent_activities::{AgentActivities, Ports, ThisWorker};

@@ -24,7 +24,7 @@ use futures::future::join_all;
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
-use crate::{attempt::Attempt, failure as fail, think};
+use crate::{attempt::Attempt, failure as fail, tool_calls};
 
 /// The time limit for a source to return the definition of a tool. An MCP server may have to start. The limit is
 /// below the time in which a worker must send a sign of life.
@@ -54,7 +54,7 @@ pub(crate) async fn plan(
             let call_id = ids::call_id(&id);
             ToolCall {
                 hook: Some((&hook).into()),
-                ..think::planned_call(call, id, call_id, Some(&tool), spec.as_slice())
+                ..tool_calls::stored(call, id, call_id, Some(&tool), spec.as_slice())
             }
         })
         .collect()

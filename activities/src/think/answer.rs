@@ -7,7 +7,8 @@ use everturn_proto::{
 };
 use everturn_store::ContextMessage;
 
-use super::{call::ModelCall, storable};
+use super::call::ModelCall;
+use crate::storable::storable_value;
 
 /// The instruction to the model when the agent's steps are used up.
 const LAST_WORDS: &str = "\
@@ -66,7 +67,7 @@ impl ModelCall<'_> {
         match output.read(&state.text) {
             Ok(value) => {
                 state.goes_on = false;
-                state.output = storable::storable_value(value);
+                state.output = storable_value(value);
             }
             Err(problem) => {
                 state.goes_on = !has_answered && self.step.step + 1 < agent.max_steps;

@@ -1,27 +1,20 @@
-//! The tool calls of a model's reply: named, made storable, and reduced to the data for the workflow.
+//! The tool calls of a model's reply: named, bound to the definitions of their tools, and reduced to the data for the
+//! workflow.
 
 use everturn_models::ModelToolCall;
 use everturn_proto::{
     ids,
-    limits::{INLINE_LIMIT_MS, SMALL_REMOTE_INPUT_BYTES},
-    turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
-    words::ToolKind,
+    turn::{AgentDefinition, LlmCompleteState, ThinkResult, ToolCall},
 };
-use everturn_tools::{Effect, ToolSpec};
+use everturn_tools::ToolSpec;
 use temporalio_common::ActivityError;
 
 use super::{
     call::ModelCall,
     definitions::{bind, settings},
-    storable::{storable, without_nul},
 };
-use crate::approval;
+use crate::tool_calls;
 
-/// Time-out of a tool that the agent does not have: running it only reports the missing tool.
-const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
-/// The providers' limit of a name. A model can invent a longer name, and names travel through the workflow's
-/// history.
-const MAX_NAME_CHARS: usize = 64;
 impl ModelCall<'_> {
     /// Gives each call the id of its tool execution, and a call id that is unique in the reply.
     pub(super) async fn tool_calls(
@@ -42,7 +35,7 @@ impl ModelCall<'_> {
             let call_id = self.call_id(&call, &execution_id, &used);
             used.push(call_id.clone());
             let tool = settings(agent, offered, &call.tool_name);
-            planned.push(planned_call(
+            planned.push(tool_calls::stored(
                 call,
                 execution_id,
                 call_id,
@@ -70,48 +63,6 @@ impl ModelCall<'_> {
     }
 }
 
-pub(crate) fn planned_call(
-    call: ModelToolCall,
-    execution_id: String,
-    call_id: String,
-    tool: Option<&AgentTool>,
-    offered: &[ToolSpec],
-) -> ToolCall {
-    let spec = offered.iter().find(|spec| spec.name == call.tool_name);
-    // A tool from an earlier step may be gone. Its call counts as a call of a `once` tool, and running it reports the
-    // missing tool.
-    let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
-    let inline = spec.is_some_and(|spec| spec.is_inline)
-        && tool.is_some_and(|tool| tool.kind() == ToolKind::Worker);
-    let timeout_ms = tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms);
-    let tool_name = bounded_name(call.tool_name);
-    let tool_input = storable(call.arguments);
-    ToolCall {
-        execution_id,
-        call_id,
-        kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
-        approval_timeout_s: approval::timeout_s(tool, &tool_input),
-        // The hash for the approval is computed after the decision which calls need an approval.
-        input_hash: String::new(),
-        definition_hash: String::new(),
-        rule: None,
-        tool_name,
-        tool_input: Some(tool_input),
-        timeout_ms: if inline {
-            timeout_ms.min(INLINE_LIMIT_MS)
-        } else {
-            timeout_ms
-        },
-        inline,
-        signatures: call.signatures.into_iter().map(without_nul).collect(),
-        // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
-        effect: effect.map(String::from).unwrap_or_default(),
-        remote: tool.and_then(|tool| tool.remote.clone()),
-        signed_by: String::new(),
-        hook: None,
-    }
-}
-
 /// Notes the model that made the signatures. Only the maker gets signatures back.
 pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
     for call in calls.iter_mut().filter(|call| !call.signatures.is_empty()) {
@@ -135,43 +86,9 @@ pub(super) fn rename(calls: &mut [ToolCall], used: &[String]) -> bool {
 pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
     ThinkResult {
         finish: state.finish.clone(),
-        tool_calls: state.tool_calls.iter().map(planned).collect(),
+        tool_calls: state.tool_calls.iter().map(tool_calls::planned).collect(),
         goes_on: state.goes_on,
         invalid_output: state.invalid_output.clone(),
-    }
-}
-
-/// Returns the data of a call for the workflow.
-pub(crate) fn planned(call: &ToolCall) -> PlannedCall {
-    let input = call.tool_input.as_ref();
-    PlannedCall {
-        execution_id: call.execution_id.clone(),
-        tool_name: call.tool_name.clone(),
-        timeout_ms: call.timeout_ms,
-        kind: call.kind.clone(),
-        approval_timeout_s: call.approval_timeout_s,
-        // The history needs the hash only for a call that asks for an approval.
-        input_hash: if call.approval_timeout_s.is_some() {
-            call.input_hash.clone()
-        } else {
-            String::new()
-        },
-        has_large_input: input.is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
-        inline: call.inline,
-        remote: call.remote.clone(),
-        answers_from: if call.approval_timeout_s.is_some() {
-            call.rule().answers_from
-        } else {
-            String::new()
-        },
-    }
-}
-
-fn bounded_name(name: String) -> String {
-    if name.chars().count() <= MAX_NAME_CHARS {
-        without_nul(name)
-    } else {
-        without_nul(name.chars().take(MAX_NAME_CHARS).collect())
     }
 }
 

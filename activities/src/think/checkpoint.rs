@@ -8,8 +8,8 @@ use everturn_proto::{
 use everturn_store::CompletedStep;
 use temporalio_common::ActivityError;
 
-use super::{ask::Said, call::ModelCall, calls, storable::without_nul};
-use crate::failure as fail;
+use super::{ask::Said, call::ModelCall, calls};
+use crate::{failure as fail, storable::without_nul};
 
 impl ModelCall<'_> {
     /// Stores the checkpoint of a reply, and returns the stored checkpoint.

@@ -14,10 +14,9 @@ use super::{
     call::ModelCall,
     failed::Failed,
     pick::Pick,
-    storable::without_nul,
     window::{self, OldPart, Window},
 };
-use crate::failure as fail;
+use crate::{failure as fail, storable::without_nul};
 
 /// The instruction to the model.
 const SUMMARIZE: &str = "\

@@ -18,7 +18,6 @@
 //! - [`answer`]: the check of an answer, and the summary at the step limit
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`stops`]: a call that ends without a reply
-//! - [`storable`]: texts and values in a form that every database stores
 
 mod answer;
 mod ask;
@@ -40,7 +39,6 @@ mod model_name;
 mod pick;
 mod sent_files;
 mod stops;
-mod storable;
 mod window;
 
 use std::time::{Duration, Instant};
@@ -59,12 +57,9 @@ use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
+pub(crate) use self::call::{Known, Thinker};
 use self::{
     ask::Reply, background::Listener, call::ModelCall, calls::plan, failed::Failed, pick::Pick,
-};
-pub(crate) use self::{
-    call::{Known, Thinker},
-    calls::{planned, planned_call},
 };
 use crate::{
     attempt::{Attempt, Ended},

@@ -7,8 +7,8 @@ use everturn_proto::{
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
-use super::{background::Listener, call::ModelCall, storable::without_nul};
-use crate::failure as fail;
+use super::{background::Listener, call::ModelCall};
+use crate::{failure as fail, storable::without_nul};
 
 impl ModelCall<'_> {
     /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream

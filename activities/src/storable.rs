@@ -7,7 +7,7 @@ use everturn_proto::Json;
 const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 
 /// Replaces NUL characters: PostgreSQL cannot store them in a text.
-pub(super) fn without_nul(text: String) -> String {
+pub(crate) fn without_nul(text: String) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{FFFD}")
     } else {
@@ -17,7 +17,7 @@ pub(super) fn without_nul(text: String) -> String {
 
 /// Returns the arguments in a form that the store accepts and every reader can parse. Arguments with very long numbers
 /// or too many levels become a string: no tool takes a string, and the model gets an error.
-pub(super) fn storable(arguments: Json) -> Json {
+pub(crate) fn storable(arguments: Json) -> Json {
     let arguments = arguments.made_storable().unwrap_or(arguments);
     if is_long_written_out(&arguments) || arguments.is_too_deep() {
         return Json::of(&arguments.as_str());
@@ -26,7 +26,7 @@ pub(super) fn storable(arguments: Json) -> Json {
 }
 
 /// Returns a value in a form that the store accepts; `None` when its written-out numbers would be too long.
-pub(super) fn storable_value(value: Json) -> Option<Json> {
+pub(crate) fn storable_value(value: Json) -> Option<Json> {
     let value = value.made_storable().unwrap_or(value);
     (!is_long_written_out(&value)).then_some(value)
 }
