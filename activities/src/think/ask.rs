@@ -1,10 +1,8 @@
-//! The request of a call, and its outcome: an answer, tools to run, or a summary.
+//! The request of a call, and the call.
 
-use everturn_models::{
-    ModelError, ModelReply, ModelRequest, OfferedTool, OutputFormat, Parameters,
-};
+use everturn_models::{ModelError, ModelRequest, OfferedTool, OutputFormat, Parameters};
 use everturn_proto::{
-    turn::{AgentDefinition, LlmCompleteState, SentContext},
+    turn::AgentDefinition,
     words::{FailureCode, MessageRole, ToolKind},
 };
 use everturn_store::{ContextMessage, ModelContext, ToolResult};
@@ -12,44 +10,15 @@ use everturn_tools::{Asker, ToolSpec, builtin::read_result, delegate};
 use temporalio_common::ActivityError;
 
 use super::{
+    answer::{asking_for_summary, has_answered},
     background::Listener,
     call::ModelCall,
-    failed::Failed,
+    model_name::model_of,
     pick::Pick,
+    reply::{Failed, Reply, Said},
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
 use crate::failure as fail;
-
-/// The outcome of a step's call.
-pub(super) enum Reply {
-    /// An answer, or tools to run.
-    Said(Said),
-    /// The checkpoint with the summary.
-    Compacted(LlmCompleteState),
-}
-
-impl Reply {
-    /// Returns the tokens of the call, by the provider's count; 0 without a count.
-    pub(super) fn tokens(&self) -> u64 {
-        let (read, written) = match self {
-            Self::Said(said) => {
-                let usage = said.reply.usage;
-                (usage.input_tokens, usage.output_tokens)
-            }
-            Self::Compacted(state) => (state.input_tokens, state.output_tokens),
-        };
-        u64::from(read) + u64::from(written)
-    }
-}
-
-/// The model's reply, and the request's content.
-pub(super) struct Said {
-    pub(super) offered: Vec<ToolSpec>,
-    pub(super) sent: SentContext,
-    pub(super) reply: ModelReply,
-    /// True when the agent execution has given an answer before.
-    pub(super) has_answered: bool,
-}
 
 impl ModelCall<'_> {
     /// Asks the model, or makes it compact a context that does not fit.
@@ -82,8 +51,10 @@ impl ModelCall<'_> {
         if has_more {
             return Err(fail::too_long().into());
         }
-        let request = self.asking(request);
-        let has_answered = self.has_answered(&request.messages);
+        if self.at_step_limit {
+            request = asking_for_summary(request);
+        }
+        let has_answered = has_answered(&request.messages, id);
         // The reservation of the call that made the response is still valid.
         if request.attached.is_none() {
             self.reserve(pick, window.tokens(bytes)).await?;
@@ -177,7 +148,7 @@ impl ModelCall<'_> {
         }
         let request = ModelRequest {
             provider: agent.provider.clone(),
-            model: self.model_of(agent)?,
+            model: model_of(agent, self.agent_hash)?,
             files: self.files(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
@@ -188,16 +159,6 @@ impl ModelCall<'_> {
             ..ModelRequest::default()
         };
         Ok((request, tools))
-    }
-
-    /// Returns the model's name. A turn of an agent without a model has ended before its first step.
-    pub(super) fn model_of(&self, agent: &AgentDefinition) -> Result<String, ActivityError> {
-        agent.model.clone().ok_or_else(|| {
-            fail::permanent(
-                FailureCode::Internal,
-                format!("The agent definition {} has no model.", self.agent_hash),
-            )
-        })
     }
 }
 

@@ -11,7 +11,7 @@ use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
-use super::{call::ModelCall, failed::Failed};
+use super::{call::ModelCall, reply::Failed};
 use crate::{cancels, failure as fail};
 
 /// The time limit for the engine and the provider at the end of a cancelled turn. A response that is not cancelled

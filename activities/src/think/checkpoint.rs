@@ -8,7 +8,7 @@ use everturn_proto::{
 use everturn_store::CompletedStep;
 use temporalio_common::ActivityError;
 
-use super::{ask::Said, call::ModelCall, calls};
+use super::{answer, call::ModelCall, calls, model_name::model_of, reply::Said};
 use crate::{failure as fail, storable::without_nul};
 
 impl ModelCall<'_> {
@@ -48,10 +48,8 @@ impl ModelCall<'_> {
             has_answered,
         } = said;
         let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
-        calls::sign(
-            &mut tool_calls,
-            &signer(&agent.provider, &self.model_of(agent)?),
-        );
+        let model = model_of(agent, self.agent_hash)?;
+        calls::sign(&mut tool_calls, &signer(&agent.provider, &model));
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is the text of its last step alone. A reply with only reasoning has no text to continue.
         let goes_on = reply.is_cut
@@ -74,7 +72,11 @@ impl ModelCall<'_> {
             sent: Some(Box::new(sent)),
             ..self.answered(agent, reply.usage)?
         };
-        Ok(self.judged(agent, has_answered, state))
+        Ok(if self.at_step_limit {
+            answer::last_summary(state)
+        } else {
+            answer::judged(state, agent, self.step.step, has_answered)
+        })
     }
 
     /// Returns the part of a checkpoint about the answering model and its tokens.
@@ -87,7 +89,7 @@ impl ModelCall<'_> {
             agent_hash: self.agent_hash.to_owned(),
             generation: self.generation,
             provider: agent.provider.clone(),
-            model: self.model_of(agent)?,
+            model: model_of(agent, self.agent_hash)?,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,

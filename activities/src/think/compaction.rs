@@ -12,8 +12,8 @@ use everturn_stream::Part;
 
 use super::{
     call::ModelCall,
-    failed::Failed,
     pick::Pick,
+    reply::Failed,
     window::{self, OldPart, Window},
 };
 use crate::{failure as fail, storable::without_nul};

@@ -7,7 +7,8 @@
 //! - [`ask`]: the request of a call; [`checkpoint`]: the stored record of the reply
 //! - [`calls`]: the tool calls of a reply; [`definitions`]: the definitions of their tools, and approvals
 //! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
-//! - [`call`]: a claimed call, and the dependencies of every call; [`failed`]: the reason for a missing reply
+//! - [`claim`]: the claim of the step; [`call`]: a claimed call, and the dependencies of every call
+//! - [`reply`]: the outcome of a call
 //! - [`context`]: the context of a call; [`known_contexts`]: the contexts that this worker has read before
 //! - [`sent_files`]: the files that the context names
 //! - [`compaction`]: the step that writes a summary
@@ -28,15 +29,16 @@ mod calls;
 mod chain;
 mod checkpoint;
 mod circuits;
+mod claim;
 mod compaction;
 mod context;
 mod definitions;
-mod failed;
 mod hook_step;
 mod known_contexts;
 mod measures;
 mod model_name;
 mod pick;
+mod reply;
 mod sent_files;
 mod stops;
 mod window;
@@ -59,7 +61,12 @@ use temporalio_sdk::activities::ActivityContext;
 
 pub(crate) use self::call::{Known, Thinker};
 use self::{
-    ask::Reply, background::Listener, call::ModelCall, calls::plan, failed::Failed, pick::Pick,
+    background::Listener,
+    call::ModelCall,
+    calls::plan,
+    claim::Claim,
+    pick::Pick,
+    reply::{Failed, Reply},
 };
 use crate::{
     attempt::{Attempt, Ended},
@@ -85,7 +92,13 @@ impl Thinker {
             epoch: Some(request.epoch),
         };
         let attempt = &Attempt::begin(&self.ends, ctx, &step.agent_execution_id);
-        let claimed = match self.claim(attempt, &step).await? {
+        let claim = Claim {
+            attempt,
+            step: &step,
+            turns: &*self.turns,
+            worker: &self.worker,
+        };
+        let claimed = match claim.run().await? {
             StepClaim::Stored(state) => return Ok(plan(&state)),
             StepClaim::Call(claimed) => claimed,
         };
@@ -111,23 +124,6 @@ impl Thinker {
         } = claimed;
         call.make(request.may_compact, calls, background, chain)
             .await
-    }
-
-    /// Claims the step. Fails after too many calls of the step, or when the store lacks the steps before.
-    async fn claim(
-        &self,
-        attempt: &Attempt<'_>,
-        step: &StepKey,
-    ) -> Result<StepClaim, ActivityError> {
-        let worker = Some(&self.worker);
-        let claim = attempt
-            .insist(|| self.turns.claim_step(step, worker))
-            .await?;
-        match claim {
-            StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),
-            StepClaim::Call(call) if call.calls > fail::STEP_CALLS => Err(fail::called_too_often()),
-            claim => Ok(claim),
-        }
     }
 }
 

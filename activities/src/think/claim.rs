@@ -1,0 +1,30 @@
+//! The claim of a step. The store answers with the step's checkpoint, or with the generation for a call.
+
+use everturn_store::{ClaimedCall, StepClaim, StepKey, TurnStore, WorkerId};
+use temporalio_common::ActivityError;
+
+use crate::{attempt::Attempt, failure as fail};
+
+/// The claim of a step by a worker.
+pub(super) struct Claim<'a> {
+    pub(super) attempt: &'a Attempt<'a>,
+    pub(super) step: &'a StepKey,
+    pub(super) turns: &'a dyn TurnStore,
+    pub(super) worker: &'a WorkerId,
+}
+
+impl Claim<'_> {
+    /// Claims the step. Fails after too many calls of the step, or when the store lacks the steps before.
+    pub(super) async fn run(self) -> Result<StepClaim, ActivityError> {
+        let worker = Some(self.worker);
+        let claim = self
+            .attempt
+            .insist(|| self.turns.claim_step(self.step, worker))
+            .await?;
+        match claim {
+            StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),
+            StepClaim::Call(call) if call.calls > fail::STEP_CALLS => Err(fail::called_too_often()),
+            claim => Ok(claim),
+        }
+    }
+}
