@@ -1,21 +1,16 @@
-//! The request of a call, and the call.
+//! The call of a model, and the compaction of a context that does not fit.
 
-use everturn_models::{ModelError, ModelRequest, OfferedTool, OutputFormat, Parameters};
-use everturn_proto::{
-    turn::AgentDefinition,
-    words::{FailureCode, MessageRole, ToolKind},
-};
-use everturn_store::{ContextMessage, ModelContext, ToolResult};
-use everturn_tools::{Asker, ToolSpec, builtin::read_result, delegate};
-use temporalio_common::ActivityError;
+use everturn_models::ModelError;
+use everturn_proto::words::FailureCode;
+use everturn_store::ModelContext;
 
 use super::{
     answer::{asking_for_summary, has_answered},
     background::Listener,
     call::ModelCall,
-    model_name::model_of,
     pick::Pick,
     reply::{Failed, Reply, Said},
+    request::RequestMaker,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
 use crate::failure as fail;
@@ -31,11 +26,11 @@ impl ModelCall<'_> {
         listener: &mut Listener<'_>,
     ) -> Result<Reply, Failed> {
         let agent = &*pick.agent;
-        let id = &self.step.agent_execution_id;
+        let id = &self.claimed.step.agent_execution_id;
         let measures = &self.thinker.known.measures;
         let window = Window::of(agent, measures.of(id));
         let has_more = context.has_more;
-        let (mut request, offered) = self.model_request(agent, context.messages, window).await?;
+        let (mut request, offered) = self.request().make(agent, context.messages, window).await?;
         let bytes = request_bytes(&request);
         request.idempotency_key = self.idempotency_key();
         request.attached = listener.response_id();
@@ -101,72 +96,25 @@ impl ModelCall<'_> {
         bytes: usize,
         calls: u32,
     ) -> Result<Reply, Failed> {
-        let (agent, id) = (&*pick.agent, &self.step.agent_execution_id);
+        let (agent, id) = (&*pick.agent, &self.claimed.step.agent_execution_id);
         let window = Window::of(agent, self.thinker.known.measures.of(id));
-        let context = self.context(agent).await?;
-        let (request, _) = self.model_request(agent, context.messages, window).await?;
+        let context = self.thinker.context(self.claimed).read(agent).await?;
+        let (request, _) = self.request().make(agent, context.messages, window).await?;
         let part = window.old_part(&request.messages, id, Room::Refused { bytes });
         let part = part.ok_or(Failed::Model(error))?;
         let compacted = self.compact(pick, request, part, window, calls).await;
         compacted.map(Reply::Compacted)
     }
 
-    /// Returns the request, and the definitions of its tools: the agent's currently available tools.
-    async fn model_request(
-        &self,
-        agent: &AgentDefinition,
-        mut messages: Vec<ContextMessage>,
-        window: Window,
-    ) -> Result<(ModelRequest, Vec<ToolSpec>), ActivityError> {
-        let has_shortened = window.shorten_results(&mut messages);
-        let (delegate, registered): (Vec<_>, Vec<_>) = agent
-            .tools
-            .iter()
-            .partition(|tool| tool.kind() == ToolKind::Delegate);
-        let asker = Asker {
+    /// Returns the maker of the call's requests.
+    fn request(&self) -> RequestMaker<'_> {
+        let thinker = self.thinker;
+        RequestMaker {
             tenant_id: self.tenant_id,
-            agent: &agent.name,
-        };
-        let tools = self
-            .thinker
-            .tools
-            .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
-            .await;
-        let mut tools =
-            tools.map_err(|error| fail::permanent(FailureCode::UnknownAgent, error.to_string()))?;
-        tools.extend(delegate.into_iter().filter_map(|tool| {
-            delegate::spec(tool, self.thinker.agents.by_name(), self.tenant_id)
-        }));
-        let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
-        let mut results = messages.iter().flat_map(|message| &message.tool_results);
-        // An offered tool stays offered, because a request with a new beginning misses the provider's cache.
-        if has_shortened
-            || messages.first().is_some_and(is_summary)
-            || results.any(ToolResult::is_cut)
-        {
-            tools.extend(self.thinker.tools.spec(read_result::NAME));
+            agent_hash: self.claimed.agent_hash,
+            tools: &thinker.tools,
+            agents: thinker.agents.by_name(),
+            files: thinker.files(self.claimed),
         }
-        let request = ModelRequest {
-            provider: agent.provider.clone(),
-            model: model_of(agent, self.agent_hash)?,
-            files: self.files(agent, &messages).await?,
-            instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
-            messages,
-            tools: tools.iter().map(offered).collect(),
-            max_output_tokens: agent.max_output_tokens,
-            parameters: Parameters::of(agent),
-            output: OutputFormat::of(agent),
-            ..ModelRequest::default()
-        };
-        Ok((request, tools))
-    }
-}
-
-/// Returns a tool's definition as the model reads it.
-fn offered(spec: &ToolSpec) -> OfferedTool {
-    OfferedTool {
-        name: spec.name.clone(),
-        description: spec.description.clone(),
-        parameters: spec.parameters.clone(),
     }
 }

@@ -98,8 +98,9 @@ impl ReplyListener for Listener<'_> {
         let response = self.response_of(response_id.to_owned());
         let (call, turns) = (self.call, &self.call.thinker.turns);
         let noted = call
+            .claimed
             .attempt
-            .insist(|| turns.note_response(call.step, call.generation, &response))
+            .insist(|| turns.note_response(call.claimed.step, call.claimed.generation, &response))
             .await;
         let refused = match noted {
             Ok(true) => return Ok(()),
@@ -130,8 +131,9 @@ impl ModelCall<'_> {
     /// Returns the call's name for the provider: equal in every attempt, and never reused after the conversation's
     /// removal.
     pub(super) fn idempotency_key(&self) -> String {
-        let (log_id, agent_execution) = (self.log_id, &self.step.agent_execution_id);
-        let step = self.step.step;
+        let (log_id, agent_execution) =
+            (self.claimed.log_id, &self.claimed.step.agent_execution_id);
+        let step = self.claimed.step.step;
         format!("everturn-{log_id}-{agent_execution}-{step}")
     }
 
@@ -139,7 +141,11 @@ impl ModelCall<'_> {
     /// shutdown or a reset of the run, the response is left to the next attempt, which goes on with it.
     pub(super) async fn cancel_if_cancelled(&self, running: Option<BackgroundResponse>) {
         let Some(response) = running else { return };
-        let asked = timeout(CANCEL_LIMIT, cancels::is_requested(self.attempt.ctx)).await;
+        let asked = timeout(
+            CANCEL_LIMIT,
+            cancels::is_requested(self.claimed.attempt.ctx),
+        )
+        .await;
         if asked.unwrap_or_default() {
             self.cancel_response(&response).await;
         }

@@ -26,7 +26,7 @@ impl ModelCall<'_> {
             .thinker
             .known
             .measures
-            .of(&self.step.agent_execution_id);
+            .of(&self.claimed.step.agent_execution_id);
         let bytes: usize = context.messages.iter().map(message_bytes).sum();
         let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
         read + u64::from(output_tokens(agent))
@@ -44,8 +44,13 @@ impl ModelCall<'_> {
         }
         let call = estimate(&pick.agent, input_tokens);
         let other_model = pick.other_model();
-        let (turns, step, generation) = (&self.thinker.turns, self.step, self.generation);
+        let (turns, step, generation) = (
+            &self.thinker.turns,
+            self.claimed.step,
+            self.claimed.generation,
+        );
         let reservation = self
+            .claimed
             .attempt
             .insist(|| turns.reserve_call(step, generation, call, other_model.as_deref()))
             .await?;
@@ -68,7 +73,10 @@ impl ModelCall<'_> {
             return;
         }
         let turns = &self.thinker.turns;
-        if let Err(error) = turns.release_call(self.step, self.generation).await {
+        if let Err(error) = turns
+            .release_call(self.claimed.step, self.claimed.generation)
+            .await
+        {
             tracing::warn!(%error, "the reservation of a refused call stays until the step is called again");
         }
     }

@@ -27,9 +27,9 @@ impl ModelCall<'_> {
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
             let execution_id = ids::tool_execution_id(
-                &self.step.message_id,
-                &self.step.agent_execution_id,
-                self.step.step,
+                &self.claimed.step.message_id,
+                &self.claimed.step.agent_execution_id,
+                self.claimed.step.step,
                 index,
             );
             let call_id = self.call_id(&call, &execution_id, &used);
@@ -54,7 +54,7 @@ impl ModelCall<'_> {
     /// Returns the model's id of the call if it is usable, otherwise an id of ours.
     fn call_id(&self, call: &ModelToolCall, execution_id: &str, used: &[String]) -> String {
         // Sub-agents think in parallel: two models might give one id before either call is stored.
-        let may_be_the_models = !self.thread().is_sub_agents();
+        let may_be_the_models = !self.claimed.thread.is_sub_agents();
         let given = call.call_id.as_ref().filter(|_| may_be_the_models);
         given
             .filter(|id| ids::is_valid(id) && !used.contains(id))

@@ -118,8 +118,8 @@ impl ModelCall<'_> {
         let to = ModelName::of(to.as_ref().unwrap_or(pick.own));
         tracing::warn!(%from, %to, code = %error.code, %error, "another model is asked");
         ModelFallback {
-            agent_execution_id: self.step.agent_execution_id.clone(),
-            step: self.step.step,
+            agent_execution_id: self.claimed.step.agent_execution_id.clone(),
+            step: self.claimed.step.step,
             from: from.to_string(),
             to: to.to_string(),
             code: (&error.code).into(),
@@ -136,8 +136,9 @@ impl ModelCall<'_> {
         failpoint::reach("think.before_fallback").await;
         let turns = &self.thinker.turns;
         let noted = self
+            .claimed
             .attempt
-            .insist(|| turns.note_failed_call(self.step, self.generation, failed))
+            .insist(|| turns.note_failed_call(self.claimed.step, self.claimed.generation, failed))
             .await?;
         match noted {
             NotedFailure::Superseded => Err(fail::superseded()),
@@ -148,7 +149,7 @@ impl ModelCall<'_> {
                     last_sequence,
                     sealed: Vec::new(),
                 };
-                readers::announce(&*self.thinker.stream, self.log_id, announcement).await;
+                readers::announce(&*self.thinker.stream, self.claimed.log_id, announcement).await;
                 // No attempt reads a response of a model that was given up.
                 if let Some(response) = listener.response() {
                     self.cancel_response(&response).await;

@@ -19,8 +19,13 @@ impl ModelCall<'_> {
     ) -> Result<LlmCompleteState, ActivityError> {
         loop {
             let completed = self
+                .claimed
                 .attempt
-                .insist(|| self.thinker.turns.complete_step(self.step, state.clone()))
+                .insist(|| {
+                    self.thinker
+                        .turns
+                        .complete_step(self.claimed.step, state.clone())
+                })
                 .await?;
             match completed {
                 CompletedStep::Stored(stored) => return Ok(stored),
@@ -48,7 +53,7 @@ impl ModelCall<'_> {
             has_answered,
         } = said;
         let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
-        let model = model_of(agent, self.agent_hash)?;
+        let model = model_of(agent, self.claimed.agent_hash)?;
         calls::sign(&mut tool_calls, &signer(&agent.provider, &model));
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is the text of its last step alone. A reply with only reasoning has no text to continue.
@@ -56,7 +61,7 @@ impl ModelCall<'_> {
             && is_answer
             && !reply.text.trim().is_empty()
             && agent.policy_on_cut_reply() == OnCutReply::Continue
-            && !self.thread().is_sub_agents();
+            && !self.claimed.thread.is_sub_agents();
         let state = LlmCompleteState {
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
@@ -75,7 +80,7 @@ impl ModelCall<'_> {
         Ok(if self.at_step_limit {
             answer::last_summary(state)
         } else {
-            answer::judged(state, agent, self.step.step, has_answered)
+            answer::judged(state, agent, self.claimed.step.step, has_answered)
         })
     }
 
@@ -86,10 +91,10 @@ impl ModelCall<'_> {
         usage: Usage,
     ) -> Result<LlmCompleteState, ActivityError> {
         Ok(LlmCompleteState {
-            agent_hash: self.agent_hash.to_owned(),
-            generation: self.generation,
+            agent_hash: self.claimed.agent_hash.to_owned(),
+            generation: self.claimed.generation,
             provider: agent.provider.clone(),
-            model: model_of(agent, self.agent_hash)?,
+            model: model_of(agent, self.claimed.agent_hash)?,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,

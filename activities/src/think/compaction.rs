@@ -109,7 +109,7 @@ impl ModelCall<'_> {
             return Err(Failed::Model(error));
         }
         tracing::warn!(
-            conversation_id = self.step.conversation_id,
+            conversation_id = self.claimed.step.conversation_id,
             %error,
             "older messages are left out without a summary, because the model could not write a summary"
         );

@@ -42,17 +42,17 @@ impl ModelCall<'_> {
         if changeable.is_empty() && asking.is_empty() {
             return Ok(());
         }
-        let conversation = &self.step.conversation_id;
+        let conversation = &self.claimed.step.conversation_id;
         let turns = &self.thinker.turns;
         let mut used = Definitions::new();
         if !changeable.is_empty() {
             let read = || turns.used_definitions(conversation, &changeable);
-            used = by_name(self.attempt.insist(read).await?);
+            used = by_name(self.claimed.attempt.insist(read).await?);
         }
         let mut granted = Definitions::new();
         if !asking.is_empty() {
             let read = || turns.granted_tools(conversation, &asking);
-            granted = by_name(self.attempt.insist(read).await?);
+            granted = by_name(self.claimed.attempt.insist(read).await?);
         }
         for call in planned {
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);

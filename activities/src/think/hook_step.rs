@@ -15,11 +15,12 @@ use crate::hooks::{self, Around};
 impl ModelCall<'_> {
     /// Plans the hooks before the turn, and stores their plan.
     pub(super) async fn plan_hooks(&self) -> Result<ThinkResult, ActivityError> {
-        let (thinker, step) = (self.thinker, self.step);
+        let (thinker, step) = (self.thinker, self.claimed.step);
         let agent = &self.agent().await?;
-        self.check_here(agent).await?;
-        let owner = &hooks::owner(&*thinker.turns, self.attempt, &step.conversation_id).await?;
-        let context = self.context(agent).await?;
+        self.thinker.here(self.claimed).check(agent).await?;
+        let owner =
+            &hooks::owner(&*thinker.turns, self.claimed.attempt, &step.conversation_id).await?;
+        let context = self.thinker.context(self.claimed).read(agent).await?;
         let task = context.messages.iter().find(|message| {
             message.role == MessageRole::User
                 && message.agent_execution_id == step.agent_execution_id
@@ -49,7 +50,7 @@ impl ModelCall<'_> {
         .await;
         let stored = self
             .store(LlmCompleteState {
-                agent_hash: self.agent_hash.to_owned(),
+                agent_hash: self.claimed.agent_hash.to_owned(),
                 finish: FinishReason::ToolCalls.into(),
                 tool_calls,
                 ..LlmCompleteState::default()

@@ -4,11 +4,13 @@
 //! step with a stored checkpoint is answered from the checkpoint. When the context is too long for the model's window,
 //! the step compacts the context, and the model thinks in the next step.
 //!
-//! - [`ask`]: the request of a call; [`checkpoint`]: the stored record of the reply
+//! - [`request`]: the request of a call; [`ask`]: the call; [`checkpoint`]: the stored record of the reply
 //! - [`calls`]: the tool calls of a reply; [`definitions`]: the definitions of their tools, and approvals
 //! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
-//! - [`claim`]: the claim of the step; [`call`]: a claimed call, and the dependencies of every call
-//! - [`reply`]: the outcome of a call
+//! - [`claim`]: the claim of the step; [`claimed`]: the inputs that most stages share
+//! - [`here`]: the check that this worker has every part
+//! - [`call`]: a claimed call; [`reply`]: the outcome of a call
+//! - [`thinker`]: the dependencies of all calls
 //! - [`context`]: the context of a call; [`known_contexts`]: the contexts that this worker has read before
 //! - [`sent_files`]: the files that the context names
 //! - [`compaction`]: the step that writes a summary
@@ -30,24 +32,28 @@ mod chain;
 mod checkpoint;
 mod circuits;
 mod claim;
+mod claimed;
 mod compaction;
 mod context;
 mod definitions;
+mod here;
 mod hook_step;
 mod known_contexts;
 mod measures;
 mod model_name;
 mod pick;
 mod reply;
+mod request;
 mod sent_files;
 mod stops;
+mod thinker;
 mod window;
 
 use std::time::{Duration, Instant};
 
 use everturn_models::ModelError;
 use everturn_proto::{
-    LogId,
+    Thread,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
 };
 use everturn_store::{
@@ -59,18 +65,18 @@ use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-pub(crate) use self::call::{Known, Thinker};
+pub(crate) use self::thinker::{Known, Thinker};
 use self::{
     background::Listener,
     call::ModelCall,
     calls::plan,
     claim::Claim,
+    claimed::Claimed,
     pick::Pick,
     reply::{Failed, Reply},
 };
 use crate::{
     attempt::{Attempt, Ended},
-    elsewhere::lacks_for,
     failure as fail,
 };
 
@@ -98,30 +104,41 @@ impl Thinker {
             turns: &*self.turns,
             worker: &self.worker,
         };
-        let claimed = match claim.run().await? {
+        let ClaimedCall {
+            log_id,
+            tenant_id,
+            generation,
+            calls,
+            has_budget,
+            background,
+            chain,
+            ..
+        } = match claim.run().await? {
             StepClaim::Stored(state) => return Ok(plan(&state)),
-            StepClaim::Call(claimed) => claimed,
+            StepClaim::Call(call) => call,
+        };
+        let claimed = &Claimed {
+            attempt,
+            step: &step,
+            thread: Thread::of(
+                &step.conversation_id,
+                &step.message_id,
+                &step.agent_execution_id,
+            ),
+            agent_hash: &request.agent_hash,
+            log_id: &log_id,
+            generation,
         };
         let call = ModelCall {
             thinker: self,
-            attempt,
-            step: &step,
-            agent_hash: &request.agent_hash,
-            log_id: &claimed.log_id,
-            tenant_id: &claimed.tenant_id,
-            generation: claimed.generation,
-            has_budget: claimed.has_budget,
+            claimed,
+            tenant_id: &tenant_id,
+            has_budget,
             at_step_limit: request.at_step_limit,
         };
         if request.before_turn {
             return call.plan_hooks().await;
         }
-        let ClaimedCall {
-            calls,
-            background,
-            chain,
-            ..
-        } = claimed;
         call.make(request.may_compact, calls, background, chain)
             .await
     }
@@ -140,15 +157,19 @@ impl ModelCall<'_> {
         let agent = self.agent().await?;
         let pick = Pick::of(&agent, chain, &self.thinker.known.circuits);
         let agent = &*pick.agent;
-        self.check_here(agent).await?;
-        let text = self.text_writer(self.log_id.clone());
+        self.thinker.here(self.claimed).check(agent).await?;
+        let text = self.text_writer();
         let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
         let mut listener = Listener::new(self, agent, &text, background);
-        let context = self.context(agent).await?;
+        let context = self.thinker.context(self.claimed).read(agent).await?;
         self.admit(agent, limit, &context, &mut listener).await?;
         // Heartbeats begin here, because a source of tools may take long, and a model does.
         let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
-        let ended = self.attempt.run(&Progress::default(), limit, asked).await;
+        let ended = self
+            .claimed
+            .attempt
+            .run(&Progress::default(), limit, asked)
+            .await;
         listener.leave(match &ended {
             Ended::Done(Ok(reply)) => Some(reply.tokens()),
             _ => None,
@@ -179,20 +200,9 @@ impl ModelCall<'_> {
     /// Returns the turn's pinned agent.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
         let (agents, turns) = (&self.thinker.agents, &*self.thinker.turns);
-        agents.pinned(turns, self.attempt, self.agent_hash).await
-    }
-
-    /// Leaves the call to another worker, and gives back the claim, when this worker lacks a part that the agent needs.
-    async fn check_here(&self, agent: &AgentDefinition) -> Result<(), ActivityError> {
-        let (thinker, ctx) = (self.thinker, self.attempt.ctx);
-        let missing = lacks_for(&*thinker.model, &thinker.tools, agent);
-        let Some(elsewhere) = missing.and_then(|it| thinker.peers.left_to_others(ctx, &it)) else {
-            return Ok(());
-        };
-        self.attempt
-            .insist(|| thinker.turns.release_step(self.step, self.generation))
-            .await?;
-        Err(elsewhere)
+        agents
+            .pinned(turns, self.claimed.attempt, self.claimed.agent_hash)
+            .await
     }
 
     /// Waits for the limits of the provider. The wait does not count as time of the call. When the rest of the attempt
@@ -211,15 +221,22 @@ impl ModelCall<'_> {
             return Ok(());
         }
         let (turns, begun) = (&self.thinker.turns, Instant::now());
-        let may_wait = self.attempt.time_left().saturating_sub(limit);
+        let may_wait = self.claimed.attempt.time_left().saturating_sub(limit);
         let admission = self.thinker.model.admit(&agent.provider, listener.tokens);
         let nothing = Progress::default();
-        match self.attempt.run(&nothing, may_wait, admission).await {
+        match self
+            .claimed
+            .attempt
+            .run(&nothing, may_wait, admission)
+            .await
+        {
             // Another attempt may have begun during the wait. The provider would bill two attempts.
             Ended::Done(_)
                 if begun.elapsed() > LONG_WAIT
                     && matches!(
-                        turns.holds_claim(self.step, self.generation).await,
+                        turns
+                            .holds_claim(self.claimed.step, self.claimed.generation)
+                            .await,
                         Ok(false)
                     ) =>
             {
@@ -231,22 +248,23 @@ impl ModelCall<'_> {
             }
             Ended::Stopped => Err(self.stopped(listener).await),
             Ended::OutOfTime => {
-                self.attempt
-                    .insist(|| turns.release_step(self.step, self.generation))
+                self.claimed
+                    .attempt
+                    .insist(|| turns.release_step(self.claimed.step, self.claimed.generation))
                     .await?;
                 Err(fail::waited_for_provider(&agent.provider))
             }
         }
     }
 
-    fn text_writer(&self, log_id: LogId) -> TextWriter {
+    fn text_writer(&self) -> TextWriter {
         TextWriter::new(
             self.thinker.stream.clone(),
-            log_id,
-            &self.step.message_id,
-            &self.step.agent_execution_id,
-            self.step.step,
-            self.generation,
+            self.claimed.log_id.clone(),
+            &self.claimed.step.message_id,
+            &self.claimed.step.agent_execution_id,
+            self.claimed.step.step,
+            self.claimed.generation,
         )
     }
 }

@@ -5,18 +5,28 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_models::{FileKind, SentFile, SentFiles, named_by, told};
 use everturn_proto::{event::Attachment, turn::AgentDefinition};
-use everturn_store::ContextMessage;
+use everturn_store::{BlobFiles, ContextMessage, TurnStore};
 use temporalio_common::ActivityError;
 
-use super::call::ModelCall;
+use super::claimed::Claimed;
+use crate::files::KnownFiles;
 
 /// The most bytes of files in a request: in base64, they fit into the 32 MB that the strictest provider accepts.
 const MAX_BYTES: u64 = 20 * 1024 * 1024;
 
-impl ModelCall<'_> {
+/// Reads the files of a context.
+#[derive(Clone, Copy)]
+pub(super) struct FileReader<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) turns: &'a dyn TurnStore,
+    pub(super) blobs: &'a BlobFiles,
+    pub(super) known: &'a KnownFiles,
+}
+
+impl FileReader<'_> {
     /// Returns the files that the messages name. Recently read files come from the worker's memory.
-    pub(super) async fn files(
-        &self,
+    pub(super) async fn read(
+        self,
         agent: &AgentDefinition,
         messages: &[ContextMessage],
     ) -> Result<SentFiles, ActivityError> {
@@ -38,13 +48,18 @@ impl ModelCall<'_> {
         Ok(files)
     }
 
-    async fn read_file(&self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
-        let (known, conversation_id) = (&self.thinker.known.files, &self.step.conversation_id);
+    async fn read_file(self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
+        let Self {
+            claimed,
+            turns,
+            blobs,
+            known,
+        } = self;
+        let conversation_id = &claimed.step.conversation_id;
         if let Some(file) = known.get(conversation_id, &file.blob_id) {
             return Ok(Some(file));
         }
-        let blobs = &self.thinker.blobs;
-        let read = self
+        let read = claimed
             .attempt
             .insist(|| blobs.file_of(conversation_id, &file.blob_id))
             .await;
@@ -52,9 +67,9 @@ impl ModelCall<'_> {
             Ok(read) => read,
             Err(error) => {
                 // No call was made, so the claim's count is given back.
-                let turns = &self.thinker.turns;
-                self.attempt
-                    .insist(|| turns.release_step(self.step, self.generation))
+                claimed
+                    .attempt
+                    .insist(|| turns.release_step(claimed.step, claimed.generation))
                     .await?;
                 return Err(error);
             }

@@ -15,8 +15,11 @@ impl ModelCall<'_> {
     /// refuses the next piece. The stream may know less than the store, so the store decides.
     pub(super) async fn superseded(&self, text: &TextWriter) {
         text.superseded().await;
-        let (turns, step) = (&self.thinker.turns, self.step);
-        if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
+        let (turns, step) = (&self.thinker.turns, self.claimed.step);
+        if !matches!(
+            turns.holds_claim(step, self.claimed.generation).await,
+            Ok(false)
+        ) {
             // The store does not confirm that the call is useless, so the call goes on, although its text is no longer
             // shown live.
             std::future::pending::<()>().await;
@@ -29,19 +32,19 @@ impl ModelCall<'_> {
     pub(super) async fn stopped(&self, listener: &Listener<'_>) -> ActivityError {
         let text = listener.text;
         let partial = LlmCompleteState {
-            agent_hash: self.agent_hash.to_owned(),
+            agent_hash: self.claimed.agent_hash.to_owned(),
             text: without_nul(text.text_so_far(Part::Text)),
             reasoning: without_nul(text.text_so_far(Part::Reasoning)),
             finish: FinishReason::Cancelled.into(),
-            generation: self.generation,
+            generation: self.claimed.generation,
             ..LlmCompleteState::default()
         };
-        let saved = self.thinker.turns.save_partial(self.step, partial);
+        let saved = self.thinker.turns.save_partial(self.claimed.step, partial);
         let (saved, ()) = tokio::join!(saved, self.cancel_if_cancelled(listener.response()));
         if let Err(error) = saved {
             tracing::warn!(%error, "the partial text of a stopped call could not be stored");
         }
-        if self.attempt.is_worker_stopping() {
+        if self.claimed.attempt.is_worker_stopping() {
             // After a cancel of the turn, the engine does not try again.
             return fail::transient(
                 FailureCode::LlmUnavailable,

@@ -1,0 +1,98 @@
+//! The request of a call: the messages, with long results shortened for the window, the files, and the currently
+//! available tools.
+//!
+//! Must not be here: the decision whether the request fits (`ask`), and the call (`call`).
+
+use std::collections::BTreeMap;
+
+use everturn_models::{ModelRequest, OfferedTool, OutputFormat, Parameters};
+use everturn_proto::{
+    turn::AgentDefinition,
+    words::{FailureCode, MessageRole, ToolKind},
+};
+use everturn_store::{ContextMessage, ToolResult};
+use everturn_tools::{Asker, ToolRegistry, ToolSpec, builtin::read_result, delegate};
+use temporalio_common::ActivityError;
+
+use super::{model_name::model_of, sent_files::FileReader, window::Window};
+use crate::failure as fail;
+
+/// Makes the requests of a call.
+#[derive(Clone, Copy)]
+pub(super) struct RequestMaker<'a> {
+    /// The conversation's tenant.
+    pub(super) tenant_id: &'a str,
+    pub(super) agent_hash: &'a str,
+    pub(super) tools: &'a ToolRegistry,
+    /// The worker's agents by name. The tool `delegate` lists agents for sub-agents.
+    pub(super) agents: &'a BTreeMap<String, AgentDefinition>,
+    pub(super) files: FileReader<'a>,
+}
+
+impl RequestMaker<'_> {
+    /// Returns the request, and the definitions of its tools: the agent's currently available tools.
+    pub(super) async fn make(
+        self,
+        agent: &AgentDefinition,
+        mut messages: Vec<ContextMessage>,
+        window: Window,
+    ) -> Result<(ModelRequest, Vec<ToolSpec>), ActivityError> {
+        let has_shortened = window.shorten_results(&mut messages);
+        let mut tools = self.tools_of(agent).await?;
+        let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
+        let mut results = messages.iter().flat_map(|message| &message.tool_results);
+        // An offered tool stays offered, because a request with a new beginning misses the provider's cache.
+        if has_shortened
+            || messages.first().is_some_and(is_summary)
+            || results.any(ToolResult::is_cut)
+        {
+            tools.extend(self.tools.spec(read_result::NAME));
+        }
+        let request = ModelRequest {
+            provider: agent.provider.clone(),
+            model: model_of(agent, self.agent_hash)?,
+            files: self.files.read(agent, &messages).await?,
+            instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
+            messages,
+            tools: tools.iter().map(offered).collect(),
+            max_output_tokens: agent.max_output_tokens,
+            parameters: Parameters::of(agent),
+            output: OutputFormat::of(agent),
+            ..ModelRequest::default()
+        };
+        Ok((request, tools))
+    }
+
+    /// Returns the definitions of the agent's currently available tools.
+    async fn tools_of(self, agent: &AgentDefinition) -> Result<Vec<ToolSpec>, ActivityError> {
+        let (delegate, registered): (Vec<_>, Vec<_>) = agent
+            .tools
+            .iter()
+            .partition(|tool| tool.kind() == ToolKind::Delegate);
+        let asker = Asker {
+            tenant_id: self.tenant_id,
+            agent: &agent.name,
+        };
+        let tools = self
+            .tools
+            .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
+            .await;
+        let mut tools =
+            tools.map_err(|error| fail::permanent(FailureCode::UnknownAgent, error.to_string()))?;
+        tools.extend(
+            delegate
+                .into_iter()
+                .filter_map(|tool| delegate::spec(tool, self.agents, self.tenant_id)),
+        );
+        Ok(tools)
+    }
+}
+
+/// Returns a tool's definition as the model reads it.
+fn offered(spec: &ToolSpec) -> OfferedTool {
+    OfferedTool {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        parameters: spec.parameters.clone(),
+    }
+}
