@@ -8,9 +8,11 @@ use super::{
     answer::{asking_for_summary, has_answered},
     background::Listener,
     call::ModelCall,
+    claimed::Claimed,
     pick::Pick,
     reply::{Failed, Reply, Said},
     request::RequestMaker,
+    stops::superseded,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
 use crate::failure as fail;
@@ -32,7 +34,7 @@ impl ModelCall<'_> {
         let has_more = context.has_more;
         let (mut request, offered) = self.request().make(agent, context.messages, window).await?;
         let bytes = request_bytes(&request);
-        request.idempotency_key = self.idempotency_key();
+        request.idempotency_key = idempotency_key(self.claimed);
         request.attached = listener.response_id();
         // A provider that makes the response already has found room for the request.
         let is_full = request.attached.is_none() && window.is_full(bytes);
@@ -52,17 +54,17 @@ impl ModelCall<'_> {
         let has_answered = has_answered(&request.messages, id);
         // The reservation of the call that made the response is still valid.
         if request.attached.is_none() {
-            self.reserve(pick, window.tokens(bytes)).await?;
+            self.budget().reserve(pick, window.tokens(bytes)).await?;
         }
         let sent = sent(&request);
         let text = listener.text;
         let reply = tokio::select! {
             biased;
             reply = self.thinker.model.complete(request, listener) => reply,
-            () = self.superseded(text) => return Err(fail::superseded().into()),
+            () = superseded(self.claimed, &*self.thinker.turns, text) => return Err(fail::superseded().into()),
         };
         if let Err(error) = &reply {
-            self.give_back(error, Some(text)).await;
+            self.budget().give_back(error, Some(text)).await;
         }
         match reply {
             Ok(reply) => {
@@ -117,4 +119,11 @@ impl ModelCall<'_> {
             files: thinker.files(self.claimed),
         }
     }
+}
+
+/// Returns the call's name for the provider: equal in every attempt, and never reused after the conversation's removal.
+fn idempotency_key(claimed: &Claimed<'_>) -> String {
+    let (log_id, agent_execution) = (claimed.log_id, &claimed.step.agent_execution_id);
+    let step = claimed.step.step;
+    format!("everturn-{log_id}-{agent_execution}-{step}")
 }

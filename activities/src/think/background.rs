@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_models::{Admission, ModelError, ReplyListener};
+use everturn_models::{Admission, ModelClient, ModelError, ReplyListener};
 use everturn_proto::{turn::AgentDefinition, words::FailureCode};
-use everturn_store::BackgroundResponse;
+use everturn_store::{BackgroundResponse, TurnStore};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
 use tokio::time::timeout;
 
-use super::{call::ModelCall, reply::Failed};
+use super::{claimed::Claimed, reply::Failed};
 use crate::{cancels, failure as fail};
 
 /// The time limit for the engine and the provider at the end of a cancelled turn. A response that is not cancelled
@@ -20,7 +21,9 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Takes in a reply: sends its pieces to the readers, and the id of its response to the store.
 pub(super) struct Listener<'a> {
-    call: &'a ModelCall<'a>,
+    claimed: &'a Claimed<'a>,
+    turns: &'a dyn TurnStore,
+    client: &'a dyn ModelClient,
     pub(super) text: &'a TextWriter,
     provider: &'a str,
     model: &'a str,
@@ -38,7 +41,9 @@ impl<'a> Listener<'a> {
     /// Makes the listener. `earlier` is the response of an earlier attempt; readers see its text go on instead of
     /// starting anew.
     pub(super) fn new(
-        call: &'a ModelCall<'a>,
+        claimed: &'a Claimed<'a>,
+        turns: &'a dyn TurnStore,
+        client: &'a dyn ModelClient,
         agent: &'a AgentDefinition,
         text: &'a TextWriter,
         earlier: Option<BackgroundResponse>,
@@ -47,7 +52,9 @@ impl<'a> Listener<'a> {
         let earlier = earlier.filter(|it| it.provider == agent.provider && it.model == model);
         text.set_continues(earlier.is_some());
         Self {
-            call,
+            claimed,
+            turns,
+            client,
             text,
             provider: &agent.provider,
             model,
@@ -96,11 +103,10 @@ impl ReplyListener for Listener<'_> {
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
         self.response_id = Some(response_id.to_owned());
         let response = self.response_of(response_id.to_owned());
-        let (call, turns) = (self.call, &self.call.thinker.turns);
-        let noted = call
-            .claimed
+        let (claimed, turns) = (self.claimed, self.turns);
+        let noted = claimed
             .attempt
-            .insist(|| turns.note_response(call.claimed.step, call.claimed.generation, &response))
+            .insist(|| turns.note_response(claimed.step, claimed.generation, &response))
             .await;
         let refused = match noted {
             Ok(true) => return Ok(()),
@@ -117,9 +123,8 @@ impl ReplyListener for Listener<'_> {
     async fn made_again(&mut self) {
         self.response_id = None;
         self.text.set_continues(false);
-        // The call has skipped the limits of the provider because a response existed (`ModelCall::admit`).
-        let model = &self.call.thinker.model;
-        self.admission = model.admit(self.provider, self.tokens).await;
+        // The call has skipped the limits of the provider because a response existed (`ProviderLimits::wait`).
+        self.admission = self.client.admit(self.provider, self.tokens).await;
     }
 
     fn delta(&mut self, part: Part, piece: &str) {
@@ -127,44 +132,32 @@ impl ReplyListener for Listener<'_> {
     }
 }
 
-impl ModelCall<'_> {
-    /// Returns the call's name for the provider: equal in every attempt, and never reused after the conversation's
-    /// removal.
-    pub(super) fn idempotency_key(&self) -> String {
-        let (log_id, agent_execution) =
-            (self.claimed.log_id, &self.claimed.step.agent_execution_id);
-        let step = self.claimed.step.step;
-        format!("everturn-{log_id}-{agent_execution}-{step}")
+/// Cancels a response at its provider, if the engine reports that the activity is cancelled. After a worker's shutdown
+/// or a reset of the run, the response is left to the next attempt, which goes on with it.
+pub(super) async fn cancel_if_cancelled(
+    running: Option<BackgroundResponse>,
+    ctx: &ActivityContext,
+    model: &dyn ModelClient,
+) {
+    let Some(response) = running else { return };
+    let asked = timeout(CANCEL_LIMIT, cancels::is_requested(ctx)).await;
+    if asked.unwrap_or_default() {
+        cancel(&response, model).await;
     }
+}
 
-    /// Cancels a response at its provider, if the engine reports that the activity is cancelled. After a worker's
-    /// shutdown or a reset of the run, the response is left to the next attempt, which goes on with it.
-    pub(super) async fn cancel_if_cancelled(&self, running: Option<BackgroundResponse>) {
-        let Some(response) = running else { return };
-        let asked = timeout(
-            CANCEL_LIMIT,
-            cancels::is_requested(self.claimed.attempt.ctx),
-        )
-        .await;
-        if asked.unwrap_or_default() {
-            self.cancel_response(&response).await;
-        }
-    }
-
-    /// Cancels a response without a reader at its provider.
-    pub(super) async fn cancel_response(&self, response: &BackgroundResponse) {
-        let BackgroundResponse { provider, id, .. } = response;
-        let cancel = self.thinker.model.cancel(provider, id);
-        let error = match timeout(CANCEL_LIMIT, cancel).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.message,
-            Err(_) => "it took too long".to_owned(),
-        };
-        tracing::warn!(
-            provider,
-            response_id = id,
-            error,
-            "a response without a reader could not be cancelled; the response runs to the end and is paid"
-        );
-    }
+/// Cancels a response without a reader at its provider.
+pub(super) async fn cancel(response: &BackgroundResponse, model: &dyn ModelClient) {
+    let BackgroundResponse { provider, id, .. } = response;
+    let error = match timeout(CANCEL_LIMIT, model.cancel(provider, id)).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.message,
+        Err(_) => "it took too long".to_owned(),
+    };
+    tracing::warn!(
+        provider,
+        response_id = id,
+        error,
+        "a response without a reader could not be cancelled; the response runs to the end and is paid"
+    );
 }

@@ -7,35 +7,32 @@ use everturn_proto::{
     turn::AgentDefinition,
     words::FailureCode,
 };
-use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation};
+use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation, TurnStore};
 use everturn_stream::{Part, TextWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
 use super::{
-    call::ModelCall,
+    claimed::Claimed,
     pick::Pick,
-    window::{Window, message_bytes},
+    window::{BytesPerToken, Window, message_bytes},
 };
 use crate::failure as fail;
 
-impl ModelCall<'_> {
-    /// Returns the estimated tokens of a call with this context, without its tools.
-    pub(super) fn tokens_of(&self, agent: &AgentDefinition, context: &ModelContext) -> u64 {
-        let measure = self
-            .thinker
-            .known
-            .measures
-            .of(&self.claimed.step.agent_execution_id);
-        let bytes: usize = context.messages.iter().map(message_bytes).sum();
-        let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
-        read + u64::from(output_tokens(agent))
-    }
+/// The budget of a claimed call.
+#[derive(Clone, Copy)]
+pub(super) struct Budget<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) turns: &'a dyn TurnStore,
+    /// True when the turn has a budget, of which the call reserves a part.
+    pub(super) has_budget: bool,
+}
 
+impl Budget<'_> {
     /// Reserves the possible cost of a call with about `input_tokens` input tokens. The failure names the exceeded
     /// limit.
     pub(super) async fn reserve(
-        &self,
+        self,
         pick: &Pick<'_>,
         input_tokens: u64,
     ) -> Result<(), ActivityError> {
@@ -44,13 +41,9 @@ impl ModelCall<'_> {
         }
         let call = estimate(&pick.agent, input_tokens);
         let other_model = pick.other_model();
-        let (turns, step, generation) = (
-            &self.thinker.turns,
-            self.claimed.step,
-            self.claimed.generation,
-        );
-        let reservation = self
-            .claimed
+        let (turns, claimed) = (self.turns, self.claimed);
+        let (step, generation) = (claimed.step, claimed.generation);
+        let reservation = claimed
             .attempt
             .insist(|| turns.reserve_call(step, generation, call, other_model.as_deref()))
             .await?;
@@ -68,18 +61,28 @@ impl ModelCall<'_> {
 
     /// Gives back the reservation of a call that the provider refused before the first token. After any other failure
     /// the call was probably billed, and its reservation stays until the step is claimed again or the turn ends.
-    pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
+    pub(super) async fn give_back(self, error: &ModelError, text: Option<&TextWriter>) {
         if !self.has_budget || !is_refused(error, text) {
             return;
         }
-        let turns = &self.thinker.turns;
-        if let Err(error) = turns
-            .release_call(self.claimed.step, self.claimed.generation)
-            .await
-        {
+        let Claimed {
+            step, generation, ..
+        } = *self.claimed;
+        if let Err(error) = self.turns.release_call(step, generation).await {
             tracing::warn!(%error, "the reservation of a refused call stays until the step is called again");
         }
     }
+}
+
+/// Returns the estimated tokens of a call with this context, without its tools.
+pub(super) fn estimated_tokens(
+    agent: &AgentDefinition,
+    context: &ModelContext,
+    measure: BytesPerToken,
+) -> u64 {
+    let bytes: usize = context.messages.iter().map(message_bytes).sum();
+    let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
+    read + u64::from(output_tokens(agent))
 }
 
 /// True for a call that the provider refused before the first token, and does not bill.

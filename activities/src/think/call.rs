@@ -1,6 +1,6 @@
 //! A claimed call of the model.
 
-use super::{claimed::Claimed, thinker::Thinker};
+use super::{budget::Budget, claimed::Claimed, thinker::Thinker};
 
 /// A claimed call of the model.
 pub(super) struct ModelCall<'a> {
@@ -12,4 +12,15 @@ pub(super) struct ModelCall<'a> {
     pub(super) has_budget: bool,
     /// True when the agent's steps are used up, and the model writes the last summary.
     pub(super) at_step_limit: bool,
+}
+
+impl ModelCall<'_> {
+    /// Returns the budget of the call.
+    pub(super) fn budget(&self) -> Budget<'_> {
+        Budget {
+            claimed: self.claimed,
+            turns: &*self.thinker.turns,
+            has_budget: self.has_budget,
+        }
+    }
 }

@@ -3,17 +3,18 @@
 //! The step's position in the chain is stored with its claim. A failed call is noted and ends its attempt. The engine
 //! makes the next attempt, which asks the noted model. Nothing here applies to an agent without a chain.
 
-use everturn_models::ModelError;
+use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{event::ModelFallback, turn::Fallback, words::FailureCode};
-use everturn_store::{FailedCall, NotedFailure};
-use everturn_stream::Announcement;
+use everturn_store::{FailedCall, NotedFailure, StepKey, TurnStore};
+use everturn_stream::{Announcement, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
 use super::{
-    background::Listener,
+    background::{Listener, cancel},
     budget::is_refused,
-    call::ModelCall,
+    circuits::Circuits,
+    claimed::Claimed,
     model_name::ModelName,
     pick::{Pick, is_at_once, with_model},
 };
@@ -50,24 +51,34 @@ fn outcome(pick: &Pick<'_>, chain: &Fallback, error: &ModelError) -> Outcome {
     }
 }
 
-impl ModelCall<'_> {
-    /// Closes the circuit of the model, because the model has answered.
-    pub(super) fn answered_by(&self, pick: &Pick<'_>) {
-        if pick.own.fallback.is_some() {
-            let circuits = &self.thinker.known.circuits;
-            circuits.close(&ModelName::of(&pick.agent));
-        }
+/// Closes the circuit of a chain's model, because the model has answered.
+pub(super) fn answered_by(pick: &Pick<'_>, circuits: &Circuits) {
+    if pick.own.fallback.is_some() {
+        circuits.close(&ModelName::of(&pick.agent));
     }
+}
 
-    /// Decides the consequence of a failed call, the step's `calls`th call, and notes the step's new position in the
-    /// chain.
-    pub(super) async fn failed(
-        &self,
+/// A call whose model has failed.
+pub(super) struct FailedModel<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) turns: &'a dyn TurnStore,
+    /// The stream for the news to the readers.
+    pub(super) stream: &'a dyn StreamWriter,
+    pub(super) model: &'a dyn ModelClient,
+    pub(super) circuits: &'a Circuits,
+    /// The number of the step's calls, the failed call included.
+    pub(super) calls: u32,
+}
+
+impl FailedModel<'_> {
+    /// Decides the consequence of the failure, and notes the step's new position in the chain.
+    pub(super) async fn end(
+        self,
         pick: &Pick<'_>,
         error: &ModelError,
-        calls: u32,
         listener: &Listener<'_>,
     ) -> ActivityError {
+        let (circuits, calls) = (self.circuits, self.calls);
         let Some(chain) = &pick.own.fallback else {
             return fail::from_model(error, calls);
         };
@@ -87,7 +98,6 @@ impl ModelCall<'_> {
                 NextTry::AsProviderAsks
             }
             Outcome::GivesUp => {
-                let circuits = &self.thinker.known.circuits;
                 let from = ModelName::of(&pick.agent);
                 if !error.code.is_about_the_request() {
                     circuits.open(&from);
@@ -99,7 +109,7 @@ impl ModelCall<'_> {
                 failed.chain.given_up.push(pick.at.position);
                 failed.chain.position = position;
                 failed.chain.failures = 0;
-                failed.fallback = Some(self.fallback(pick, &from, position, error));
+                failed.fallback = Some(fallback(self.claimed.step, pick, &from, position, error));
                 NextTry::AtOnce
             }
         };
@@ -107,38 +117,17 @@ impl ModelCall<'_> {
         noted.map_or_else(|other| other, |()| fail::of_chain(error, retry))
     }
 
-    fn fallback(
-        &self,
-        pick: &Pick<'_>,
-        from: &ModelName,
-        to: u32,
-        error: &ModelError,
-    ) -> ModelFallback {
-        let to = with_model(pick.own, to);
-        let to = ModelName::of(to.as_ref().unwrap_or(pick.own));
-        tracing::warn!(%from, %to, code = %error.code, %error, "another model is asked");
-        ModelFallback {
-            agent_execution_id: self.claimed.step.agent_execution_id.clone(),
-            step: self.claimed.step.step,
-            from: from.to_string(),
-            to: to.to_string(),
-            code: (&error.code).into(),
-            message: error.message.clone(),
-        }
-    }
-
     /// Stores the step's position in the chain, and tells readers of the change to another model.
     async fn note_failure(
-        &self,
+        self,
         failed: &FailedCall,
         listener: &Listener<'_>,
     ) -> Result<(), ActivityError> {
         failpoint::reach("think.before_fallback").await;
-        let turns = &self.thinker.turns;
-        let noted = self
-            .claimed
+        let (claimed, turns) = (self.claimed, self.turns);
+        let noted = claimed
             .attempt
-            .insist(|| turns.note_failed_call(self.claimed.step, self.claimed.generation, failed))
+            .insist(|| turns.note_failed_call(claimed.step, claimed.generation, failed))
             .await?;
         match noted {
             NotedFailure::Superseded => Err(fail::superseded()),
@@ -149,14 +138,35 @@ impl ModelCall<'_> {
                     last_sequence,
                     sealed: Vec::new(),
                 };
-                readers::announce(&*self.thinker.stream, self.claimed.log_id, announcement).await;
+                readers::announce(self.stream, claimed.log_id, announcement).await;
                 // No attempt reads a response of a model that was given up.
                 if let Some(response) = listener.response() {
-                    self.cancel_response(&response).await;
+                    cancel(&response, self.model).await;
                 }
                 Ok(())
             }
         }
+    }
+}
+
+/// Returns the event of the change to the model at position `to` of the chain.
+fn fallback(
+    step: &StepKey,
+    pick: &Pick<'_>,
+    from: &ModelName,
+    to: u32,
+    error: &ModelError,
+) -> ModelFallback {
+    let to = with_model(pick.own, to);
+    let to = ModelName::of(to.as_ref().unwrap_or(pick.own));
+    tracing::warn!(%from, %to, code = %error.code, %error, "another model is asked");
+    ModelFallback {
+        agent_execution_id: step.agent_execution_id.clone(),
+        step: step.step,
+        from: from.to_string(),
+        to: to.to_string(),
+        code: (&error.code).into(),
+        message: error.message.clone(),
     }
 }
 
@@ -168,7 +178,6 @@ mod tests {
     use everturn_store::ChainPosition;
 
     use super::*;
-    use crate::think::circuits::Circuits;
 
     fn agent() -> AgentDefinition {
         let model = |model: &str, window| FallbackModel {

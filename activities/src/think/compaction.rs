@@ -77,7 +77,7 @@ impl ModelCall<'_> {
             ..request
         };
         let tokens = window.tokens(window::request_bytes(&request));
-        self.reserve(pick, tokens).await?;
+        self.budget().reserve(pick, tokens).await?;
         let sent = window::sent(&request);
         // The summary has no readers while the model writes it.
         let answered = self
@@ -101,7 +101,7 @@ impl ModelCall<'_> {
                 "The model was asked to summarize the conversation, and wrote nothing.",
             ),
             Err(error) => {
-                self.give_back(&error, None).await;
+                self.budget().give_back(&error, None).await;
                 error
             }
         };

@@ -16,6 +16,7 @@
 //! - [`compaction`]: the step that writes a summary
 //! - [`pick`]: the choice of the model, by [`model_name`]; [`chain`]: the consequence of a model's failure; [`circuits`]:
 //!   models without calls after a failure
+//! - [`provider_limits`]: the wait for the limits of the provider
 //! - [`budget`]: the reservation of a call's possible cost before the call
 //! - [`background`]: a response that the provider makes in the background
 //! - [`answer`]: the check of an answer, and the summary at the step limit
@@ -42,6 +43,7 @@ mod known_contexts;
 mod measures;
 mod model_name;
 mod pick;
+mod provider_limits;
 mod reply;
 mod request;
 mod sent_files;
@@ -49,17 +51,14 @@ mod stops;
 mod thinker;
 mod window;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use everturn_models::ModelError;
 use everturn_proto::{
     Thread,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
 };
-use everturn_store::{
-    BackgroundResponse, ChainPosition, ClaimedCall, ModelContext, StepClaim, StepKey,
-};
-use everturn_stream::TextWriter;
+use everturn_store::{BackgroundResponse, ChainPosition, ClaimedCall, StepClaim, StepKey};
 use everturn_supervisor::failpoint;
 use everturn_tools::Progress;
 use temporalio_common::ActivityError;
@@ -67,22 +66,16 @@ use temporalio_sdk::activities::ActivityContext;
 
 pub(crate) use self::thinker::{Known, Thinker};
 use self::{
-    background::Listener,
+    budget::estimated_tokens,
     call::ModelCall,
     calls::plan,
+    chain::answered_by,
     claim::Claim,
     claimed::Claimed,
     pick::Pick,
     reply::{Failed, Reply},
 };
-use crate::{
-    attempt::{Attempt, Ended},
-    failure as fail,
-};
-
-/// The longest wait for a provider's limits before a call without a second look at the claim. After a longer wait the
-/// claim is checked again, because the engine may have counted the attempt as dead.
-const LONG_WAIT: Duration = Duration::from_secs(1);
+use crate::attempt::{Attempt, Ended};
 
 impl Thinker {
     pub(crate) async fn think(
@@ -158,11 +151,17 @@ impl ModelCall<'_> {
         let pick = Pick::of(&agent, chain, &self.thinker.known.circuits);
         let agent = &*pick.agent;
         self.thinker.here(self.claimed).check(agent).await?;
-        let text = self.text_writer();
+        let text = self.thinker.text_writer(self.claimed);
         let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-        let mut listener = Listener::new(self, agent, &text, background);
+        let mut listener = self
+            .thinker
+            .listener(self.claimed, agent, &text, background);
         let context = self.thinker.context(self.claimed).read(agent).await?;
-        self.admit(agent, limit, &context, &mut listener).await?;
+        let measures = &self.thinker.known.measures;
+        let measure = measures.of(&self.claimed.step.agent_execution_id);
+        listener.tokens = estimated_tokens(agent, &context, measure);
+        let limits = self.thinker.provider_limits(self.claimed, limit);
+        limits.wait(agent, &mut listener).await?;
         // Heartbeats begin here, because a source of tools may take long, and a model does.
         let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
         let ended = self
@@ -178,14 +177,17 @@ impl ModelCall<'_> {
             Ended::Done(Ok(reply)) => Ok(reply),
             Ended::Done(Err(Failed::Other(error))) => return Err(error),
             Ended::Done(Err(Failed::Model(error))) => Err(error),
-            Ended::Stopped => return Err(self.stopped(&listener).await),
+            Ended::Stopped => return Err(self.thinker.stopped(self.claimed).end(&listener).await),
             Ended::OutOfTime => Err(ModelError::timeout()),
         };
         let reply = match answer {
             Ok(reply) => reply,
-            Err(error) => return Err(self.failed(&pick, &error, calls, &listener).await),
+            Err(error) => {
+                let failed = self.thinker.failed(self.claimed, calls);
+                return Err(failed.end(&pick, &error, &listener).await);
+            }
         };
-        self.answered_by(&pick);
+        answered_by(&pick, &self.thinker.known.circuits);
         failpoint::reach("think.before_checkpoint").await;
         let state = match reply {
             Reply::Said(said) => self.state(agent, said).await?,
@@ -203,68 +205,5 @@ impl ModelCall<'_> {
         agents
             .pinned(turns, self.claimed.attempt, self.claimed.agent_hash)
             .await
-    }
-
-    /// Waits for the limits of the provider. The wait does not count as time of the call. When the rest of the attempt
-    /// is too short for the call's time limit, the claim is given back, and the next attempt goes on waiting. A
-    /// response in the background is read at once: it has passed the limits before, and the provider keeps it only for
-    /// a short time. If the response gives no reply, the listener waits for the limits.
-    async fn admit(
-        &self,
-        agent: &AgentDefinition,
-        limit: Duration,
-        context: &ModelContext,
-        listener: &mut Listener<'_>,
-    ) -> Result<(), ActivityError> {
-        listener.tokens = self.tokens_of(agent, context);
-        if listener.response_id().is_some() {
-            return Ok(());
-        }
-        let (turns, begun) = (&self.thinker.turns, Instant::now());
-        let may_wait = self.claimed.attempt.time_left().saturating_sub(limit);
-        let admission = self.thinker.model.admit(&agent.provider, listener.tokens);
-        let nothing = Progress::default();
-        match self
-            .claimed
-            .attempt
-            .run(&nothing, may_wait, admission)
-            .await
-        {
-            // Another attempt may have begun during the wait. The provider would bill two attempts.
-            Ended::Done(_)
-                if begun.elapsed() > LONG_WAIT
-                    && matches!(
-                        turns
-                            .holds_claim(self.claimed.step, self.claimed.generation)
-                            .await,
-                        Ok(false)
-                    ) =>
-            {
-                Err(fail::superseded())
-            }
-            Ended::Done(admission) => {
-                listener.admission = admission;
-                Ok(())
-            }
-            Ended::Stopped => Err(self.stopped(listener).await),
-            Ended::OutOfTime => {
-                self.claimed
-                    .attempt
-                    .insist(|| turns.release_step(self.claimed.step, self.claimed.generation))
-                    .await?;
-                Err(fail::waited_for_provider(&agent.provider))
-            }
-        }
-    }
-
-    fn text_writer(&self) -> TextWriter {
-        TextWriter::new(
-            self.thinker.stream.clone(),
-            self.claimed.log_id.clone(),
-            &self.claimed.step.message_id,
-            &self.claimed.step.agent_execution_id,
-            self.claimed.step.step,
-            self.claimed.generation,
-        )
     }
 }

@@ -5,14 +5,15 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_models::ModelClient;
-use everturn_proto::words::AnswersFrom;
-use everturn_store::{BlobFiles, TurnStore, WorkerId};
-use everturn_stream::StreamWriter;
+use everturn_proto::{turn::AgentDefinition, words::AnswersFrom};
+use everturn_store::{BackgroundResponse, BlobFiles, TurnStore, WorkerId};
+use everturn_stream::{StreamWriter, TextWriter};
 use everturn_tools::ToolRegistry;
 
 use super::{
-    circuits::Circuits, claimed::Claimed, context::ContextReader, here::Here,
-    known_contexts::KnownContexts, measures::Measures, sent_files::FileReader,
+    background::Listener, chain::FailedModel, circuits::Circuits, claimed::Claimed,
+    context::ContextReader, here::Here, known_contexts::KnownContexts, measures::Measures,
+    provider_limits::ProviderLimits, sent_files::FileReader, stops::StoppedCall,
 };
 use crate::{attempt::Ends, elsewhere::Peers, files::KnownFiles, known_agents::KnownAgents};
 
@@ -77,6 +78,63 @@ impl Thinker {
             claimed,
             turns: &*self.turns,
             known: &self.known.contexts,
+        }
+    }
+
+    pub(super) fn provider_limits<'a>(
+        &'a self,
+        claimed: &'a Claimed<'a>,
+        limit: Duration,
+    ) -> ProviderLimits<'a> {
+        ProviderLimits {
+            claimed,
+            turns: &*self.turns,
+            model: &*self.model,
+            stopped: self.stopped(claimed),
+            limit,
+        }
+    }
+}
+
+/// The parts beside the stages: the receivers of a reply, and the ends without a reply.
+impl Thinker {
+    pub(super) fn text_writer(&self, claimed: &Claimed<'_>) -> TextWriter {
+        TextWriter::new(
+            self.stream.clone(),
+            claimed.log_id.clone(),
+            &claimed.step.message_id,
+            &claimed.step.agent_execution_id,
+            claimed.step.step,
+            claimed.generation,
+        )
+    }
+
+    pub(super) fn listener<'a>(
+        &'a self,
+        claimed: &'a Claimed<'a>,
+        agent: &'a AgentDefinition,
+        text: &'a TextWriter,
+        earlier: Option<BackgroundResponse>,
+    ) -> Listener<'a> {
+        Listener::new(claimed, &*self.turns, &*self.model, agent, text, earlier)
+    }
+
+    pub(super) fn stopped<'a>(&'a self, claimed: &'a Claimed<'a>) -> StoppedCall<'a> {
+        StoppedCall {
+            claimed,
+            turns: &*self.turns,
+            model: &*self.model,
+        }
+    }
+
+    pub(super) fn failed<'a>(&'a self, claimed: &'a Claimed<'a>, calls: u32) -> FailedModel<'a> {
+        FailedModel {
+            claimed,
+            turns: &*self.turns,
+            stream: &*self.stream,
+            model: &*self.model,
+            circuits: &self.known.circuits,
+            calls,
         }
     }
 
