@@ -1,4 +1,4 @@
-//! The call of a model, and the compaction of a context that does not fit.
+//! The stages of a call under its time limit: make the request → compact a context that does not fit, or call the model.
 
 use everturn_models::ModelError;
 use everturn_proto::words::FailureCode;
@@ -7,32 +7,46 @@ use everturn_store::ModelContext;
 use super::{
     answer::{asking_for_summary, has_answered},
     background::Listener,
-    call::ModelCall,
+    call::Call,
     claimed::Claimed,
+    compaction::Compaction,
+    context::ContextReader,
+    measures::Measures,
     pick::Pick,
     reply::{Failed, Reply, Said},
     request::RequestMaker,
-    stops::superseded,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
 use crate::failure as fail;
 
-impl ModelCall<'_> {
+/// Asks the picked model.
+pub(super) struct Ask<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) pick: &'a Pick<'a>,
+    pub(super) measures: &'a Measures,
+    /// True when the step may compact the context instead of thinking.
+    pub(super) may_compact: bool,
+    /// True when the agent's steps are used up, and the model writes the last summary.
+    pub(super) at_step_limit: bool,
+    pub(super) request: RequestMaker<'a>,
+    pub(super) call: Call<'a>,
+    pub(super) compaction: Compaction<'a>,
+    /// Reads the context again, after the provider has refused the request.
+    pub(super) context: ContextReader<'a>,
+}
+
+impl Ask<'_> {
     /// Asks the model, or makes it compact a context that does not fit.
-    pub(super) async fn ask(
+    pub(super) async fn run(
         &self,
-        pick: &Pick<'_>,
         context: ModelContext,
-        may_compact: bool,
-        calls: u32,
         listener: &mut Listener<'_>,
     ) -> Result<Reply, Failed> {
-        let agent = &*pick.agent;
-        let id = &self.claimed.step.agent_execution_id;
-        let measures = &self.thinker.known.measures;
-        let window = Window::of(agent, measures.of(id));
+        let (pick, may_compact) = (self.pick, self.may_compact);
+        let (agent, id) = (&*pick.agent, &self.claimed.step.agent_execution_id);
+        let window = Window::of(agent, self.measures.of(id));
         let has_more = context.has_more;
-        let (mut request, offered) = self.request().make(agent, context.messages, window).await?;
+        let (mut request, offered) = self.request.make(agent, context.messages, window).await?;
         let bytes = request_bytes(&request);
         request.idempotency_key = idempotency_key(self.claimed);
         request.attached = listener.response_id();
@@ -41,7 +55,7 @@ impl ModelCall<'_> {
         if may_compact && (has_more || is_full) {
             let part = window.old_part(&request.messages, id, Room::Left { has_more });
             if let Some(part) = part {
-                let compacted = self.compact(pick, request, part, window, calls).await;
+                let compacted = self.compaction.run(pick, request, part, window).await;
                 return compacted.map(Reply::Compacted);
             }
         }
@@ -52,24 +66,12 @@ impl ModelCall<'_> {
             request = asking_for_summary(request);
         }
         let has_answered = has_answered(&request.messages, id);
-        // The reservation of the call that made the response is still valid.
-        if request.attached.is_none() {
-            self.budget().reserve(pick, window.tokens(bytes)).await?;
-        }
         let sent = sent(&request);
-        let text = listener.text;
-        let reply = tokio::select! {
-            biased;
-            reply = self.thinker.model.complete(request, listener) => reply,
-            () = superseded(self.claimed, &*self.thinker.turns, text) => return Err(fail::superseded().into()),
-        };
-        if let Err(error) = &reply {
-            self.budget().give_back(error, Some(text)).await;
-        }
-        match reply {
+        let tokens = window.tokens(bytes);
+        match self.call.run(pick, request, tokens, listener).await {
             Ok(reply) => {
                 if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {
-                    measures.note(id, measured);
+                    self.measures.note(id, measured);
                 }
                 Ok(Reply::Said(Said {
                     offered,
@@ -78,46 +80,29 @@ impl ModelCall<'_> {
                     has_answered,
                 }))
             }
-            Err(error)
+            Err(Failed::Model(error))
                 if may_compact
                     && error.code == FailureCode::LlmContextTooLong
                     && !pick.leads_on(&error.code) =>
             {
-                self.compact_refused(pick, error, bytes, calls).await
+                self.compact_refused(error, bytes).await
             }
-            Err(error) => Err(listener.refused(error)),
+            Err(Failed::Model(error)) => Err(listener.refused(error)),
+            Err(other) => Err(other),
         }
     }
 
     /// Compacts a context of `bytes` bytes that the provider has refused: the provider's refusal overrides the
     /// configured window.
-    async fn compact_refused(
-        &self,
-        pick: &Pick<'_>,
-        error: ModelError,
-        bytes: usize,
-        calls: u32,
-    ) -> Result<Reply, Failed> {
-        let (agent, id) = (&*pick.agent, &self.claimed.step.agent_execution_id);
-        let window = Window::of(agent, self.thinker.known.measures.of(id));
-        let context = self.thinker.context(self.claimed).read(agent).await?;
-        let (request, _) = self.request().make(agent, context.messages, window).await?;
+    async fn compact_refused(&self, error: ModelError, bytes: usize) -> Result<Reply, Failed> {
+        let (agent, id) = (&*self.pick.agent, &self.claimed.step.agent_execution_id);
+        let window = Window::of(agent, self.measures.of(id));
+        let context = self.context.read(agent).await?;
+        let (request, _) = self.request.make(agent, context.messages, window).await?;
         let part = window.old_part(&request.messages, id, Room::Refused { bytes });
         let part = part.ok_or(Failed::Model(error))?;
-        let compacted = self.compact(pick, request, part, window, calls).await;
+        let compacted = self.compaction.run(self.pick, request, part, window).await;
         compacted.map(Reply::Compacted)
-    }
-
-    /// Returns the maker of the call's requests.
-    fn request(&self) -> RequestMaker<'_> {
-        let thinker = self.thinker;
-        RequestMaker {
-            tenant_id: self.tenant_id,
-            agent_hash: self.claimed.agent_hash,
-            tools: &thinker.tools,
-            agents: thinker.agents.by_name(),
-            files: thinker.files(self.claimed),
-        }
     }
 }
 

@@ -25,18 +25,18 @@ pub(super) struct Budget<'a> {
     pub(super) claimed: &'a Claimed<'a>,
     pub(super) turns: &'a dyn TurnStore,
     /// True when the turn has a budget, of which the call reserves a part.
-    pub(super) has_budget: bool,
+    pub(super) is_limited: bool,
 }
 
 impl Budget<'_> {
     /// Reserves the possible cost of a call with about `input_tokens` input tokens. The failure names the exceeded
     /// limit.
     pub(super) async fn reserve(
-        self,
+        &self,
         pick: &Pick<'_>,
         input_tokens: u64,
     ) -> Result<(), ActivityError> {
-        if !self.has_budget {
+        if !self.is_limited {
             return Ok(());
         }
         let call = estimate(&pick.agent, input_tokens);
@@ -61,8 +61,8 @@ impl Budget<'_> {
 
     /// Gives back the reservation of a call that the provider refused before the first token. After any other failure
     /// the call was probably billed, and its reservation stays until the step is claimed again or the turn ends.
-    pub(super) async fn give_back(self, error: &ModelError, text: Option<&TextWriter>) {
-        if !self.has_budget || !is_refused(error, text) {
+    pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
+        if !self.is_limited || !is_refused(error, text) {
             return;
         }
         let Claimed {

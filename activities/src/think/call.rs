@@ -1,26 +1,47 @@
-//! A claimed call of the model.
+//! The call of the model for an answer: the cost is reserved, and the model is called.
+//!
+//! Must not be here: the call for a summary, which has no readers (`compaction`).
 
-use super::{budget::Budget, claimed::Claimed, thinker::Thinker};
+use everturn_models::{ModelClient, ModelReply, ModelRequest};
+use everturn_store::TurnStore;
 
-/// A claimed call of the model.
-pub(super) struct ModelCall<'a> {
-    pub(super) thinker: &'a Thinker,
+use super::{
+    background::Listener, budget::Budget, claimed::Claimed, pick::Pick, reply::Failed,
+    stops::superseded,
+};
+use crate::failure as fail;
+
+/// The call of the model.
+pub(super) struct Call<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    /// The conversation's tenant.
-    pub(super) tenant_id: &'a str,
-    /// True when the turn has a budget, of which the call reserves a part.
-    pub(super) has_budget: bool,
-    /// True when the agent's steps are used up, and the model writes the last summary.
-    pub(super) at_step_limit: bool,
+    pub(super) turns: &'a dyn TurnStore,
+    pub(super) model: &'a dyn ModelClient,
+    pub(super) budget: Budget<'a>,
 }
 
-impl ModelCall<'_> {
-    /// Returns the budget of the call.
-    pub(super) fn budget(&self) -> Budget<'_> {
-        Budget {
-            claimed: self.claimed,
-            turns: &*self.thinker.turns,
-            has_budget: self.has_budget,
+impl Call<'_> {
+    /// Reserves the cost of a request with about `tokens` input tokens, and calls the model. A refused call gives its
+    /// reservation back.
+    pub(super) async fn run(
+        &self,
+        pick: &Pick<'_>,
+        request: ModelRequest,
+        tokens: u64,
+        listener: &mut Listener<'_>,
+    ) -> Result<ModelReply, Failed> {
+        // The reservation of the call that made the response is still valid.
+        if request.attached.is_none() {
+            self.budget.reserve(pick, tokens).await?;
         }
+        let text = listener.text;
+        let reply = tokio::select! {
+            biased;
+            reply = self.model.complete(request, listener) => reply,
+            () = superseded(self.claimed, self.turns, text) => return Err(fail::superseded().into()),
+        };
+        if let Err(error) = &reply {
+            self.budget.give_back(error, Some(text)).await;
+        }
+        reply.map_err(Failed::Model)
     }
 }

@@ -10,26 +10,34 @@ use everturn_tools::ToolSpec;
 use temporalio_common::ActivityError;
 
 use super::{
-    call::ModelCall,
-    definitions::{bind, settings},
+    claimed::Claimed,
+    definitions::{Approvals, settings},
 };
 use crate::tool_calls;
 
-impl ModelCall<'_> {
-    /// Gives each call the id of its tool execution, and a call id that is unique in the reply.
-    pub(super) async fn tool_calls(
+/// Plans the tool calls of a reply.
+pub(super) struct CallPlanner<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) approvals: Approvals<'a>,
+}
+
+impl CallPlanner<'_> {
+    /// Gives each call the id of its tool execution, and a call id that is unique in the reply. Then decides which
+    /// calls ask for an approval.
+    pub(super) async fn plan(
         &self,
         agent: &AgentDefinition,
         offered: &[ToolSpec],
         calls: Vec<ModelToolCall>,
     ) -> Result<Vec<ToolCall>, ActivityError> {
+        let step = self.claimed.step;
         let mut used = Vec::new();
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
             let execution_id = ids::tool_execution_id(
-                &self.claimed.step.message_id,
-                &self.claimed.step.agent_execution_id,
-                self.claimed.step.step,
+                &step.message_id,
+                &step.agent_execution_id,
+                step.step,
                 index,
             );
             let call_id = self.call_id(&call, &execution_id, &used);
@@ -43,11 +51,7 @@ impl ModelCall<'_> {
                 offered,
             ));
         }
-        self.look_at_definitions(agent, offered, &mut planned)
-            .await?;
-        for call in &mut planned {
-            bind(call, &self.thinker.approval_answers);
-        }
+        self.approvals.run(agent, offered, &mut planned).await?;
         Ok(planned)
     }
 

@@ -73,7 +73,7 @@ pub(super) struct FailedModel<'a> {
 impl FailedModel<'_> {
     /// Decides the consequence of the failure, and notes the step's new position in the chain.
     pub(super) async fn end(
-        self,
+        &self,
         pick: &Pick<'_>,
         error: &ModelError,
         listener: &Listener<'_>,
@@ -119,7 +119,7 @@ impl FailedModel<'_> {
 
     /// Stores the step's position in the chain, and tells readers of the change to another model.
     async fn note_failure(
-        self,
+        &self,
         failed: &FailedCall,
         listener: &Listener<'_>,
     ) -> Result<(), ActivityError> {

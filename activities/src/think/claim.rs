@@ -15,7 +15,7 @@ pub(super) struct Claim<'a> {
 
 impl Claim<'_> {
     /// Claims the step. Fails after too many calls of the step, or when the store lacks the steps before.
-    pub(super) async fn run(self) -> Result<StepClaim, ActivityError> {
+    pub(super) async fn run(&self) -> Result<StepClaim, ActivityError> {
         let worker = Some(self.worker);
         let claim = self
             .attempt

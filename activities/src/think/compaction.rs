@@ -1,7 +1,7 @@
 //! A step whose context does not fit: instead of thinking, the model writes a summary, which from then on replaces
 //! older messages. The step is claimed, checkpointed and paid like any other (invariant 5, paid once).
 
-use everturn_models::{ModelError, ModelReply, ModelRequest};
+use everturn_models::{ModelClient, ModelError, ModelReply, ModelRequest};
 use everturn_proto::{
     limits::MAX_SUMMARY_BYTES,
     turn::{LlmCompleteState, SentContext},
@@ -11,7 +11,9 @@ use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
 use super::{
-    call::ModelCall,
+    budget::Budget,
+    checkpoint,
+    claimed::Claimed,
     pick::Pick,
     reply::Failed,
     window::{self, OldPart, Window},
@@ -29,20 +31,28 @@ next step. Say what you know and what you only assume.
 
 Answer with the summary alone. Do not answer the conversation, and use no tools now.";
 
-impl ModelCall<'_> {
+/// Compacts a context that does not fit.
+pub(super) struct Compaction<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) model: &'a dyn ModelClient,
+    pub(super) budget: Budget<'a>,
+    /// The number of the step's calls, this call included.
+    pub(super) calls: u32,
+}
+
+impl Compaction<'_> {
     /// Makes the checkpoint of the step: the summary that replaces the old part of the context.
-    pub(super) async fn compact(
+    pub(super) async fn run(
         &self,
         pick: &Pick<'_>,
         request: ModelRequest,
         part: OldPart,
         window: Window,
-        calls: u32,
     ) -> Result<LlmCompleteState, Failed> {
         let agent = &*pick.agent;
         let (reply, sent) = match agent.policy_on_full_context() {
             OnFullContext::Summarize | OnFullContext::Unknown(_) if part.begin < part.end => {
-                self.summarize(pick, request, &part, window, calls).await?
+                self.summarize(pick, request, &part, window).await?
             }
             _ => (ModelReply::default(), None),
         };
@@ -53,7 +63,7 @@ impl ModelCall<'_> {
             finish: FinishReason::Compacted.into(),
             sent: sent.map(Box::new),
             compacted: Some(Box::new(part.compacted)),
-            ..self.answered(agent, reply.usage)?
+            ..checkpoint::answered(self.claimed, agent, reply.usage)?
         })
     }
 
@@ -65,7 +75,6 @@ impl ModelCall<'_> {
         request: ModelRequest,
         part: &OldPart,
         window: Window,
-        calls: u32,
     ) -> Result<(ModelReply, Option<SentContext>), Failed> {
         let request = ModelRequest {
             messages: to_summarize(request.messages, part),
@@ -77,17 +86,16 @@ impl ModelCall<'_> {
             ..request
         };
         let tokens = window.tokens(window::request_bytes(&request));
-        self.budget().reserve(pick, tokens).await?;
+        self.budget.reserve(pick, tokens).await?;
         let sent = window::sent(&request);
         // The summary has no readers while the model writes it.
         let answered = self
-            .thinker
             .model
             .complete(request, &mut |_: Part, _: &str| {})
             .await;
         let error = match answered {
             Ok(reply) if !reply.text.trim().is_empty() => return Ok((reply, Some(sent))),
-            Ok(reply) if calls >= fail::INVALID_REPLIES => {
+            Ok(reply) if self.calls >= fail::INVALID_REPLIES => {
                 return Ok((
                     ModelReply {
                         text: String::new(),
@@ -101,7 +109,7 @@ impl ModelCall<'_> {
                 "The model was asked to summarize the conversation, and wrote nothing.",
             ),
             Err(error) => {
-                self.budget().give_back(&error, None).await;
+                self.budget.give_back(&error, None).await;
                 error
             }
         };

@@ -11,7 +11,6 @@ use super::{claimed::Claimed, known_contexts::KnownContexts};
 use crate::hooks;
 
 /// Reads the context of a call.
-#[derive(Clone, Copy)]
 pub(super) struct ContextReader<'a> {
     pub(super) claimed: &'a Claimed<'a>,
     pub(super) turns: &'a dyn TurnStore,
@@ -21,7 +20,10 @@ pub(super) struct ContextReader<'a> {
 impl ContextReader<'_> {
     /// Reads the messages that are new since this worker's last read. The results of the hooks before the turn are
     /// placed in front of the turn's task.
-    pub(super) async fn read(self, agent: &AgentDefinition) -> Result<ModelContext, ActivityError> {
+    pub(super) async fn read(
+        &self,
+        agent: &AgentDefinition,
+    ) -> Result<ModelContext, ActivityError> {
         let mut context = self.stored().await?;
         let hooks = agent.hooks.as_ref();
         let max_result_bytes = hooks.map_or(0, |hooks| hooks.max_result_bytes as usize);
@@ -30,7 +32,7 @@ impl ContextReader<'_> {
         Ok(context)
     }
 
-    async fn stored(self) -> Result<ModelContext, ActivityError> {
+    async fn stored(&self) -> Result<ModelContext, ActivityError> {
         let thread = (self.claimed.log_id.clone(), self.claimed.thread.clone());
         let before = self.known.read(&thread);
         let read = self.read_after(before).await?;
@@ -40,7 +42,7 @@ impl ContextReader<'_> {
         self.read_after(None).await
     }
 
-    async fn read_after(self, before: Option<ReadBefore>) -> Result<ModelContext, ActivityError> {
+    async fn read_after(&self, before: Option<ReadBefore>) -> Result<ModelContext, ActivityError> {
         let (claimed, turns) = (self.claimed, self.turns);
         let conversation = &claimed.step.conversation_id;
         let limit = PageLimit {

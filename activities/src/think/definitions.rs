@@ -8,21 +8,43 @@ use everturn_proto::{
     turn::{AgentDefinition, AgentTool, ApprovalPolicy, CallRule, ToolCall},
     words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
 };
-use everturn_store::DefinedTool;
+use everturn_store::{DefinedTool, TurnStore};
 use everturn_tools::{ToolSpec, builtin::read_result, names};
 use temporalio_common::ActivityError;
 
-use super::call::ModelCall;
+use super::claimed::Claimed;
 use crate::approval::DEFAULT_TIMEOUT_S;
 
 /// The hashes of tool definitions, by the tools' names.
 type Definitions = BTreeMap<String, String>;
 
-impl ModelCall<'_> {
+/// Decides which calls ask for an approval.
+pub(super) struct Approvals<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) turns: &'a dyn TurnStore,
+    /// The way by which answers to approvals must come.
+    pub(super) answers_from: &'a AnswersFrom,
+}
+
+impl Approvals<'_> {
+    /// Decides which calls ask for an approval, and binds each of these calls to its shown input and definition.
+    pub(super) async fn run(
+        &self,
+        agent: &AgentDefinition,
+        offered: &[ToolSpec],
+        planned: &mut [ToolCall],
+    ) -> Result<(), ActivityError> {
+        self.look_at_definitions(agent, offered, planned).await?;
+        for call in planned {
+            bind(call, self.answers_from);
+        }
+        Ok(())
+    }
+
     /// Decides which calls ask for an approval, by the definitions of their tools: the offered definitions, the
     /// definitions that the conversation has used before, and the definitions for which a person has chosen "do not ask
     /// again".
-    pub(super) async fn look_at_definitions(
+    async fn look_at_definitions(
         &self,
         agent: &AgentDefinition,
         offered: &[ToolSpec],
@@ -42,17 +64,17 @@ impl ModelCall<'_> {
         if changeable.is_empty() && asking.is_empty() {
             return Ok(());
         }
-        let conversation = &self.claimed.step.conversation_id;
-        let turns = &self.thinker.turns;
+        let Claimed { attempt, step, .. } = *self.claimed;
+        let (conversation, turns) = (&step.conversation_id, self.turns);
         let mut used = Definitions::new();
         if !changeable.is_empty() {
             let read = || turns.used_definitions(conversation, &changeable);
-            used = by_name(self.claimed.attempt.insist(read).await?);
+            used = by_name(attempt.insist(read).await?);
         }
         let mut granted = Definitions::new();
         if !asking.is_empty() {
             let read = || turns.granted_tools(conversation, &asking);
-            granted = by_name(self.claimed.attempt.insist(read).await?);
+            granted = by_name(attempt.insist(read).await?);
         }
         for call in planned {
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);
@@ -140,7 +162,7 @@ fn decide(
 }
 
 /// Binds a call that needs an approval to the shown input and definition, and sets by which way answers are taken.
-pub(super) fn bind(call: &mut ToolCall, answers_from: &AnswersFrom) {
+fn bind(call: &mut ToolCall, answers_from: &AnswersFrom) {
     if call.approval_timeout_s.is_none() {
         return;
     }

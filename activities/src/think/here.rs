@@ -20,7 +20,7 @@ pub(super) struct Here<'a> {
 
 impl Here<'_> {
     /// Leaves the call to another worker, and gives back the claim, when this worker lacks a part that the agent needs.
-    pub(super) async fn check(self, agent: &AgentDefinition) -> Result<(), ActivityError> {
+    pub(super) async fn check(&self, agent: &AgentDefinition) -> Result<(), ActivityError> {
         let (claimed, turns) = (self.claimed, self.turns);
         let ctx = claimed.attempt.ctx;
         let missing = lacks_for(self.model, self.tools, agent);

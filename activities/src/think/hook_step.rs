@@ -3,24 +3,32 @@
 
 use everturn_proto::{
     ids,
-    turn::{LlmCompleteState, ThinkResult},
+    turn::{AgentDefinition, LlmCompleteState, ThinkResult},
     words::{FinishReason, Hook, MessageRole},
 };
+use everturn_store::TurnStore;
 use everturn_supervisor::failpoint;
+use everturn_tools::ToolRegistry;
 use temporalio_common::ActivityError;
 
-use super::{call::ModelCall, calls};
+use super::{calls, claimed::Claimed, context::ContextReader, store::Store};
 use crate::hooks::{self, Around};
 
-impl ModelCall<'_> {
+/// Plans the hooks before a turn.
+pub(super) struct HookStep<'a> {
+    pub(super) claimed: &'a Claimed<'a>,
+    pub(super) turns: &'a dyn TurnStore,
+    pub(super) tools: &'a ToolRegistry,
+    pub(super) context: ContextReader<'a>,
+    pub(super) store: Store<'a>,
+}
+
+impl HookStep<'_> {
     /// Plans the hooks before the turn, and stores their plan.
-    pub(super) async fn plan_hooks(&self) -> Result<ThinkResult, ActivityError> {
-        let (thinker, step) = (self.thinker, self.claimed.step);
-        let agent = &self.agent().await?;
-        self.thinker.here(self.claimed).check(agent).await?;
-        let owner =
-            &hooks::owner(&*thinker.turns, self.claimed.attempt, &step.conversation_id).await?;
-        let context = self.thinker.context(self.claimed).read(agent).await?;
+    pub(super) async fn run(&self, agent: &AgentDefinition) -> Result<ThinkResult, ActivityError> {
+        let Claimed { attempt, step, .. } = *self.claimed;
+        let owner = &hooks::owner(self.turns, attempt, &step.conversation_id).await?;
+        let context = self.context.read(agent).await?;
         let task = context.messages.iter().find(|message| {
             message.role == MessageRole::User
                 && message.agent_execution_id == step.agent_execution_id
@@ -40,16 +48,11 @@ impl ModelCall<'_> {
             let (message, agent) = (&step.message_id, &step.agent_execution_id);
             ids::tool_execution_id(message, agent, step.step, index)
         };
-        let tool_calls = hooks::plan(
-            &thinker.tools,
-            named,
-            Hook::BeforeTurn,
-            &around,
-            execution_id,
-        )
-        .await;
+        let tool_calls =
+            hooks::plan(self.tools, named, Hook::BeforeTurn, &around, execution_id).await;
         let stored = self
-            .store(LlmCompleteState {
+            .store
+            .run(LlmCompleteState {
                 agent_hash: self.claimed.agent_hash.to_owned(),
                 finish: FinishReason::ToolCalls.into(),
                 tool_calls,

@@ -1,27 +1,31 @@
 //! `llm_thinking_activity`: one LLM call of one step (invariant 5, paid once).
 //!
-//! Claim the step → call the model, streaming its text → store `llm_complete` → tell the workflow which tools to run. A
-//! step with a stored checkpoint is answered from the checkpoint. When the context is too long for the model's window,
-//! the step compacts the context, and the model thinks in the next step.
+//! A step passes the stages in this order. The fields of a stage are the inputs of the stage.
 //!
-//! - [`request`]: the request of a call; [`ask`]: the call; [`checkpoint`]: the stored record of the reply
-//! - [`calls`]: the tool calls of a reply; [`definitions`]: the definitions of their tools, and approvals
-//! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
-//! - [`claim`]: the claim of the step; [`claimed`]: the inputs that most stages share
-//! - [`here`]: the check that this worker has every part
-//! - [`call`]: a claimed call; [`reply`]: the outcome of a call
-//! - [`thinker`]: the dependencies of all calls
-//! - [`context`]: the context of a call; [`known_contexts`]: the contexts that this worker has read before
-//! - [`sent_files`]: the files that the context names
-//! - [`compaction`]: the step that writes a summary
-//! - [`pick`]: the choice of the model, by [`model_name`]; [`chain`]: the consequence of a model's failure; [`circuits`]:
-//!   models without calls after a failure
-//! - [`provider_limits`]: the wait for the limits of the provider
-//! - [`budget`]: the reservation of a call's possible cost before the call
-//! - [`background`]: a response that the provider makes in the background
-//! - [`answer`]: the check of an answer, and the summary at the step limit
+//! 1. [`claim`]: the worker claims the step. A stored checkpoint answers the step without a call.
+//! 2. [`pick`]: the choice of the model; [`here`]: the check that this worker has every part that the agent needs.
+//! 3. [`context`]: the messages, from the store and from [`known_contexts`].
+//! 4. [`provider_limits`]: the wait for the limits of the provider.
+//! 5. [`ask`]: the [`request`], with its files ([`sent_files`]); then the [`call`] reserves the cost ([`budget`]) and
+//!    streams the model's text. When the context is too long for the model's window, [`compaction`] asks for a summary
+//!    instead, and the model thinks in the next step.
+//! 6. [`checkpoint`]: the record of the reply, with the tool calls ([`calls`]), their approvals ([`definitions`]) and
+//!    the check of the answer ([`answer`]).
+//! 7. [`store`]: the checkpoint is stored as `llm_complete`. The workflow gets the ids of the tools to run.
+//!
+//! Beside the stages:
+//!
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
-//! - [`stops`]: a call that ends without a reply
+//! - [`chain`]: the consequence of a model's failure, by [`model_name`]; [`circuits`]: models without calls after a
+//!   failure
+//! - [`stops`]: the end of a call that became useless or was stopped
+//! - [`background`]: the receiver of a reply, and a response that the provider makes in the background
+//! - [`claimed`]: the inputs that most stages share; [`reply`]: the outcome of a call
+//! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
+//! - [`thinker`]: the dependencies of all calls, and the parts of them that each stage gets
+//!
+//! Must not be here: the next action of the turn (`everturn-workflows`), and the clients of models
+//! (`everturn-models`).
 
 mod answer;
 mod ask;
@@ -48,6 +52,7 @@ mod reply;
 mod request;
 mod sent_files;
 mod stops;
+mod store;
 mod thinker;
 mod window;
 
@@ -58,7 +63,8 @@ use everturn_proto::{
     Thread,
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
 };
-use everturn_store::{BackgroundResponse, ChainPosition, ClaimedCall, StepClaim, StepKey};
+use everturn_store::{ClaimedCall, StepClaim, StepKey};
+use everturn_stream::TextWriter;
 use everturn_supervisor::failpoint;
 use everturn_tools::Progress;
 use temporalio_common::ActivityError;
@@ -67,10 +73,8 @@ use temporalio_sdk::activities::ActivityContext;
 pub(crate) use self::thinker::{Known, Thinker};
 use self::{
     budget::estimated_tokens,
-    call::ModelCall,
     calls::plan,
     chain::answered_by,
-    claim::Claim,
     claimed::Claimed,
     pick::Pick,
     reply::{Failed, Reply},
@@ -83,127 +87,114 @@ impl Thinker {
         ctx: &ActivityContext,
         request: ThinkRequest,
     ) -> Result<ThinkResult, ActivityError> {
-        let step = StepKey {
-            conversation_id: request.conversation_id,
-            message_id: request.message_id,
-            agent_execution_id: request.agent_execution_id,
+        let step = &StepKey {
+            conversation_id: request.conversation_id.clone(),
+            message_id: request.message_id.clone(),
+            agent_execution_id: request.agent_execution_id.clone(),
             step: request.step,
             epoch: Some(request.epoch),
         };
         let attempt = &Attempt::begin(&self.ends, ctx, &step.agent_execution_id);
-        let claim = Claim {
-            attempt,
-            step: &step,
-            turns: &*self.turns,
-            worker: &self.worker,
-        };
-        let ClaimedCall {
-            log_id,
-            tenant_id,
-            generation,
-            calls,
-            has_budget,
-            background,
-            chain,
-            ..
-        } = match claim.run().await? {
+        let call = match self.claim(attempt, step).run().await? {
             StepClaim::Stored(state) => return Ok(plan(&state)),
             StepClaim::Call(call) => call,
         };
         let claimed = &Claimed {
             attempt,
-            step: &step,
+            step,
             thread: Thread::of(
                 &step.conversation_id,
                 &step.message_id,
                 &step.agent_execution_id,
             ),
             agent_hash: &request.agent_hash,
-            log_id: &log_id,
-            generation,
-        };
-        let call = ModelCall {
-            thinker: self,
-            claimed,
-            tenant_id: &tenant_id,
-            has_budget,
-            at_step_limit: request.at_step_limit,
+            log_id: &call.log_id,
+            generation: call.generation,
         };
         if request.before_turn {
-            return call.plan_hooks().await;
+            self.plan_hooks(claimed).await
+        } else {
+            self.call_model(claimed, &request, &call).await
         }
-        call.make(request.may_compact, calls, background, chain)
-            .await
     }
-}
 
-impl ModelCall<'_> {
-    /// Calls the model, which is the step's `calls`th call, and stores the reply.
-    async fn make(
+    /// Plans the hooks before the turn, in a step without a model.
+    async fn plan_hooks(&self, claimed: &Claimed<'_>) -> Result<ThinkResult, ActivityError> {
+        let agent = &self.agent(claimed).await?;
+        self.here(claimed).check(agent).await?;
+        self.hook_step(claimed).run(agent).await
+    }
+
+    /// Calls the model, and stores the reply.
+    async fn call_model(
         &self,
-        may_compact: bool,
-        calls: u32,
-        background: Option<BackgroundResponse>,
-        chain: Option<ChainPosition>,
+        claimed: &Claimed<'_>,
+        request: &ThinkRequest,
+        call: &ClaimedCall,
     ) -> Result<ThinkResult, ActivityError> {
         failpoint::reach("think.after_claim").await;
-        let agent = self.agent().await?;
-        let pick = Pick::of(&agent, chain, &self.thinker.known.circuits);
-        let agent = &*pick.agent;
-        self.thinker.here(self.claimed).check(agent).await?;
-        let text = self.thinker.text_writer(self.claimed);
-        let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-        let mut listener = self
-            .thinker
-            .listener(self.claimed, agent, &text, background);
-        let context = self.thinker.context(self.claimed).read(agent).await?;
-        let measures = &self.thinker.known.measures;
-        let measure = measures.of(&self.claimed.step.agent_execution_id);
-        listener.tokens = estimated_tokens(agent, &context, measure);
-        let limits = self.thinker.provider_limits(self.claimed, limit);
-        limits.wait(agent, &mut listener).await?;
-        // Heartbeats begin here, because a source of tools may take long, and a model does.
-        let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
-        let ended = self
-            .claimed
-            .attempt
-            .run(&Progress::default(), limit, asked)
-            .await;
-        listener.leave(match &ended {
-            Ended::Done(Ok(reply)) => Some(reply.tokens()),
-            _ => None,
-        });
-        let answer = match ended {
-            Ended::Done(Ok(reply)) => Ok(reply),
-            Ended::Done(Err(Failed::Other(error))) => return Err(error),
-            Ended::Done(Err(Failed::Model(error))) => Err(error),
-            Ended::Stopped => return Err(self.thinker.stopped(self.claimed).end(&listener).await),
-            Ended::OutOfTime => Err(ModelError::timeout()),
-        };
-        let reply = match answer {
-            Ok(reply) => reply,
-            Err(error) => {
-                let failed = self.thinker.failed(self.claimed, calls);
-                return Err(failed.end(&pick, &error, &listener).await);
-            }
-        };
-        answered_by(&pick, &self.thinker.known.circuits);
+        let agent = self.agent(claimed).await?;
+        let pick = Pick::of(&agent, call.chain.clone(), &self.known.circuits);
+        self.here(claimed).check(&pick.agent).await?;
+        let text = self.text_writer(claimed);
+        let reply = self.reply(claimed, &pick, &text, request, call).await?;
+        answered_by(&pick, &self.known.circuits);
         failpoint::reach("think.before_checkpoint").await;
         let state = match reply {
-            Reply::Said(said) => self.state(agent, said).await?,
+            Reply::Said(said) => {
+                let checkpoint = self.checkpoint(claimed, request.at_step_limit);
+                checkpoint.of(&pick.agent, said).await?
+            }
             Reply::Compacted(state) => state,
         };
-        let stored = self.store(state).await?;
+        let stored = self.store(claimed).run(state).await?;
         failpoint::reach("think.after_checkpoint").await;
         text.finish().await;
         Ok(plan(&stored))
     }
 
+    /// Reads the context, and asks the picked model.
+    async fn reply(
+        &self,
+        claimed: &Claimed<'_>,
+        pick: &Pick<'_>,
+        text: &TextWriter,
+        request: &ThinkRequest,
+        call: &ClaimedCall,
+    ) -> Result<Reply, ActivityError> {
+        let agent = &*pick.agent;
+        let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
+        let mut listener = self.listener(claimed, agent, text, call.background.clone());
+        let context = self.context(claimed).read(agent).await?;
+        let measure = self.known.measures.of(&claimed.step.agent_execution_id);
+        listener.tokens = estimated_tokens(agent, &context, measure);
+        let limits = self.provider_limits(claimed, limit);
+        limits.wait(agent, &mut listener).await?;
+        // Heartbeats begin here, because a source of tools may take long, and a model does.
+        let ask = self.ask(claimed, pick, request, call);
+        let asked = ask.run(context, &mut listener);
+        let progress = Progress::default();
+        let ended = claimed.attempt.run(&progress, limit, asked).await;
+        listener.leave(match &ended {
+            Ended::Done(Ok(reply)) => Some(reply.tokens()),
+            _ => None,
+        });
+        let error = match ended {
+            Ended::Done(Ok(reply)) => return Ok(reply),
+            Ended::Done(Err(Failed::Other(error))) => return Err(error),
+            Ended::Done(Err(Failed::Model(error))) => error,
+            Ended::Stopped => return Err(self.stopped(claimed).end(&listener).await),
+            Ended::OutOfTime => ModelError::timeout(),
+        };
+        let failed = self.failed(claimed, call.calls);
+        Err(failed.end(pick, &error, &listener).await)
+    }
+
     /// Returns the turn's pinned agent.
-    async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        let (agents, turns) = (&self.thinker.agents, &*self.thinker.turns);
+    async fn agent(&self, claimed: &Claimed<'_>) -> Result<AgentDefinition, ActivityError> {
+        let (agents, turns) = (&self.agents, &*self.turns);
         agents
-            .pinned(turns, self.claimed.attempt, self.claimed.agent_hash)
+            .pinned(turns, claimed.attempt, claimed.agent_hash)
             .await
     }
 }

@@ -31,7 +31,7 @@ impl ProviderLimits<'_> {
     /// response in the background is read at once: it has passed the limits before, and the provider keeps it only for
     /// a short time. If the response gives no reply, the listener waits for the limits.
     pub(super) async fn wait(
-        self,
+        &self,
         agent: &AgentDefinition,
         listener: &mut Listener<'_>,
     ) -> Result<(), ActivityError> {

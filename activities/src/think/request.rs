@@ -18,7 +18,6 @@ use super::{model_name::model_of, sent_files::FileReader, window::Window};
 use crate::failure as fail;
 
 /// Makes the requests of a call.
-#[derive(Clone, Copy)]
 pub(super) struct RequestMaker<'a> {
     /// The conversation's tenant.
     pub(super) tenant_id: &'a str,
@@ -32,7 +31,7 @@ pub(super) struct RequestMaker<'a> {
 impl RequestMaker<'_> {
     /// Returns the request, and the definitions of its tools: the agent's currently available tools.
     pub(super) async fn make(
-        self,
+        &self,
         agent: &AgentDefinition,
         mut messages: Vec<ContextMessage>,
         window: Window,
@@ -64,7 +63,7 @@ impl RequestMaker<'_> {
     }
 
     /// Returns the definitions of the agent's currently available tools.
-    async fn tools_of(self, agent: &AgentDefinition) -> Result<Vec<ToolSpec>, ActivityError> {
+    async fn tools_of(&self, agent: &AgentDefinition) -> Result<Vec<ToolSpec>, ActivityError> {
         let (delegate, registered): (Vec<_>, Vec<_>) = agent
             .tools
             .iter()

@@ -15,7 +15,6 @@ use crate::files::KnownFiles;
 const MAX_BYTES: u64 = 20 * 1024 * 1024;
 
 /// Reads the files of a context.
-#[derive(Clone, Copy)]
 pub(super) struct FileReader<'a> {
     pub(super) claimed: &'a Claimed<'a>,
     pub(super) turns: &'a dyn TurnStore,
@@ -26,7 +25,7 @@ pub(super) struct FileReader<'a> {
 impl FileReader<'_> {
     /// Returns the files that the messages name. Recently read files come from the worker's memory.
     pub(super) async fn read(
-        self,
+        &self,
         agent: &AgentDefinition,
         messages: &[ContextMessage],
     ) -> Result<SentFiles, ActivityError> {
@@ -48,7 +47,7 @@ impl FileReader<'_> {
         Ok(files)
     }
 
-    async fn read_file(self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
+    async fn read_file(&self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
         let Self {
             claimed,
             turns,

@@ -28,7 +28,6 @@ pub(super) async fn superseded(claimed: &Claimed<'_>, turns: &dyn TurnStore, tex
 }
 
 /// Ends a call that was stopped from outside.
-#[derive(Clone, Copy)]
 pub(super) struct StoppedCall<'a> {
     pub(super) claimed: &'a Claimed<'a>,
     pub(super) turns: &'a dyn TurnStore,
@@ -39,7 +38,7 @@ impl StoppedCall<'_> {
     /// Stores the text so far. The engine does not tell the cause of the stop: a cancelled turn, a reset run, a shutdown
     /// of the worker, or several at once. Therefore the text is stored where only the end of a cancelled turn reads it.
     /// A response in the background is cancelled if the turn was cancelled.
-    pub(super) async fn end(self, listener: &Listener<'_>) -> ActivityError {
+    pub(super) async fn end(&self, listener: &Listener<'_>) -> ActivityError {
         let (claimed, text) = (self.claimed, listener.text);
         let partial = LlmCompleteState {
             agent_hash: claimed.agent_hash.to_owned(),

@@ -5,17 +5,28 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_models::ModelClient;
-use everturn_proto::{turn::AgentDefinition, words::AnswersFrom};
-use everturn_store::{BackgroundResponse, BlobFiles, TurnStore, WorkerId};
+use everturn_proto::{
+    turn::{AgentDefinition, ThinkRequest},
+    words::AnswersFrom,
+};
+use everturn_store::{BackgroundResponse, BlobFiles, ClaimedCall, StepKey, TurnStore, WorkerId};
 use everturn_stream::{StreamWriter, TextWriter};
 use everturn_tools::ToolRegistry;
 
 use super::{
-    background::Listener, chain::FailedModel, circuits::Circuits, claimed::Claimed,
-    context::ContextReader, here::Here, known_contexts::KnownContexts, measures::Measures,
-    provider_limits::ProviderLimits, sent_files::FileReader, stops::StoppedCall,
+    ask::Ask, background::Listener, budget::Budget, call::Call, calls::CallPlanner,
+    chain::FailedModel, checkpoint::Checkpoint, circuits::Circuits, claim::Claim, claimed::Claimed,
+    compaction::Compaction, context::ContextReader, definitions::Approvals, here::Here,
+    hook_step::HookStep, known_contexts::KnownContexts, measures::Measures, pick::Pick,
+    provider_limits::ProviderLimits, request::RequestMaker, sent_files::FileReader,
+    stops::StoppedCall, store::Store,
 };
-use crate::{attempt::Ends, elsewhere::Peers, files::KnownFiles, known_agents::KnownAgents};
+use crate::{
+    attempt::{Attempt, Ends},
+    elsewhere::Peers,
+    files::KnownFiles,
+    known_agents::KnownAgents,
+};
 
 /// Makes the LLM calls.
 #[derive(Clone)]
@@ -40,9 +51,9 @@ pub(crate) struct Thinker {
 #[derive(Clone)]
 pub(crate) struct Known {
     /// The recently read contexts.
-    pub(super) contexts: Arc<KnownContexts>,
+    contexts: Arc<KnownContexts>,
     /// The files in recent requests to models.
-    pub(super) files: Arc<KnownFiles>,
+    files: Arc<KnownFiles>,
     /// The bytes per token of agent executions.
     pub(super) measures: Arc<Measures>,
     /// The circuits of failed models, which get no calls for a while.
@@ -63,6 +74,15 @@ impl Known {
 
 /// The stages, in their order.
 impl Thinker {
+    pub(super) fn claim<'a>(&'a self, attempt: &'a Attempt<'a>, step: &'a StepKey) -> Claim<'a> {
+        Claim {
+            attempt,
+            step,
+            turns: &*self.turns,
+            worker: &self.worker,
+        }
+    }
+
     pub(super) fn here<'a>(&'a self, claimed: &'a Claimed<'a>) -> Here<'a> {
         Here {
             claimed,
@@ -70,6 +90,16 @@ impl Thinker {
             model: &*self.model,
             tools: &self.tools,
             peers: self.peers,
+        }
+    }
+
+    pub(super) fn hook_step<'a>(&'a self, claimed: &'a Claimed<'a>) -> HookStep<'a> {
+        HookStep {
+            claimed,
+            turns: &*self.turns,
+            tools: &self.tools,
+            context: self.context(claimed),
+            store: self.store(claimed),
         }
     }
 
@@ -92,6 +122,72 @@ impl Thinker {
             model: &*self.model,
             stopped: self.stopped(claimed),
             limit,
+        }
+    }
+
+    pub(super) fn ask<'a>(
+        &'a self,
+        claimed: &'a Claimed<'a>,
+        pick: &'a Pick<'a>,
+        request: &ThinkRequest,
+        call: &'a ClaimedCall,
+    ) -> Ask<'a> {
+        let (turns, model) = (&*self.turns, &*self.model);
+        let budget = Budget {
+            claimed,
+            turns,
+            is_limited: call.has_budget,
+        };
+        Ask {
+            claimed,
+            pick,
+            measures: &self.known.measures,
+            may_compact: request.may_compact,
+            at_step_limit: request.at_step_limit,
+            request: RequestMaker {
+                tenant_id: &call.tenant_id,
+                agent_hash: claimed.agent_hash,
+                tools: &self.tools,
+                agents: self.agents.by_name(),
+                files: self.files(claimed),
+            },
+            call: Call {
+                claimed,
+                turns,
+                model,
+                budget,
+            },
+            compaction: Compaction {
+                claimed,
+                model,
+                budget,
+                calls: call.calls,
+            },
+            context: self.context(claimed),
+        }
+    }
+
+    pub(super) fn checkpoint<'a>(
+        &'a self,
+        claimed: &'a Claimed<'a>,
+        at_step_limit: bool,
+    ) -> Checkpoint<'a> {
+        let approvals = Approvals {
+            claimed,
+            turns: &*self.turns,
+            answers_from: &self.approval_answers,
+        };
+        Checkpoint {
+            claimed,
+            calls: CallPlanner { claimed, approvals },
+            at_step_limit,
+        }
+    }
+
+    pub(super) fn store<'a>(&'a self, claimed: &'a Claimed<'a>) -> Store<'a> {
+        Store {
+            claimed,
+            turns: &*self.turns,
         }
     }
 }
@@ -138,7 +234,7 @@ impl Thinker {
         }
     }
 
-    pub(super) fn files<'a>(&'a self, claimed: &'a Claimed<'a>) -> FileReader<'a> {
+    fn files<'a>(&'a self, claimed: &'a Claimed<'a>) -> FileReader<'a> {
         FileReader {
             claimed,
             turns: &*self.turns,
