@@ -24,8 +24,8 @@ JOIN agent_executions e
     AND e.status = :status_running
 JOIN (
     SELECT execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error,
-        duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule, signatures, tool_input, events,
-        result
+        duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule, signatures,
+        tool_input, events, result
     FROM tool_execution_records
     WHERE conversation_id = :conversation_id AND execution_id = :execution_id
         AND agent_execution_id = :agent_execution_id AND observed_sequence IS NULL AND status NOT IN (:open_statuses)
