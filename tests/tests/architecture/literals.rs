@@ -17,7 +17,7 @@ pub(crate) fn literals(code: &str) -> Vec<(usize, String)> {
             }
             '\'' => skip_char(&code[at..], &mut chars),
             'r' if before == 'b' || !(before.is_alphanumeric() || before == '_') => {
-                skip_raw(&code[at..], &mut chars)
+                skip_raw(&code[at..], &mut chars);
             }
             '"' => {
                 let line = code[..at].matches('\n').count() + 1;
@@ -58,7 +58,7 @@ fn skip_char(code: &str, chars: &mut Peekable<CharIndices<'_>>) {
             while chars.next_if(|(_, c)| *c != '\'').is_some() {}
         }
         [_, '\''] => {
-            chars.nth(0);
+            chars.next();
         }
         _ => return,
     }

@@ -148,10 +148,9 @@ impl Telemetry {
 
     /// Observes the store of turns for metrics and traces.
     pub fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
-        let measured = self.served.as_ref().map(|_| MeasuredTurns::new());
+        let measured = self.served.as_ref();
+        let measured = measured.map(|_| Arc::new(MeasuredTurns::new()) as Arc<dyn TurnObserver>);
         let traced = self.traces.as_ref().and_then(|traces| traces.turns());
-        let measured = measured.map(|observer| Arc::new(observer) as Arc<dyn TurnObserver>);
-        let traced = traced.map(|observer| Arc::new(observer) as Arc<dyn TurnObserver>);
         let observers: Vec<_> = measured.into_iter().chain(traced).collect();
         if observers.is_empty() {
             turns

@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use everturn_gateway::Deliveries;
 use everturn_models::ModelClient;
-use everturn_store::{Conversations, TraceContexts};
+use everturn_store::{Conversations, TraceContexts, TurnObserver};
 use everturn_telemetry::trace;
 use opentelemetry::{KeyValue, global};
 use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
@@ -107,9 +107,9 @@ impl Traces {
     }
 
     /// Returns the observer of the store of turns, if traces are kept.
-    pub(super) fn turns(&self) -> Option<TracedTurns> {
+    pub(super) fn turns(&self) -> Option<Arc<dyn TurnObserver>> {
         let known = Arc::clone(self.known.get()?);
-        Some(TracedTurns::new(known, self.content))
+        Some(Arc::new(TracedTurns::new(known, self.content)))
     }
 
     pub(super) fn model(&self, model: Arc<dyn ModelClient>) -> Arc<dyn ModelClient> {
