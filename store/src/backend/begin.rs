@@ -228,7 +228,7 @@ async fn lock_or_create(
     Err(if deleted > 0 {
         StoreError::not_found(Missing::Conversation, &begin.conversation_id)
     } else {
-        StoreError::Unavailable("the conversation was removed as its turn began".into())
+        StoreError::Unavailable("the conversation was removed at the start of a turn".into())
     })
 }
 
@@ -273,8 +273,8 @@ pub(super) async fn fail_turn(
 /// Failure of a lost turn, written when a newer message begins its turn.
 const LOST: TurnFailure = TurnFailure {
     code: FailureCode::TurnLost,
-    message: "The turn was stopped from outside, and then a newer message began its turn. Send this one again if it \
-              still needs an answer.",
+    message: "The turn was stopped from outside, and a newer message began another turn. Send this message again if \
+              you still need an answer.",
 };
 
 /// Ends a turn whose workflow is gone. The end belongs to the step after the saved steps, because that step may have

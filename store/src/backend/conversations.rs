@@ -66,7 +66,7 @@ impl Conversations for Database {
             let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
             let stored = stored.ok_or_else(|| {
                 StoreError::Unavailable(
-                    "the conversation was removed as it was created again".into(),
+                    "the conversation was removed during its second creation".into(),
                 )
             })?;
             Ok(Some(stored).filter(|stored| stored.is_seen_by(&new.access)))

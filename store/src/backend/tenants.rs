@@ -34,7 +34,7 @@ impl Tenants for Database {
         };
         let query = select.query_as()?;
         let found = self.read(query.fetch_optional(self.reader())).await?;
-        found.ok_or_else(|| StoreError::Corrupt("a row that was asked for is missing".into()))
+        found.ok_or_else(|| StoreError::Corrupt("the answer lacks a row of the query".into()))
     }
 
     async fn usage_of_tenants(&self, query: &TenantsUsageQuery) -> Result<Vec<TenantUsageDay>> {

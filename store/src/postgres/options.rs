@@ -44,8 +44,8 @@ const RECOVERY_PAUSE: Duration = Duration::from_millis(200);
 /// conversation for deleted, or begin an ended turn again.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "PostgreSQL is in recovery, so it lacks the last commits and nothing is asked of it; if it does not recover, it is a \
-     replica: connect to the primary"
+    "PostgreSQL is in recovery and lacks the last commits, and Everturn sends no queries; if the recovery does not end, the \
+     server is a replica: connect to the primary"
 )]
 struct InRecovery;
 

@@ -57,7 +57,7 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
         Tables::Older(version) => {
             let own = schema_range::newest(&MIGRATOR);
             Err(StoreError::Corrupt(format!(
-                "its tables are of version {version}, this Everturn needs version {own}; run `everturn migrate`"
+                "the tables have version {version}, but Everturn needs version {own}; run `everturn migrate`"
             )))
         }
     }
