@@ -38,6 +38,7 @@ impl Backend for Database {
         let mut connection = self.connection().await;
         let tables: Vec<String> = sqlx::query_scalar(
             "SELECT table_name::TEXT FROM information_schema.tables WHERE table_schema = 'public' \
+             AND table_type = 'BASE TABLE' \
              AND table_name NOT LIKE '\\_%' AND table_name <> 'usage_days'",
         )
         .fetch_all(&mut connection)

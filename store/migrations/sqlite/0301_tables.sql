@@ -114,6 +114,10 @@ CREATE INDEX agent_executions_running ON agent_executions (conversation_id, star
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX agent_executions_running_of_tenant ON agent_executions (tenant_id, conversation_id)
     WHERE status = 'running';
+-- The turns with the status running, without sub-agents.
+CREATE VIEW running_turns AS
+SELECT id, conversation_id, tenant_id, message_id, status, steps, agent_hash, started_at
+FROM agent_executions WHERE status = 'running' AND parent_execution_id IS NULL;
 -- For the pages of the tree of agent executions.
 CREATE INDEX agent_executions_by_start ON agent_executions (conversation_id, started_at, id);
 -- For the foreign keys, which SQLite checks when retention removes rows.
@@ -209,6 +213,8 @@ CREATE INDEX tool_execution_records_open ON tool_execution_records (agent_execut
 -- For the calls that wait for a person or a client.
 CREATE INDEX tool_execution_records_waiting ON tool_execution_records (conversation_id, created_at, call_index)
     WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
+CREATE VIEW waiting_calls AS
+SELECT * FROM tool_execution_records WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
 
 -- Tools that run without further approvals in a conversation. definition_hash: the definition of the grant; '' for an unknown
 -- definition.

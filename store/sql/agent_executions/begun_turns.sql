@@ -5,12 +5,11 @@
 -- :conversation_id text
 SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, d.definition
 FROM (
-    SELECT * FROM agent_executions
+    SELECT id, message_id, status, steps, started_at, agent_hash FROM agent_executions
     WHERE id = :agent_execution_id AND conversation_id = :conversation_id
     UNION ALL
-    SELECT * FROM agent_executions
-    WHERE conversation_id = :conversation_id AND status = 'running' AND parent_execution_id IS NULL
-        AND id <> :agent_execution_id
+    SELECT id, message_id, status, steps, started_at, agent_hash FROM running_turns
+    WHERE conversation_id = :conversation_id AND id <> :agent_execution_id
 ) AS e
 JOIN agent_definitions d ON d.hash = e.agent_hash
 ORDER BY e.started_at, e.id

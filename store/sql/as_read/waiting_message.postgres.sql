@@ -15,6 +15,6 @@ JOIN messages m
     ON m.conversation_id = c.id AND m.id = :message_id AND m.role = 'user' AND m.sequence_number IS NULL
 WHERE NOT EXISTS (SELECT 1 FROM agent_executions WHERE id = :agent_execution_id)
     AND NOT EXISTS (
-        SELECT 1 FROM agent_executions
-        WHERE conversation_id = :conversation_id AND status = 'running' AND parent_execution_id IS NULL
+        SELECT 1 FROM running_turns
+        WHERE conversation_id = :conversation_id
     )

@@ -19,13 +19,10 @@ SELECT
      WHERE m.conversation_id = conversations.id AND m.status = 'queued'
      ORDER BY m.created_at, m.id
      LIMIT 1) IS NOT NULL AS has_queued,
-    -- The conditions repeat the condition of the index `tool_execution_records_waiting` word by word.
-    (SELECT COUNT(*) FROM tool_execution_records r
-     WHERE r.conversation_id = conversations.id AND r.status = 'pending'
-         AND (r.approval = 'pending' OR r.kind = 'client') AND r.approval = 'pending') AS waiting_approvals,
-    (SELECT COUNT(*) FROM tool_execution_records r
-     WHERE r.conversation_id = conversations.id AND r.status = 'pending'
-         AND (r.approval = 'pending' OR r.kind = 'client') AND r.approval <> 'pending') AS waiting_client_tools
+    (SELECT COUNT(*) FROM waiting_calls r
+     WHERE r.conversation_id = conversations.id AND r.approval = 'pending') AS waiting_approvals,
+    (SELECT COUNT(*) FROM waiting_calls r
+     WHERE r.conversation_id = conversations.id AND r.approval <> 'pending') AS waiting_client_tools
 FROM conversations
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id
     AND (updated_at, id) < (:before_updated_at, :before_id)

@@ -7,8 +7,8 @@
 SELECT
     log_id,
     c.last_sequence,
-    (SELECT e.message_id FROM agent_executions e
-     WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL
+    (SELECT e.message_id FROM running_turns e
+     WHERE e.conversation_id = c.id
      ORDER BY e.started_at DESC
      LIMIT 1) AS running_message_id,
     (SELECT m.id FROM messages m

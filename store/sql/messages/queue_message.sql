@@ -75,8 +75,8 @@ WHERE EXISTS (
 ON CONFLICT DO NOTHING
 RETURNING
     -- The newest turn with the status running, or another waiting message.
-    (SELECT e.id FROM agent_executions e
-     WHERE e.conversation_id = :conversation_id AND e.status = 'running' AND e.parent_execution_id IS NULL
+    (SELECT e.id FROM running_turns e
+     WHERE e.conversation_id = :conversation_id
      ORDER BY e.started_at DESC
      LIMIT 1) IS NOT NULL
     OR EXISTS (

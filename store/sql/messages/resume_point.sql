@@ -23,8 +23,8 @@ FROM (
 -- The engine runs one turn at a time. Several rows can have the status running in data older than this rule, or after a
 -- turn was terminated from outside. Only the newest turn is really running.
 LEFT JOIN agent_executions r ON r.id = (
-    SELECT e.id FROM agent_executions e
-    WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL
+    SELECT e.id FROM running_turns e
+    WHERE e.conversation_id = c.id
     ORDER BY e.started_at DESC
     LIMIT 1
 )

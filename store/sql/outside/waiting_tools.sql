@@ -1,7 +1,6 @@
 -- Selects the calls that wait for a person or a client, up to a limit of rows and a limit of bytes. The result has one
 -- row beyond the limit if more rows exist. The first row always fits. The rows carry their rank, and come in no
--- particular order (`RankedRow`). The condition repeats the condition of the index `tool_execution_records_waiting`
--- word by word, because PostgreSQL uses a partial index only for identical words.
+-- particular order (`RankedRow`).
 -- Index: tool_execution_records_waiting, key of conversations
 --
 -- :conversation_id text
@@ -21,14 +20,13 @@ FROM (
             tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms, observed_sequence, kind,
             approval, input_hash, definition_hash, approval_rule, signatures, tool_input, events, result,
             CAST(OCTET_LENGTH(CAST(tool_input AS TEXT)) AS INTEGER) AS bytes
-        FROM tool_execution_records
+        FROM waiting_calls
         WHERE conversation_id = :conversation_id
             AND EXISTS (
                 SELECT 1 FROM conversations
                 WHERE conversations.id = :conversation_id AND tenant_id = :tenant_id
                     AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
             )
-            AND status = 'pending' AND (approval = 'pending' OR kind = 'client')
         ORDER BY created_at, call_index
         LIMIT :row_limit
     ) AS found

@@ -9,9 +9,9 @@ INSERT INTO turn_checks (conversation_id, due_at)
 SELECT stalled.conversation_id, :now
 FROM (
     SELECT e.conversation_id
-    FROM agent_executions e
+    FROM running_turns e
     JOIN conversations c ON c.id = e.conversation_id
-    WHERE e.status = 'running' AND e.parent_execution_id IS NULL AND c.updated_at <= :stalled_since
+    WHERE c.updated_at <= :stalled_since
     UNION
     SELECT m.conversation_id
     FROM messages m

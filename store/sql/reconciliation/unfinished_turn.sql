@@ -7,7 +7,7 @@ SELECT
     r.message_id,
     (SELECT MAX(k.step_number) FROM execution_checkpoints k
      WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step
-FROM agent_executions r
-WHERE r.conversation_id = :conversation_id AND r.status = 'running' AND r.parent_execution_id IS NULL
+FROM running_turns r
+WHERE r.conversation_id = :conversation_id
 ORDER BY r.started_at DESC
 LIMIT 1

@@ -13,8 +13,8 @@ SELECT
     (SELECT COUNT(*) FROM (
         SELECT 1 AS one FROM conversations c WHERE c.tenant_id = t.id LIMIT :max_counted
     ) counted) AS conversations,
-    (SELECT COUNT(*) FROM agent_executions e
-     WHERE e.tenant_id = t.id AND e.status = 'running' AND e.parent_execution_id IS NULL) AS running_turns,
+    (SELECT COUNT(*) FROM running_turns e
+     WHERE e.tenant_id = t.id) AS running_turns,
     (SELECT MAX(c.updated_at) FROM conversations c WHERE c.tenant_id = t.id) AS last_activity_at
 FROM tenants t
 WHERE t.id IS NOT NULL

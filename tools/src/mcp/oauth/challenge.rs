@@ -1,5 +1,8 @@
 //! The challenge of a refused request: the header `WWW-Authenticate` (RFC 9110, 11.6.1) with the parameters of RFC
 //! 6750 and RFC 9728.
+//!
+//! The parser is our own. The crate http-auth refuses the whole header for a `token68`, for an unquoted URL and for a
+//! second space, and would lose the challenge of a lenient server.
 
 /// The longest header that is read, in bytes.
 const MAX_BYTES: usize = 8 * 1024;
