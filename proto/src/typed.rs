@@ -131,7 +131,7 @@ impl ToolCall {
         self.effect().is_some()
     }
 
-    /// True when the tool may run again after an attempt with an unknown effect.
+    /// True when the tool may run again after an attempt with an unknown outcome.
     pub fn may_run_again(&self) -> bool {
         self.effect().is_some_and(|effect| effect.may_run_again())
     }

@@ -17,11 +17,11 @@ use crate::limits::memory::Account;
 
 /// A reader of one conversation. Dropping the reader affects no other reader and no turn.
 pub struct LiveReader {
-    /// The log, read with the reader's own access: before the subscription, and again after a set-back.
+    /// The log, read with the reader's own access: before the subscription, and again after leaving the tail.
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     page: VecDeque<Event>,
-    /// True after the first page since the reader's start or last set-back.
+    /// True after the first page since the reader's start, or since it last left the tail.
     has_read: bool,
     subscription: Option<(u64, Arc<ReaderQueue>)>,
 }
@@ -60,7 +60,7 @@ impl LiveReader {
         RenderedFrame::new(self.conversation_name(), frame, self.account())
     }
 
-    /// Takes the next frame of the subscription; `None` after a set-back.
+    /// Takes the next frame of the subscription; `None` after the reader has left the tail.
     async fn subscribed(
         &mut self,
         queue: &ReaderQueue,

@@ -18,12 +18,12 @@ words! {
 }
 
 impl Effect {
-    /// The effects of tools that may run again when no record tells whether an attempt took effect. The SQL for the
+    /// The effects of tools that may run again when no record tells the outcome of an attempt. The SQL for the
     /// claim of a tool uses this list.
     pub const REPEATABLE: [Self; 2] = [Self::Read, Self::Idempotent];
 
-    /// True when a tool with this effect may run again although an earlier attempt may have taken effect (invariant 6,
-    /// done once). An effect unknown to this version counts as `once`.
+    /// True when a tool with this effect may run again although an earlier attempt may have changed the world (invariant
+    /// 6, done once). An effect unknown to this version counts as `once`.
     pub fn may_run_again(&self) -> bool {
         Self::REPEATABLE.contains(self)
     }

@@ -1,7 +1,9 @@
--- Starts a tool if the tool may run, and returns the record and the person for whom the tool runs. A claimant that asks
--- again lost the first answer and ran no tool, so the attempt is unchanged. The statement also writes the checkpoint
--- `tool_start`, with a `ToolStartState`. The writer of the checkpoint holds the record's lock, so `ON CONFLICT` may
--- name one of the two keys of `execution_checkpoints`.
+-- Starts a tool if the tool may run, and returns the record and the person for whom the tool runs (invariant 6, done
+-- once). A tool may run when its approval lets it run, when the newest run asks, and when the tool has not started, or
+-- has started without an end and has an effect that may be repeated. A claimant that asks again lost the first answer
+-- and ran no tool, so the claimant may run the tool, and the attempt is unchanged. The statement also writes the
+-- checkpoint `tool_start`, with a `ToolStartState`. The writer of the checkpoint holds the record's lock, so `ON
+-- CONFLICT` may name one of the two keys of `execution_checkpoints`.
 -- Index: key of tool_execution_records, key of conversations, key of agent_executions, key of execution_checkpoints
 --
 -- :conversation_id text

@@ -1,5 +1,7 @@
--- Starts a tool if the tool may run, and returns the record and the person for whom the tool runs. A claimant that asks
--- again lost the first answer and ran no tool, so the attempt is unchanged.
+-- Starts a tool if the tool may run, and returns the record and the person for whom the tool runs (invariant 6, done
+-- once). A tool may run when its approval lets it run, when the newest run asks, and when the tool has not started, or
+-- has started without an end and has an effect that may be repeated. A claimant that asks again lost the first answer
+-- and ran no tool, so the claimant may run the tool, and the attempt is unchanged.
 -- Index: key of tool_execution_records, key of conversations, key of agent_executions
 --
 -- :conversation_id text

@@ -106,9 +106,9 @@ problems!(
 
 /// Streams every event after the cursor, and new events as they occur.
 ///
-/// The gateway ends the stream only with a frame `end`. After a broken connection, reconnect to any gateway with the
-/// `id` of the last event: a cursor never expires. For a text in progress, the stream begins with a `text_start` that
-/// has the text so far.
+/// Only the frame `end` is the end of the stream. After the frame `reconnect`, and after a connection that breaks without
+/// a frame, connect again to any gateway with the `id` of the last event: a cursor never expires. For a text in progress,
+/// the stream begins with a `text_start` that has the text so far.
 #[utoipa::path(
     get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
     params(ConversationId, StreamQuery, LastEventId),

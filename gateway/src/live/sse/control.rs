@@ -25,7 +25,7 @@ pub(crate) struct ReplayFrame<'a> {
     kind: &'a str,
     #[schema(value_type = Id)]
     conversation_id: &'a str,
-    /// The sequence number of the first event in the stream.
+    /// The sequence number of the first event in the stream, unless a frame `reset` follows.
     from_sequence: u32,
     /// The sequence number of the conversation's last event at the start of the stream.
     #[schema(value_type = Sequence)]
@@ -146,7 +146,7 @@ pub(crate) fn end(reason: StreamEnd) -> String {
     message(None, body.kind, &json(&body))
 }
 
-/// Returns the first frame of a chat: the conversation and the message's id.
+/// Returns the second frame of a chat, after `replay`: the conversation and the message's id.
 pub(crate) fn conversation(conversation_id: &str, message_id: &str) -> String {
     message(
         None,
@@ -158,7 +158,7 @@ pub(crate) fn conversation(conversation_id: &str, message_id: &str) -> String {
     )
 }
 
-/// `data` of the first frame of a chat: the conversation and the id of the message.
+/// `data` of the second frame of a chat, after `replay`: the conversation and the id of the message.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ChatFrame)]

@@ -9,7 +9,7 @@ use crate::live::cursor::Cursor;
 /// The names in `event:` of the frames that are not persisted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFrame {
-    /// The first frame of a chat: the conversation and the message's id.
+    /// The second frame of a chat, after `replay`: the conversation and the message's id.
     Conversation,
     /// The first frame of a stream: the position where the replay begins.
     Replay,
