@@ -991,7 +991,7 @@ class Chat(TypedDict):
 
 class ChatFrame(TypedDict, closed=True):
     """
-    `data` of the first frame of a chat: the conversation and the id of the message.
+    `data` of the second frame of a chat, after `replay`: the conversation and the id of the message.
     """
 
     conversation_id: Id
@@ -1238,7 +1238,7 @@ class ReplayFrame(TypedDict):
     conversation_id: Id
     from_sequence: int
     """
-    The sequence number of the first event in the stream.
+    The sequence number of the first event in the stream, unless a frame `reset` follows.
     """
     last_sequence: Sequence
     """

@@ -424,9 +424,9 @@ export interface paths {
         };
         /**
          * Streams every event after the cursor, and new events as they occur.
-         * @description The gateway ends the stream only with a frame `end`. After a broken connection, reconnect to any gateway with the
-         *     `id` of the last event: a cursor never expires. For a text in progress, the stream begins with a `text_start` that
-         *     has the text so far.
+         * @description Only the frame `end` is the end of the stream. After the frame `reconnect`, and after a connection that breaks without
+         *     a frame, connect again to any gateway with the `id` of the last event: a cursor never expires. For a text in progress,
+         *     the stream begins with a `text_start` that has the text so far.
          */
         get: operations["stream_events"];
         put?: never;
@@ -962,7 +962,7 @@ export interface components {
             message: components["schemas"]["MessageText"];
             message_id?: components["schemas"]["Id"] | null;
         };
-        /** @description `data` of the first frame of a chat: the conversation and the id of the message. */
+        /** @description `data` of the second frame of a chat, after `replay`: the conversation and the id of the message. */
         ChatFrame: {
             conversation_id: components["schemas"]["Id"];
             message_id: string;
@@ -1410,7 +1410,7 @@ export interface components {
             conversation_id: components["schemas"]["Id"];
             /**
              * Format: int32
-             * @description The sequence number of the first event in the stream.
+             * @description The sequence number of the first event in the stream, unless a frame `reset` follows.
              */
             from_sequence: number;
             /** @description The sequence number of the conversation's last event at the start of the stream. */
