@@ -206,6 +206,17 @@ CREATE TABLE public.removed_objects (
     object_key text NOT NULL COLLATE pg_catalog."C",
     remove_after timestamp with time zone NOT NULL
 );
+CREATE VIEW public.running_turns AS
+ SELECT agent_executions.id,
+    agent_executions.conversation_id,
+    agent_executions.tenant_id,
+    agent_executions.message_id,
+    agent_executions.status,
+    agent_executions.steps,
+    agent_executions.agent_hash,
+    agent_executions.started_at
+   FROM public.agent_executions
+  WHERE ((agent_executions.status = 'running'::text) AND (agent_executions.parent_execution_id IS NULL));
 CREATE TABLE public.schema_range (
     id bigint NOT NULL,
     oldest_version bigint NOT NULL
@@ -279,6 +290,39 @@ CREATE TABLE public.usage_days (
     cut_tokens bigint NOT NULL,
     cut_nano bigint NOT NULL
 );
+CREATE VIEW public.waiting_calls AS
+ SELECT tool_execution_records.conversation_id,
+    tool_execution_records.execution_id,
+    tool_execution_records.message_id,
+    tool_execution_records.agent_execution_id,
+    tool_execution_records.step,
+    tool_execution_records.call_index,
+    tool_execution_records.call_id,
+    tool_execution_records.tool_name,
+    tool_execution_records.effect,
+    tool_execution_records.timeout_ms,
+    tool_execution_records.status,
+    tool_execution_records.attempt,
+    tool_execution_records.is_error,
+    tool_execution_records.duration_ms,
+    tool_execution_records.observed_sequence,
+    tool_execution_records.created_at,
+    tool_execution_records.started_at,
+    tool_execution_records.finished_at,
+    tool_execution_records.signatures,
+    tool_execution_records.tool_input,
+    tool_execution_records.events,
+    tool_execution_records.result,
+    tool_execution_records.full_result,
+    tool_execution_records.kind,
+    tool_execution_records.approval,
+    tool_execution_records.input_hash,
+    tool_execution_records.expires_at,
+    tool_execution_records.claimant,
+    tool_execution_records.definition_hash,
+    tool_execution_records.approval_rule
+   FROM public.tool_execution_records
+  WHERE ((tool_execution_records.status = 'pending'::text) AND ((tool_execution_records.approval = 'pending'::text) OR (tool_execution_records.kind = 'client'::text)));
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",
