@@ -292,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    /// Bodies of errors with what providers put there, and with anything else.
+    /// Bodies of errors with the fields of real providers, and with random fields.
     fn bodies() -> impl Strategy<Value = Value> {
         const WORDS: [&str; 8] = [
             "insufficient_quota",

@@ -1,4 +1,4 @@
-//! One file of `sql/`: its head (comment, index, parameters) and its text. Must not be here: Rust code to generate.
+//! Reads a file of `sql/`: the head (comment, index, parameters) and the text. Must not be here: Rust code to generate.
 
 use std::{
     collections::BTreeMap,

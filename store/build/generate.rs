@@ -181,7 +181,7 @@ fn numbered(text: &Text, dialect: Dialect) -> String {
             }
         }
     }
-    with_locks(&with_lists(&sql, dialect), dialect)
+    in_words_of(dialect, &with_lists(&sql, dialect))
 }
 
 /// Writes `x IN (:ids)` in the words of the dialect. The length of the list does not change the text. A list among the
@@ -207,20 +207,24 @@ fn with_lists(sql: &str, dialect: Dialect) -> String {
     result
 }
 
-/// Removes the row locks from a text for SQLite, whose transaction has the whole file.
-fn with_locks(sql: &str, dialect: Dialect) -> String {
-    if dialect == Dialect::Postgres {
-        return sql.to_owned();
+/// Parts of a text in PostgreSQL's words, and the same in SQLite's. A row lock has no words in SQLite, whose transaction has
+/// the whole file.
+const WORDS: [(&str, &str); 4] = [
+    (" FOR UPDATE OF c SKIP LOCKED", ""),
+    (" FOR UPDATE SKIP LOCKED", ""),
+    (" FOR UPDATE", ""),
+    ("json_object_agg(", "json_group_object("),
+];
+
+fn in_words_of(dialect: Dialect, sql: &str) -> String {
+    match dialect {
+        Dialect::Postgres => sql.to_owned(),
+        Dialect::Sqlite => WORDS
+            .iter()
+            .fold(sql.to_owned(), |sql, (postgres, sqlite)| {
+                sql.replace(postgres, sqlite)
+            }),
     }
-    let mut result = sql.to_owned();
-    for lock in [
-        " FOR UPDATE OF c SKIP LOCKED",
-        " FOR UPDATE SKIP LOCKED",
-        " FOR UPDATE",
-    ] {
-        result = result.replace(lock, "");
-    }
-    result
 }
 
 fn rust_type(parameter: &Parameter) -> String {

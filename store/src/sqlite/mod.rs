@@ -262,7 +262,7 @@ mod tests {
         let file = folder.path().join("store.db");
         let store = SqliteStore::open(&file, SqliteOptions::default());
         let store = store.await.unwrap();
-        // Whoever has the connection that writes keeps all others waiting.
+        // The owner of the writing connection keeps every other writer waiting.
         let _work = store.single().await.unwrap();
         let lease = WorkerLease {
             worker: WorkerId::random(),

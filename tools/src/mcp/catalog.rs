@@ -227,7 +227,7 @@ mod tests {
                 .unwrap()
                 .clone(),
         );
-        // The last one takes the name that the mended one has.
+        // The last tool has the name into which `read.file` was mended.
         let tools = catalog(
             options(),
             vec![

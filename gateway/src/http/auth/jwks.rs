@@ -287,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// Fields of a key, with what belongs there and with anything else.
+    /// Fields of a key, with fitting values and with random values.
     fn keys() -> impl Strategy<Value = Value> {
         const NAMES: [&str; 11] = [
             "kty", "kid", "alg", "use", "key_ops", "crv", "n", "e", "x", "y", "k",

@@ -266,7 +266,7 @@ mod tests {
         assert!(!reads("beta", &of_acme) && !reads("", &of_acme));
         assert!(reads("ops", &of_nobody));
         assert!(!reads("acme", &of_nobody) && !reads("", &of_nobody));
-        // A tenant that writes its own label onto the payload gets nothing.
+        // A tenant cannot read a payload by writing a label of its own onto the payload.
         let mut stolen = of_acme;
         let label = b"beta".to_vec();
         stolen

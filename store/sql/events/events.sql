@@ -15,7 +15,7 @@ SELECT
     id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS page_rank,
     CAST(data_bytes AS INTEGER) AS bytes,
     CASE sequence_number WHEN :from_sequence THEN (
-        SELECT json_group_object(e.id, e.generation)
+        SELECT json_object_agg(e.id, e.generation)
         FROM agent_executions e
         WHERE e.conversation_id = :conversation_id AND e.status = 'running'
     ) END AS generations
