@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_store::{StoreError, WorkerId, WorkerLease, WorkerLeases};
-
-use super::noted::noted;
+use everturn_telemetry::turns;
 
 /// A store of leases with counted errors.
 pub(super) struct MeasuredLeases {
@@ -22,10 +21,18 @@ impl MeasuredLeases {
 #[async_trait]
 impl WorkerLeases for MeasuredLeases {
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<(), StoreError> {
-        noted(self.store.renew_lease(lease).await)
+        counted(self.store.renew_lease(lease).await)
     }
 
     async fn end_lease(&self, worker: &WorkerId) -> Result<(), StoreError> {
-        noted(self.store.end_lease(worker).await)
+        counted(self.store.end_lease(worker).await)
     }
+}
+
+/// Counts a failed call of the store.
+fn counted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
+    if let Err(error) = &answer {
+        turns::store_failed(error.is_retryable());
+    }
+    answer
 }

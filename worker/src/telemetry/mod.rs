@@ -8,7 +8,6 @@
 //! - `traces`: the traces of turns
 //! - `measured_turns`: observes the store of turns
 //! - `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
-//! - `noted`: counts failed calls of the store
 //!
 //! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Workers then use
 //! the store, the models and the stream directly.
@@ -22,7 +21,6 @@ mod measured_leases;
 mod measured_model;
 mod measured_stream;
 mod measured_turns;
-mod noted;
 mod server;
 mod traces;
 
