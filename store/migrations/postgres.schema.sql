@@ -27,7 +27,7 @@ CREATE TABLE public.agent_execution_events (
     batch_key text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     event_data jsonb NOT NULL,
-    data_bytes bigint DEFAULT 0 NOT NULL
+    data_bytes bigint NOT NULL
 );
 CREATE TABLE public.agent_executions (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -95,7 +95,7 @@ CREATE TABLE public.audit_events (
 CREATE TABLE public.blobs (
     id text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
-    owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    owner_id text NOT NULL COLLATE pg_catalog."C",
     conversation_id text COLLATE pg_catalog."C",
     upload_key text COLLATE pg_catalog."C",
     media_type text NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE public.conversations (
     last_sequence bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
-    owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    owner_id text NOT NULL COLLATE pg_catalog."C",
     log_id text NOT NULL COLLATE pg_catalog."C",
     run_epoch bigint DEFAULT 0 NOT NULL,
     granted_epoch bigint DEFAULT 0 NOT NULL
@@ -166,11 +166,11 @@ CREATE TABLE public.execution_checkpoints (
     message_id text NOT NULL COLLATE pg_catalog."C",
     agent_execution_id text NOT NULL COLLATE pg_catalog."C",
     checkpoint_type text NOT NULL COLLATE pg_catalog."C",
-    execution_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    execution_id text NOT NULL COLLATE pg_catalog."C",
     step_number bigint NOT NULL,
-    generation bigint DEFAULT 0 NOT NULL,
-    input_tokens bigint DEFAULT 0 NOT NULL,
-    output_tokens bigint DEFAULT 0 NOT NULL,
+    generation bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
     execution_state jsonb NOT NULL,
     cached_tokens bigint DEFAULT 0 NOT NULL,
@@ -191,7 +191,7 @@ CREATE TABLE public.messages (
     content text NOT NULL,
     tool_calls jsonb NOT NULL,
     tool_results jsonb NOT NULL,
-    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
     thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     on_busy text DEFAULT ''::text NOT NULL,
     attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
@@ -234,8 +234,8 @@ CREATE TABLE public.tool_execution_records (
     timeout_ms bigint NOT NULL,
     status text NOT NULL,
     attempt bigint DEFAULT 0 NOT NULL,
-    is_error boolean DEFAULT false NOT NULL,
-    duration_ms bigint DEFAULT 0 NOT NULL,
+    is_error boolean NOT NULL,
+    duration_ms bigint NOT NULL,
     observed_sequence bigint,
     created_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
@@ -245,19 +245,19 @@ CREATE TABLE public.tool_execution_records (
     events jsonb NOT NULL,
     result jsonb,
     full_result jsonb,
-    kind text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    approval text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    input_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    approval text NOT NULL COLLATE pg_catalog."C",
+    input_hash text NOT NULL COLLATE pg_catalog."C",
     expires_at timestamp with time zone,
     claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    definition_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    approval_rule jsonb DEFAULT '{}'::jsonb NOT NULL
+    definition_hash text NOT NULL COLLATE pg_catalog."C",
+    approval_rule jsonb NOT NULL
 );
 CREATE TABLE public.tool_grants (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     tool_name text NOT NULL COLLATE pg_catalog."C",
     granted_at timestamp with time zone NOT NULL,
-    definition_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+    definition_hash text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.trace_contexts (
     conversation_id text NOT NULL COLLATE pg_catalog."C",

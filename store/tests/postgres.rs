@@ -299,8 +299,8 @@ async fn a_large_conversation_is_removed_in_a_time_of_its_own() {
     database
         .run(
             "INSERT INTO agent_execution_events (id, conversation_id, message_id, event_type, sequence_number, \
-             batch_key, created_at, event_data) \
-             SELECT md5(c || n), c, 'm', 'observe', n, 'm/x/0/observe', now(), '{}' \
+             batch_key, created_at, event_data, data_bytes) \
+             SELECT md5(c || n), c, 'm', 'observe', n, 'm/x/0/observe', now(), '{}', 2 \
              FROM generate_series(100, 150099) n, (VALUES ('deleted'), ('old')) AS two (c)",
         )
         .await;

@@ -304,8 +304,8 @@ async fn a_url_chooses_the_back_end() {
 async fn fill(connection: &mut SqliteConnection) {
     let fill = "INSERT INTO agent_definitions VALUES ('h', '{}');
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
-            INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at, log_id)
-            SELECT 'c' || n, 't', 'a', '', 50, '2026', '2026' || n, 'log' || n FROM n;
+            INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at, log_id)
+            SELECT 'c' || n, 't', '', 'a', '', 50, '2026', '2026' || n, 'log' || n FROM n;
         INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]', NULL
             FROM conversations;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
@@ -315,8 +315,8 @@ async fn fill(connection: &mut SqliteConnection) {
             INSERT INTO agent_execution_events SELECT id || '/' || n, id, 'm', 't', n, 'k', '2026', '{}', 2
             FROM conversations, n;
         INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
-            step_number, created_at, execution_state)
-            SELECT id, id, 'm', 'e' || id, 'llm_complete', 0, '2026', '{}' FROM conversations;
+            step_number, created_at, execution_state, execution_id, generation, input_tokens, output_tokens)
+            SELECT id, id, 'm', 'e' || id, 'llm_complete', 0, '2026', '{}', '', 1, 2, 3 FROM conversations;
         ANALYZE;";
     sqlx::raw_sql(fill).execute(connection).await.unwrap();
 }

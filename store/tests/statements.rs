@@ -16,6 +16,7 @@ use sqlx::{
     AssertSqlSafe, Connection, Executor, SqlSafeStr, SqliteConnection, postgres::PgTypeInfo,
 };
 use support::postgres::Database;
+use tempfile::TempDir;
 
 fn statements() -> Vec<Statement> {
     let statements = read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sql")).unwrap();
@@ -54,14 +55,7 @@ async fn postgresql_accepts_every_statement() {
 
 #[tokio::test]
 async fn sqlite_accepts_every_statement() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("everturn.db");
-    SqliteStore::open(&path, SqliteOptions::default())
-        .await
-        .unwrap();
-    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display()))
-        .await
-        .unwrap();
+    let (_folder, mut connection) = migrated_sqlite().await;
     for statement in statements() {
         let Some(text) = statement.texts.get(&Dialect::Sqlite) else {
             continue;
@@ -70,6 +64,19 @@ async fn sqlite_accepts_every_statement() {
         let prepared = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await;
         prepared.unwrap_or_else(|error| panic!("{}: {error}", text.path.display()));
     }
+}
+
+/// A database with the tables, and the folder that keeps the database.
+async fn migrated_sqlite() -> (TempDir, SqliteConnection) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("everturn.db");
+    SqliteStore::open(&path, SqliteOptions::default())
+        .await
+        .unwrap();
+    let connection = SqliteConnection::connect(&format!("sqlite://{}", path.display()))
+        .await
+        .unwrap();
+    (folder, connection)
 }
 
 fn postgres_type(parameter: &Parameter) -> PgTypeInfo {
@@ -135,6 +142,39 @@ fn every_named_index_exists() {
             }
         }
     }
+}
+
+/// A default that no insert needs would fill a column in silence that a new insert forgets.
+#[tokio::test]
+async fn a_column_has_a_default_only_where_an_insert_leaves_the_column_out() {
+    let (_folder, mut connection) = migrated_sqlite().await;
+    let defaults: Vec<(String, String)> = sqlx::query_as(
+        "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns \
+         WHERE columns.dflt_value IS NOT NULL AND tables.name NOT LIKE '_sqlx%'",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .unwrap();
+    assert!(defaults.len() > 20, "only {} were found", defaults.len());
+    let statements = statements();
+    let texts = statements.iter().flat_map(|it| it.texts.values());
+    let inserts: Vec<_> = texts.filter_map(|text| inserted(&text.sql)).collect();
+    for (table, column) in defaults {
+        let mut lists = inserts.iter().filter(|(into, _)| *into == table);
+        assert!(
+            lists.any(|(_, columns)| !columns.contains(column.as_str())),
+            "each insert into {table} names {column}: remove the DEFAULT from both migrations"
+        );
+    }
+}
+
+/// The table and the columns of the first insert of a text, if the text has an insert.
+fn inserted(sql: &str) -> Option<(&str, BTreeSet<&str>)> {
+    let (_, into) = sql.split_once("INSERT INTO ")?;
+    let (table, columns) = into.split_once('(')?;
+    let (columns, _) = columns.split_once(')')?;
+    let table = table.split_whitespace().next()?;
+    Some((table, columns.split(',').map(str::trim).collect()))
 }
 
 /// Nobody may see what is not theirs: a statement that knows its caller has the condition of visibility.

@@ -15,7 +15,7 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at, log_id)
             SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s', 'log' || n
             FROM generate_series(1, 10000) n;
-        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, '2026-01-01 00:00:00+00', '', '[]', '[]'
+        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, '2026-01-01 00:00:00+00', '', '[]', '[]', tenant_id
             FROM conversations, generate_series(1, 5) k;
         INSERT INTO context_cuts SELECT id, '', n, 'e1' || id, n, 'Short.', ARRAY['m1'], now()
             FROM conversations, generate_series(1, 2) n WHERE id <> 'c5000';
@@ -27,20 +27,21 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         INSERT INTO conversation_budgets (conversation_id, turn_id, tenant_id)
             SELECT id, 'e1' || id, tenant_id FROM conversations;
         INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
-            step_number, created_at, execution_state)
-            SELECT id || '/' || k, id, 'm1', 'e1' || id, 'llm_complete', k, now(), '{}'
+            step_number, created_at, execution_state, execution_id, generation, input_tokens, output_tokens)
+            SELECT id || '/' || k, id, 'm1', 'e1' || id, 'llm_complete', k, now(), '{}', '', 1, 2, 3
             FROM conversations, generate_series(0, 2) k;
         INSERT INTO tool_execution_records (conversation_id, execution_id, message_id, agent_execution_id, step,
             call_index, call_id, tool_name, effect, timeout_ms, status, observed_sequence, created_at, signatures,
-            tool_input, events, result)
+            tool_input, events, result, is_error, duration_ms, kind, approval, input_hash, definition_hash, approval_rule)
             SELECT id, 'exec_' || k, 'm1', 'e1' || id, 0, k, 'call_' || k, 'tool', 'read', 1,
-                CASE k WHEN 3 THEN 'running' ELSE 'completed' END, CASE k WHEN 3 THEN NULL ELSE k END, now(), '[]', '{}', '[]', '1'
+                CASE k WHEN 3 THEN 'running' ELSE 'completed' END, CASE k WHEN 3 THEN NULL ELSE k END, now(), '[]', '{}', '[]', '1',
+                FALSE, 0, '', '', '', '', '{}'
             FROM conversations, generate_series(1, 3) k;
         INSERT INTO agent_execution_events
-            SELECT md5(c || '/' || n), 'c' || c, 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}'
+            SELECT md5(c || '/' || n), 'c' || c, 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}', 19
             FROM generate_series(1, 90) n, generate_series(1, 10000) c;
         INSERT INTO agent_execution_events
-            SELECT md5('1/' || n), 'c1', 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}'
+            SELECT md5('1/' || n), 'c1', 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}', 19
             FROM generate_series(91, 100090) n;
         SET session_replication_role = DEFAULT";
     sqlx::raw_sql(fill).execute(connection).await.unwrap();

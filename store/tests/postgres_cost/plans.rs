@@ -85,8 +85,8 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
 
     // A long turn saves many replies.
     let long = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, \
-                checkpoint_type, step_number, created_at, execution_state) \
-                SELECT 'l' || k, 'c5000', 'm1', 'e1c5000', 'llm_complete', k, now(), '{}' FROM generate_series(3, 5000) k";
+                checkpoint_type, step_number, created_at, execution_state, execution_id, generation, input_tokens, output_tokens) \
+                SELECT 'l' || k, 'c5000', 'm1', 'e1c5000', 'llm_complete', k, now(), '{}', '', 1, 2, 3 FROM generate_series(3, 5000) k";
     sqlx::raw_sql(long).execute(&mut *connection).await.unwrap();
     for query in &of_batches()[..1] {
         for did in explain(&mut connection, query.text, query.types, &query.values).await {
