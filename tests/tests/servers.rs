@@ -154,10 +154,8 @@ async fn temporal() {
     temporal.json(&[&start[..], &attributes].concat()).await;
     temporal.restart().await;
     wait::until("the workflow is listed", || async {
-        let found = temporal
-            .json(&["workflow", "list", "--query", "AgentName=\"tester\""])
-            .await;
-        (found[0]["execution"]["workflowId"] == "kept").then_some(())
+        let found = temporal.list("AgentName=\"tester\"").await;
+        (found.first()?["execution"]["workflowId"] == "kept").then_some(())
     })
     .await;
     assert_eq!(

@@ -43,10 +43,12 @@ system.namespaceCacheRefreshInterval: [{value: 500ms}]
 pub struct TemporalCluster {
     server: Server,
     port: u16,
+    http_port: u16,
 }
 
-/// Two ports of each service: gRPC and membership.
+/// Two ports of each service: gRPC and membership. The frontend has a port for HTTP, too.
 struct Ports {
+    http: u16,
     frontend: (u16, u16),
     history: (u16, u16),
     matching: (u16, u16),
@@ -100,8 +102,11 @@ impl TemporalCluster {
             account: None,
         })?;
         server.start().await?;
-        let port = ports.frontend.0;
-        let cluster = Self { server, port };
+        let cluster = Self {
+            server,
+            port: ports.frontend.0,
+            http_port: ports.http,
+        };
         cluster.answers(|| cluster.create_namespace()).await?;
         Ok(cluster)
     }
@@ -109,6 +114,11 @@ impl TemporalCluster {
     /// Port of the frontend on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Port of the frontend's HTTP API on 127.0.0.1.
+    pub fn http_port(&self) -> u16 {
+        self.http_port
     }
 
     /// kill -9, and a start on the same databases.
@@ -164,12 +174,12 @@ impl TemporalCluster {
 }
 
 /// Ports on 127.0.0.1 that a server with this port takes, when it is one that stays.
-pub fn lasting_ports(port: u16) -> [u16; 8] {
+pub fn lasting_ports(port: u16) -> [u16; 9] {
     let ports = Ports::from(port);
     let pairs = [ports.frontend, ports.history, ports.matching, ports.worker];
     let [one, two, three, four] = pairs.map(|(grpc, membership)| [grpc, membership]);
     [
-        one[0], one[1], two[0], two[1], three[0], three[1], four[0], four[1],
+        ports.http, one[0], one[1], two[0], two[1], three[0], three[1], four[0], four[1],
     ]
 }
 
@@ -177,6 +187,7 @@ impl Ports {
     fn free() -> Self {
         let pair = || (free_port(), free_port());
         Self {
+            http: free_port(),
             frontend: pair(),
             history: pair(),
             matching: pair(),
@@ -189,6 +200,7 @@ impl Ports {
     fn from(port: u16) -> Self {
         let pair = |step: u16| (port + step, port - 300 + step);
         Self {
+            http: port + 10,
             frontend: pair(0),
             history: pair(1),
             matching: pair(2),
@@ -272,10 +284,11 @@ fn write_config(
             postgres::USER,
         )
     };
-    let service = |name: &str, (grpc, membership): (u16, u16)| {
+    let service = |name: &str, (grpc, membership): (u16, u16), http: Option<u16>| {
+        let http = http.map_or_else(String::new, |port| format!("httpPort: {port}\n      "));
         format!(
             "  {name}:\n    rpc:\n      grpcPort: {grpc}\n      membershipPort: {membership}\n      \
-             bindOnIP: 127.0.0.1\n"
+             {http}bindOnIP: 127.0.0.1\n"
         )
     };
     let config = format!(
@@ -291,10 +304,10 @@ fn write_config(
          dynamicConfigClient:\n  filepath: {}\n  pollInterval: 10s\n",
         datastore("default", DATABASES[0].0, 20),
         datastore("visibility", DATABASES[1].0, 10),
-        service("frontend", ports.frontend),
-        service("history", ports.history),
-        service("matching", ports.matching),
-        service("worker", ports.worker),
+        service("frontend", ports.frontend, Some(ports.http)),
+        service("history", ports.history, None),
+        service("matching", ports.matching, None),
+        service("worker", ports.worker, None),
         ports.frontend.0,
         dynamic.display(),
     );

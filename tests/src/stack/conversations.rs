@@ -153,10 +153,7 @@ impl Stack {
     pub async fn workflow_status(&self, conversation_id: &str, status: &str) -> Value {
         let workflow_id = ids::workflow_id(conversation_id);
         wait::until(&format!("{workflow_id} is {status}"), || async {
-            let described = self
-                .temporal
-                .json(&["workflow", "describe", "--workflow-id", &workflow_id])
-                .await;
+            let described = self.temporal.describe(&workflow_id).await;
             let found = described["workflowExecutionInfo"]["status"]
                 .as_str()
                 .unwrap_or_default();
@@ -202,9 +199,7 @@ impl Stack {
         let workflow_id = ids::workflow_id(conversation_id);
         let query = format!("WorkflowId = '{workflow_id}'");
         let run_ids = wait::until("all runs are listed", || async {
-            let list = ["workflow", "list", "--query", &query];
-            let listed = self.temporal.json(&list).await;
-            let listed = listed.as_array().cloned().unwrap_or_default();
+            let listed = self.temporal.list(&query).await;
             let run_ids = listed.iter().map(|run| run["execution"]["runId"].clone());
             let run_ids: Vec<_> = run_ids.collect();
             run_ids.contains(latest).then_some(run_ids)
@@ -213,9 +208,7 @@ impl Stack {
         let mut sizes = Vec::new();
         for run_id in run_ids {
             let run_id = run_id.as_str().unwrap();
-            let describe = ["workflow", "describe", "--workflow-id", &workflow_id];
-            let describe = [&describe[..], &["--run-id", run_id]].concat();
-            let described = self.temporal.json(&describe).await;
+            let described = self.temporal.describe_run(&workflow_id, run_id).await;
             // Protobuf's JSON has numbers of 64 bits as text.
             let number = |key: &str| {
                 described["workflowExecutionInfo"][key]

@@ -182,6 +182,8 @@ impl Stack {
             .env("EVERTURN_TEST_TOOLS", self.effects_file())
             .env("SCRIPTED_KEY", "no secret")
             .env("TEMPORAL_ADDRESS", self.temporal.address())
+            // By default, each worker reads its whole binary for a checksum, and a debug binary has 250 MB.
+            .env("TEMPORAL_WORKER_BUILD_ID", "tests")
             .env_remove("EVERTURN_FAILPOINT")
             .envs(is_encrypted().then_some(("EVERTURN_CODEC_KEYS", RING)))
             .envs(self.backends.environment())

@@ -93,6 +93,7 @@ async fn start_temporal(
         database: Some(data_dir.join("temporal.db")),
         has_ui: true,
         dynamic_config: Vec::new(),
+        http_port: None,
         metrics_port: None,
     };
     TemporalServer::start(&options, log).map(Some)

@@ -122,6 +122,8 @@ pub struct TemporalOptions {
     pub has_ui: bool,
     /// Further dynamic configuration, each entry as `key=value`.
     pub dynamic_config: Vec<String>,
+    /// Port on 127.0.0.1 for the server's HTTP API; `None` leaves the choice to the server.
+    pub http_port: Option<u16>,
     /// Port on 127.0.0.1 for the server's metrics in Prometheus' format; `None` disables the metrics.
     pub metrics_port: Option<u16>,
 }
@@ -151,6 +153,9 @@ impl TemporalServer {
             .args(TUNING);
         if let Some(database) = &options.database {
             command.arg("--db-filename").arg(database);
+        }
+        if let Some(port) = options.http_port {
+            command.args(["--http-port", &port.to_string()]);
         }
         if let Some(port) = options.metrics_port {
             command.args(["--metrics-port", &port.to_string()]);

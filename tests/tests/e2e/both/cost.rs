@@ -87,15 +87,8 @@ async fn has_a_short_history(model: Model, most_events: usize) {
         events.len(),
         kinds(&events)
     );
-    let described = stack
-        .temporal
-        .json(&[
-            "workflow",
-            "describe",
-            "--workflow-id",
-            &ids::workflow_id(&conversation),
-        ])
-        .await;
+    let workflow_id = ids::workflow_id(&conversation);
+    let described = stack.temporal.describe(&workflow_id).await;
     let bytes: u64 = described["workflowExecutionInfo"]["historySizeBytes"]
         .as_str()
         .unwrap()
@@ -148,11 +141,7 @@ async fn a_long_turn_goes_on_in_a_new_run() {
     let workflow_id = ids::workflow_id(&conversation);
     let query = format!("WorkflowId=\"{workflow_id}\"");
     let runs = wait::until("all runs are listed", || async {
-        let runs = stack
-            .temporal
-            .json(&["workflow", "list", "--query", &query])
-            .await;
-        let runs = runs.as_array().cloned().unwrap_or_default();
+        let runs = stack.temporal.list(&query).await;
         (runs.len() >= 3).then_some(runs)
     })
     .await;

@@ -73,10 +73,7 @@ async fn a_retry_is_visible_and_waits_as_asked() {
     let (conversation, _) = stack.ask("hello").await;
     let workflow_id = ids::workflow_id(&conversation);
     let pending = wait::until("the retry is visible", || async {
-        let described = stack
-            .temporal
-            .json(&["workflow", "describe", "--workflow-id", &workflow_id])
-            .await;
+        let described = stack.temporal.describe(&workflow_id).await;
         let pending = described["pendingActivities"].as_array()?.first()?.clone();
         pending["lastFailure"].is_object().then_some(pending)
     })

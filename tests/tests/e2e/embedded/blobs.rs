@@ -256,8 +256,7 @@ async fn files_are_kept_in_s3() {
         .await;
     wait::until("the step waits for the file", || async {
         let workflow = ids::workflow_id(&conversation);
-        let describe = ["workflow", "describe", "--workflow-id", &workflow];
-        let described = stack.temporal.json(&describe).await.to_string();
+        let described = stack.temporal.describe(&workflow).await.to_string();
         described.contains("blobs_unavailable").then_some(())
     })
     .await;

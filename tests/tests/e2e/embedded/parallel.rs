@@ -33,10 +33,7 @@ async fn no_more_calls_run_at_once_than_the_agent_may() {
     let conversation = stack.ask_held("tool.during", "go").await;
     stack.held(&conversation, 2).await;
     let id = ids::workflow_id(&conversation);
-    let described = stack
-        .temporal
-        .json(&["workflow", "describe", "--workflow-id", &id])
-        .await;
+    let described = stack.temporal.describe(&id).await;
     assert_eq!(
         described["pendingActivities"].as_array().unwrap().len(),
         2,

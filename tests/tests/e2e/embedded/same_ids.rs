@@ -393,11 +393,7 @@ async fn a_workflow_by_hand_names_its_tenant() {
         start_by_hand(&stack, id, tenant).await;
         drop(stack.workflow_status(id, "FAILED").await);
         let workflow = ids::workflow_id(id);
-        let shown = stack
-            .temporal
-            .json(&["workflow", "show", "--workflow-id", &workflow])
-            .await;
-        let shown = shown.to_string();
+        let shown = stack.temporal.history(&workflow).await.to_string();
         assert!(
             shown.contains("invalid_input") && shown.contains(says),
             "{id}: {shown}"

@@ -146,16 +146,8 @@ impl Case<'_> {
     /// Returns the number of signals that the conversation's workflow has got; 0 when there is no workflow.
     async fn signals(&self) -> usize {
         let workflow_id = ids::workflow_id(&self.conversation);
-        let show = [
-            "workflow",
-            "show",
-            "--workflow-id",
-            &workflow_id,
-            "--output",
-            "json",
-        ];
-        let history: Value = serde_json::from_slice(&self.stack.temporal.cli(&show).await.stdout)
-            .unwrap_or_default();
+        let history = self.stack.temporal.find_history(&workflow_id, "").await;
+        let history = history.unwrap_or_default();
         let events = history["events"].as_array().cloned().unwrap_or_default();
         events
             .iter()

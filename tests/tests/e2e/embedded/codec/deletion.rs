@@ -12,11 +12,7 @@ use serde_json::json;
 async fn runs(stack: &Stack, conversation: &str) -> Vec<String> {
     let id = ids::workflow_id(conversation);
     let query = format!("WorkflowId = '{id}' OR WorkflowId STARTS_WITH '{id}/'");
-    let listed = stack
-        .temporal
-        .json(&["workflow", "list", "--query", &query])
-        .await;
-    let listed = listed.as_array().cloned().unwrap_or_default();
+    let listed = stack.temporal.list(&query).await;
     listed
         .iter()
         .map(|run| run["execution"]["runId"].as_str().unwrap().to_owned())
@@ -25,8 +21,7 @@ async fn runs(stack: &Stack, conversation: &str) -> Vec<String> {
 
 async fn has_history(stack: &Stack, conversation: &str, run: &str) -> bool {
     let id = ids::workflow_id(conversation);
-    let show = ["workflow", "show", "--workflow-id", &id, "--run-id", run];
-    stack.temporal.cli(&show).await.status.success()
+    stack.temporal.find_history(&id, run).await.is_some()
 }
 
 #[tokio::test]

@@ -29,11 +29,7 @@ async fn workflows(stack: &Stack, conversation: &str, status: &str) -> usize {
     let query = format!(
         "WorkflowType = 'after-turn' AND ExecutionStatus = '{status}' AND WorkflowId STARTS_WITH 'conversation-{conversation}/'"
     );
-    let listed = stack
-        .temporal
-        .json(&["workflow", "list", "--query", &query])
-        .await;
-    listed.as_array().map_or(0, Vec::len)
+    stack.temporal.list(&query).await.len()
 }
 
 /// Waits until so many of them have this status.
@@ -93,15 +89,8 @@ async fn a_hook_is_told_what_was_said() {
         "{kept}"
     );
     // It failed, and its workflow says so.
-    let list = stack
-        .temporal
-        .json(&[
-            "workflow",
-            "list",
-            "--query",
-            &format!("WorkflowId STARTS_WITH 'conversation-{conversation}/after-'"),
-        ])
-        .await;
+    let query = format!("WorkflowId STARTS_WITH 'conversation-{conversation}/after-'");
+    let list = stack.temporal.list(&query).await;
     let id = list[0]["execution"]["workflowId"].as_str().unwrap();
     let shown = stack
         .temporal

@@ -122,10 +122,7 @@ fn times_told(directory: &Path, method: &str) -> usize {
 async fn progress(stack: &Stack, conversation: &str) -> String {
     let workflow_id = ids::workflow_id(conversation);
     wait::until("a heartbeat carries the progress", || async {
-        let described = stack
-            .temporal
-            .json(&["workflow", "describe", "--workflow-id", &workflow_id])
-            .await;
+        let described = stack.temporal.describe(&workflow_id).await;
         described["pendingActivities"][0]["heartbeatDetails"][0]
             .as_str()
             .map(str::to_owned)

@@ -75,11 +75,7 @@ async fn agent_executions(stack: &Stack, conversation: &str) -> Vec<Value> {
 /// Returns the number of workflows of the conversation that run, as the engine says.
 async fn running(stack: &Stack, conversation: &str) -> usize {
     let query = format!("ConversationId=\"{conversation}\" AND ExecutionStatus=\"Running\"");
-    let found = stack
-        .temporal
-        .json(&["workflow", "list", "--query", &query])
-        .await;
-    found.as_array().map_or(0, Vec::len)
+    stack.temporal.list(&query).await.len()
 }
 
 /// Asserts that all agents of [`tree`] completed: the turn's own, three leads, and a helper of each.

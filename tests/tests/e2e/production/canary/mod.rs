@@ -176,8 +176,7 @@ async fn seen(stack: &Stack, conversation: &str) -> Vec<(String, String)> {
     decoded(&stack.temporal.history(&workflow).await, &mut history);
     assert!(history.contains(conversation), "payloads are read");
     seen.push(("the history".to_owned(), history));
-    let describe = ["workflow", "describe", "--workflow-id", &workflow];
-    let described = stack.temporal.json(&describe).await.to_string();
+    let described = stack.temporal.describe(&workflow).await.to_string();
     seen.push(("its state".to_owned(), described));
     seen
 }

@@ -1,9 +1,12 @@
 //! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
 //! CLI.
+//!
+//! - `reads`: reads workflows over the server's HTTP API
+
+mod reads;
 
 use std::{collections::BTreeMap, path::Path, process::Output, sync::Mutex};
 
-use everturn_proto::ids;
 use everturn_test_servers::{
     postgres::{self, Postgres},
     server::ServerLocation,
@@ -25,6 +28,10 @@ pub use everturn_test_servers::{
 /// A running Temporal server. It ends with the test binary at the latest.
 pub struct Temporal {
     port: u16,
+    /// The port of the server's HTTP API.
+    http_port: u16,
+    /// The client of the HTTP API.
+    http: reqwest::Client,
     /// The port of a dev server's metrics.
     metrics_port: Option<u16>,
     /// The settings of a dev server.
@@ -41,6 +48,9 @@ enum Server {
 /// Number of history events from which the servers of the tests suggest to continue as new. By default it is 4,096, and a
 /// test should not have to make so many.
 pub const LONG_HISTORY: usize = 120;
+
+/// The namespace of all tests.
+const NAMESPACE: &str = "default";
 
 const LONG_HISTORY_KEY: &str = "limit.historyCount.suggestContinueAsNew";
 
@@ -89,7 +99,7 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
 
 /// Starts a dev server that keeps everything in memory. `dynamic_config` are settings, each `key=value`.
 async fn dev_server(
-    port: u16,
+    [port, http_port]: [u16; 2],
     metrics_port: Option<u16>,
     dynamic_config: Vec<String>,
 ) -> TemporalServer {
@@ -100,6 +110,7 @@ async fn dev_server(
         database: None,
         has_ui: false,
         dynamic_config,
+        http_port: Some(http_port),
         metrics_port,
     };
     TemporalServer::start(&options, ServerLog::take(log).await.unwrap()).unwrap()
@@ -128,10 +139,12 @@ impl Temporal {
 
     /// Starts a dev server that keeps everything in memory, with these settings, each `key=value`.
     pub async fn dev_with(dynamic_config: Vec<String>) -> Self {
-        let (port, metrics_port) = (free_port(), Some(free_port()));
-        let server = dev_server(port, metrics_port, dynamic_config.clone()).await;
+        let (port, http_port, metrics_port) = (free_port(), free_port(), Some(free_port()));
+        let server = dev_server([port, http_port], metrics_port, dynamic_config.clone()).await;
         let temporal = Self {
             port,
+            http_port,
+            http: http_client(),
             metrics_port,
             dynamic_config,
             server: Server::Dev(Mutex::new(Some(server))),
@@ -161,7 +174,11 @@ impl Temporal {
     /// Kills a dev server, and all that it keeps, and waits until it is gone.
     pub async fn stop(&self) {
         self.kill();
-        for port in self.metrics_port.into_iter().chain([self.port]) {
+        for port in self
+            .metrics_port
+            .into_iter()
+            .chain([self.port, self.http_port])
+        {
             wait::until("the server is gone", || async {
                 let connected = TcpStream::connect(("127.0.0.1", port)).await;
                 connected.is_err().then_some(())
@@ -172,7 +189,8 @@ impl Temporal {
 
     /// Starts a dev server again, after [`Temporal::stop`].
     pub async fn start_empty(&self) {
-        let server = dev_server(self.port, self.metrics_port, self.dynamic_config.clone()).await;
+        let ports = [self.port, self.http_port];
+        let server = dev_server(ports, self.metrics_port, self.dynamic_config.clone()).await;
         *self.dev_server().lock().unwrap() = Some(server);
         self.client().await;
     }
@@ -192,6 +210,8 @@ impl Temporal {
             .unwrap();
         Self {
             port: cluster.port(),
+            http_port: cluster.http_port(),
+            http: http_client(),
             metrics_port: None,
             dynamic_config: Vec::new(),
             server: Server::Production(cluster),
@@ -298,29 +318,14 @@ impl Temporal {
         .await;
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
+}
 
-    /// Returns how many activities of a task queue wait for a worker.
-    pub async fn backlog(&self, task_queue: &str) -> u64 {
-        let queue = ["--task-queue", task_queue];
-        let of = ["task-queue", "describe", "--task-queue-type", "activity"];
-        let described = self.json(&[&of[..], &queue].concat()).await;
-        let waiting = described["stats"][0]["approximateBacklogCount"].as_u64();
-        waiting.unwrap_or_default()
-    }
-
-    /// Returns the history of one run of a conversation's workflow, as the JSON of the CLI.
-    pub async fn history_of_run(&self, conversation_id: &str, run_id: &str) -> Value {
-        let workflow_id = ids::workflow_id(conversation_id);
-        let show = ["workflow", "show", "--workflow-id", &workflow_id];
-        self.json(&[&show[..], &["--run-id", run_id]].concat())
-            .await
-    }
-
-    /// Returns the history of a workflow's latest run, as the JSON of the CLI.
-    pub async fn history(&self, workflow_id: &str) -> Value {
-        self.json(&["workflow", "show", "--workflow-id", workflow_id])
-            .await
-    }
+/// A client that keeps no connection: a server may be killed and started again on its port.
+fn http_client() -> reqwest::Client {
+    // HTTP clients panic without a TLS backend, even for http.
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
+    client.build().unwrap()
 }
 
 /// Sums the counter `metric{` of the Prometheus format by its label `operation`.
