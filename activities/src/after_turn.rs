@@ -8,7 +8,7 @@ use everturn_proto::{
     turn::{AfterTurnInput, AfterTurnPlan},
     words::Hook,
 };
-use everturn_store::{StepKey, TurnStore};
+use everturn_store::{StepKey, TurnInputs, Turns};
 use everturn_tools::ToolRegistry;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -23,7 +23,8 @@ use crate::{
 /// Begins the work after a turn.
 #[derive(Clone)]
 pub(crate) struct AfterTurn {
-    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) turns: Arc<dyn Turns>,
+    pub(crate) inputs: Arc<dyn TurnInputs>,
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) ends: Ends,
@@ -35,13 +36,13 @@ impl AfterTurn {
         ctx: &ActivityContext,
         input: AfterTurnInput,
     ) -> Result<AfterTurnPlan, ActivityError> {
-        let turns = &*self.turns;
+        let inputs = &*self.inputs;
         let attempt = &Attempt::begin(&self.ends, ctx, &input.agent_execution_id);
         let agent = self
             .agents
-            .pinned(turns, attempt, &input.agent_hash)
+            .pinned(inputs, attempt, &input.agent_hash)
             .await?;
-        let owner = &hooks::owner(turns, attempt, &input.conversation_id).await?;
+        let owner = &hooks::owner(inputs, attempt, &input.conversation_id).await?;
         let said = self.said(attempt, &input).await?;
         let around = Around {
             conversation_id: &input.conversation_id,
@@ -67,7 +68,7 @@ impl AfterTurn {
         };
         let calls = hooks::plan(&self.tools, named, Hook::AfterTurn, &around, execution_id).await;
         let has_begun = attempt
-            .insist(|| turns.begin_after_turn(&step, &calls))
+            .insist(|| self.turns.begin_after_turn(&step, &calls))
             .await?;
         if !has_begun {
             tracing::warn!(
@@ -101,7 +102,7 @@ impl AfterTurn {
         let answer = ids::assistant_message_id(id, input.last_step);
         let (conversation, wanted) = (&input.conversation_id, [task, answer]);
         let mut texts = attempt
-            .insist(|| self.turns.message_texts(conversation, &wanted))
+            .insist(|| self.inputs.message_texts(conversation, &wanted))
             .await?;
         let [task, answer] = wanted;
         Ok(Said {

@@ -14,7 +14,9 @@ use everturn_proto::{
         SaveResult, ThinkRequest, ThinkResult,
     },
 };
-use everturn_store::{BlobFiles, TurnStore, WorkerId};
+use everturn_store::{
+    BlobFiles, EventWriter, ModelCalls, StepClaims, ToolClaims, TurnInputs, Turns, WorkerId,
+};
 use everturn_stream::{CancelNews, StreamWriter};
 use everturn_tools::ToolRegistry;
 use temporalio_macros::activities;
@@ -49,8 +51,18 @@ pub struct AgentActivities {
 
 /// The ports of the activities.
 pub struct Ports {
-    /// The store of turns.
-    pub turns: Arc<dyn TurnStore>,
+    /// Begins turns.
+    pub turns: Arc<dyn Turns>,
+    /// Reads the inputs of turns.
+    pub inputs: Arc<dyn TurnInputs>,
+    /// The claims and replies of steps.
+    pub steps: Arc<dyn StepClaims>,
+    /// Model calls until their replies.
+    pub model_calls: Arc<dyn ModelCalls>,
+    /// The claims and ends of tool executions.
+    pub tool_claims: Arc<dyn ToolClaims>,
+    /// Writes the event log.
+    pub writer: Arc<dyn EventWriter>,
     /// Images and files.
     pub blobs: BlobFiles,
     /// The stream for texts while models write them.
@@ -82,19 +94,20 @@ impl AgentActivities {
             cancels,
             stopping,
         } = worker;
-        let (turns, stream, tools) = (&ports.turns, &ports.stream, &ports.tools);
+        let (inputs, stream, tools) = (&ports.inputs, &ports.stream, &ports.tools);
         let agents = Arc::new(settings.agents);
         let ends = Ends { cancels, stopping };
         let peers = Peers {
             wait: settings.wait_for_peer,
         };
         let saver = Saver {
-            turns: Arc::clone(turns),
+            writer: Arc::clone(&ports.writer),
             stream: Arc::clone(stream),
         };
         Self {
             loader: Loader {
-                turns: Arc::clone(turns),
+                turns: Arc::clone(&ports.turns),
+                inputs: Arc::clone(inputs),
                 stream: Arc::clone(stream),
                 agents: Arc::clone(&agents),
                 tenant_budgets: settings.tenant_budgets,
@@ -102,7 +115,9 @@ impl AgentActivities {
                 peers,
             },
             thinker: Thinker {
-                turns: Arc::clone(turns),
+                inputs: Arc::clone(inputs),
+                steps: Arc::clone(&ports.steps),
+                model_calls: Arc::clone(&ports.model_calls),
                 stream: Arc::clone(stream),
                 blobs: ports.blobs.clone(),
                 model: Arc::clone(&ports.model),
@@ -115,7 +130,7 @@ impl AgentActivities {
                 ends: ends.clone(),
             },
             runner: ToolRunner {
-                turns: Arc::clone(turns),
+                tool_claims: Arc::clone(&ports.tool_claims),
                 tools: Arc::clone(tools),
                 threads: ToolThreads::new(settings.max_tools),
                 blobs: ports.blobs.clone(),
@@ -125,13 +140,14 @@ impl AgentActivities {
                 ends: ends.clone(),
             },
             remote: RemoteTools {
-                turns: Arc::clone(turns),
+                tool_claims: Arc::clone(&ports.tool_claims),
                 tools: Arc::clone(tools),
                 saver: saver.clone(),
                 peers,
             },
             after_turn: AfterTurn {
-                turns: Arc::clone(turns),
+                turns: Arc::clone(&ports.turns),
+                inputs: Arc::clone(inputs),
                 tools: Arc::clone(tools),
                 agents,
                 ends,

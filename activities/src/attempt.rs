@@ -15,6 +15,7 @@ use crate::{
     cancels::{Cancels, Watched},
     failure::{self as fail, Tries},
     stopping::Stopping,
+    store_call::counted,
 };
 
 /// The time between two heartbeats, and before the first heartbeat: most calls end sooner, and each heartbeat is a
@@ -116,7 +117,18 @@ impl<'a> Attempt<'a> {
     /// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would
     /// be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end the calls, because finished work
     /// must be recorded. The end of the worker's grace period does, because the process would be killed soon.
-    pub(crate) async fn insist<T, F>(&self, call: impl FnMut() -> F) -> Result<T, ActivityError>
+    pub(crate) async fn insist<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, ActivityError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        self.insist_on_blobs(|| counted(call())).await
+    }
+
+    /// Reads or writes a blob as [`Attempt::insist`] calls the store. The metric of failed calls does not count blobs.
+    pub(crate) async fn insist_on_blobs<T, F>(
+        &self,
+        call: impl FnMut() -> F,
+    ) -> Result<T, ActivityError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {

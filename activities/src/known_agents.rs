@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use everturn_proto::{turn::AgentDefinition, words::FailureCode};
-use everturn_store::TurnStore;
+use everturn_store::TurnInputs;
 use temporalio_common::ActivityError;
 
 use crate::{attempt::Attempt, failure as fail};
@@ -46,14 +46,14 @@ impl KnownAgents {
     /// Returns a turn's pinned agent, by hash. Only agents of another configuration are read from the store.
     pub(crate) async fn pinned(
         &self,
-        turns: &dyn TurnStore,
+        inputs: &dyn TurnInputs,
         attempt: &Attempt<'_>,
         hash: &str,
     ) -> Result<AgentDefinition, ActivityError> {
         if let Some(agent) = self.with_hash(hash) {
             return Ok(agent.clone());
         }
-        let agent = attempt.insist(|| turns.agent_definition(hash)).await?;
+        let agent = attempt.insist(|| inputs.agent_definition(hash)).await?;
         agent.ok_or_else(|| {
             let message = format!("The agent definition {hash} is not stored.");
             fail::permanent(FailureCode::Internal, message)

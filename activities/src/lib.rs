@@ -3,6 +3,7 @@
 //! - [`AgentActivities`]: the activities as the worker registers them; each has its own module (`load`, `think`,
 //!   `run_tool`, `save`; `remote` has two)
 //! - `files`: images and files in messages and in results of tools
+//! - `attempt`, `store_call`: an attempt of an activity, and a call of the store
 //! - `tool_calls`: the forms of a tool call, for calls of models (`think`) and of hooks (`hooks`)
 //! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
 //! - [`Cancels`]: how attempts learn of a cancel at once
@@ -28,6 +29,7 @@ mod save;
 mod settings;
 mod stopping;
 mod storable;
+mod store_call;
 mod think;
 mod tool_calls;
 mod tool_threads;

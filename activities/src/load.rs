@@ -7,7 +7,7 @@ use everturn_proto::{
     words::{DEFAULT_AGENT, DEFAULT_TENANT, FailureCode},
 };
 use everturn_store::{
-    BeginTurn, BegunTurn, Missing, PinnedAgent, StoreError, ToolKey, TurnStart, TurnStore,
+    BeginTurn, BegunTurn, Missing, PinnedAgent, StoreError, ToolKey, TurnInputs, TurnStart, Turns,
 };
 use everturn_stream::{Announcement, StreamWriter};
 use everturn_supervisor::failpoint;
@@ -20,12 +20,14 @@ use crate::{
     known_agents::KnownAgents,
     readers,
     settings::{TenantBudgets, TurnQueues},
+    store_call::{counted, once},
 };
 
 /// Begins turns and sub-agents.
 #[derive(Clone)]
 pub(crate) struct Loader {
-    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) turns: Arc<dyn Turns>,
+    pub(crate) inputs: Arc<dyn TurnInputs>,
     pub(crate) stream: Arc<dyn StreamWriter>,
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) tenant_budgets: TenantBudgets,
@@ -70,12 +72,8 @@ impl Loader {
         };
         let log_begin = begin_line(&begin);
         failpoint::reach("load.turn.before").await;
-        let begun = self
-            .turns
-            .begin_turn(begin)
-            .await
-            .map_err(|error| self.failed(ctx, &error))?;
-        let begun = match begun {
+        let begun = counted(self.turns.begin_turn(begin)).await;
+        let begun = match begun.map_err(|error| self.failed(ctx, &error))? {
             TurnStart::Begun(begun) => {
                 if begun.is_new {
                     log_begin();
@@ -107,14 +105,8 @@ impl Loader {
         ctx: &ActivityContext,
         call: ToolKey,
     ) -> Result<LoadedTurn, ActivityError> {
-        let begun = self
-            .turns
-            .begin_sub_agent(
-                &call,
-                self.agents.by_name(),
-                self.peers.on_unknown_agent(ctx),
-            )
-            .await;
+        let (agents, on_unknown) = (self.agents.by_name(), self.peers.on_unknown_agent(ctx));
+        let begun = counted(self.turns.begin_sub_agent(&call, agents, on_unknown)).await;
         let begun = begun.map_err(|error| self.failed(ctx, &error))?;
         failpoint::reach("load.sub_agent.after").await;
         Ok(self.loaded(begun, false).await)
@@ -178,10 +170,8 @@ impl Loader {
         if let Some(agent) = request.agent.as_ref().filter(|agent| !agent.is_empty()) {
             return Ok(agent.clone());
         }
-        let stored = self.turns.agent_of(&request.conversation_id).await;
-        Ok(stored
-            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?
-            .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
+        let stored = once(ctx, self.inputs.agent_of(&request.conversation_id)).await?;
+        Ok(stored.unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
     }
 
     /// Returns the message about an unknown agent. The message omits agents with a list of tenants, because the names are

@@ -16,7 +16,7 @@ use everturn_proto::{
     },
     words::FailureCode,
 };
-use everturn_store::{ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStore};
+use everturn_store::{ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord};
 use everturn_supervisor::failpoint;
 use everturn_telemetry::trace;
 use everturn_tools::{Asker, ToolRegistry};
@@ -26,15 +26,16 @@ use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
     elsewhere::{Peers, lacks_tool},
-    failure::{self as fail, Tries},
+    failure as fail,
     run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save::Saver,
+    store_call::once,
 };
 
 /// Claims and records the tools of other workers.
 #[derive(Clone)]
 pub(crate) struct RemoteTools {
-    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) tool_claims: Arc<dyn ToolClaims>,
     pub(crate) tools: Arc<ToolRegistry>,
     /// Saves the observe of a tool.
     pub(crate) saver: Saver,
@@ -56,11 +57,7 @@ impl RemoteTools {
         })?;
         let key = key_of(request);
         failpoint::reach_in("tool.before_claim", &key.conversation_id, &key.execution_id).await;
-        let claim = self
-            .turns
-            .claim_tool(&key, &run_id)
-            .await
-            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        let claim = once(ctx, self.tool_claims.claim_tool(&key, &run_id)).await?;
         failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
         let refused = match claim {
             ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
@@ -69,8 +66,7 @@ impl RemoteTools {
                 let missing = lacks_tool(&self.tools, &record.call);
                 if let Some(elsewhere) = missing.and_then(|it| self.peers.left_to_others(ctx, &it))
                 {
-                    let released = self.turns.release_tool(&key, &run_id).await;
-                    released.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+                    once(ctx, self.tool_claims.release_tool(&key, &run_id)).await?;
                     return Err(elsewhere);
                 }
                 match self.refusal(&record, &caller).await {
@@ -79,10 +75,7 @@ impl RemoteTools {
                 }
             }
         };
-        self.turns
-            .finish_tool(&key, refused)
-            .await
-            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        once(ctx, self.tool_claims.finish_tool(&key, refused)).await?;
         Ok(ClaimedRemoteTool::default())
     }
 
@@ -114,11 +107,7 @@ impl RemoteTools {
             &key.execution_id,
         )
         .await;
-        let stored = self
-            .turns
-            .finish_tool(&key, end)
-            .await
-            .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        let stored = once(ctx, self.tool_claims.finish_tool(&key, end)).await?;
         failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
         Ok(RunToolResult {
             status: stored.status.into(),

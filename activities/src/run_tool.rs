@@ -16,7 +16,7 @@ use everturn_proto::{
     words::FailureCode,
 };
 use everturn_store::{
-    BlobFiles, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStore, WorkerId,
+    BlobFiles, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, WorkerId,
 };
 use everturn_supervisor::failpoint;
 use everturn_tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry};
@@ -40,7 +40,7 @@ pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run 
 /// Runs the tools of this worker.
 #[derive(Clone)]
 pub(crate) struct ToolRunner {
-    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) tool_claims: Arc<dyn ToolClaims>,
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) threads: ToolThreads,
     /// The files in results.
@@ -67,7 +67,7 @@ impl ToolRunner {
         // One name for every claim of this attempt: after a lost answer, the repeated claim still gets the tool.
         let claimant = self.worker.claimant();
         let claim = attempt
-            .insist(|| self.turns.claim_tool(&key, &claimant))
+            .insist(|| self.tool_claims.claim_tool(&key, &claimant))
             .await?;
         at("tool.after_claim").await;
         let end = match claim {
@@ -83,7 +83,7 @@ impl ToolRunner {
                 if let Some(elsewhere) = missing.and_then(|it| self.peers.left_to_others(ctx, &it))
                 {
                     attempt
-                        .insist(|| self.turns.release_tool(&key, &claimant))
+                        .insist(|| self.tool_claims.release_tool(&key, &claimant))
                         .await?;
                     return Err(elsewhere);
                 }
@@ -92,7 +92,7 @@ impl ToolRunner {
         };
         at("tool.before_record").await;
         let stored = attempt
-            .insist(|| self.turns.finish_tool(&key, end.clone()))
+            .insist(|| self.tool_claims.finish_tool(&key, end.clone()))
             .await?;
         at("tool.after_record").await;
         Ok(RunToolResult {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_proto::turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch};
-use everturn_store::{AgentEnd, StoreError, ToolKey, TurnStore};
+use everturn_store::{AgentEnd, EventWriter, StoreError, ToolKey};
 use everturn_stream::{Announcement, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -12,12 +12,13 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{
     failure::{self as fail, Tries},
     readers,
+    store_call::counted,
 };
 
 /// Saves batches of events.
 #[derive(Clone)]
 pub(crate) struct Saver {
-    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) writer: Arc<dyn EventWriter>,
     pub(crate) stream: Arc<dyn StreamWriter>,
 }
 
@@ -60,7 +61,7 @@ impl Saver {
     async fn persist(&self, request: &SaveRequest) -> Result<SaveResult, StoreError> {
         let (before, after) = failpoints(request);
         failpoint::reach(before).await;
-        let saved = self.turns.save(request).await?;
+        let saved = counted(self.writer.save(request)).await?;
         failpoint::reach(after).await;
         if let Some(ended) = &saved.ended {
             log_end(request, ended);

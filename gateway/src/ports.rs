@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Keys, OutsideTools,
-    TenantUsage, Tenants, ToolResults,
+    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Keys, MessageQueue,
+    OutsideTools, TenantUsage, Tenants, ToolResults,
 };
 use everturn_stream::{SharedCounts, StreamReader};
 
@@ -15,8 +15,10 @@ use crate::{deliveries::Deliveries, turns::TurnStarter};
 pub struct Ports {
     /// The event log.
     pub events: Arc<dyn EventReader>,
-    /// Conversations and their accepted messages.
+    /// Conversations.
     pub conversations: Arc<dyn Conversations>,
+    /// Messages that wait for a turn.
+    pub messages: Arc<dyn MessageQueue>,
     /// Agent executions: the turns, and the trees of their sub-agents.
     pub executions: Arc<dyn AgentExecutions>,
     /// Tool calls that wait for a person or for the client.

@@ -13,8 +13,8 @@ use everturn_gateway::{
 };
 use everturn_proto::{ids, turn::AgentDefinition};
 use everturn_store::{
-    BeginTurn, LostWorkers, OnUnknownAgent, RunningAgentExecution, StepClaim, StepKey, TurnStore,
-    WorkerId, WorkerLease, WorkerLeases, sqlite::SqliteStore,
+    BeginTurn, LostWorkers, OnUnknownAgent, RunningAgentExecution, StepClaim, StepClaims, StepKey,
+    Turns, WorkerId, WorkerLease, WorkerLeases, sqlite::SqliteStore,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -17,8 +17,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, OnBusy},
 };
 use everturn_store::{
-    Access, BeginTurn, Conversations, EventReader, NewConversation, NewMessage, OnUnknownAgent,
-    PageLimit, TurnStore, sqlite::SqliteStore,
+    Access, BeginTurn, Conversations, EventReader, EventWriter, MessageQueue, NewConversation,
+    NewMessage, OnUnknownAgent, PageLimit, Turns, sqlite::SqliteStore,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -9,8 +9,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, FinishReason},
 };
 use everturn_store::{
-    BeginTurn, BlobFiles, BlobRules, ClaimedCall, OnUnknownAgent, StepClaim, StepKey, TurnStart,
-    TurnStore, sqlite::SqliteStore,
+    BeginTurn, BlobFiles, BlobRules, ClaimedCall, EventWriter, OnUnknownAgent, StepClaim,
+    StepClaims, StepKey, TurnStart, Turns, sqlite::SqliteStore,
 };
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
 use serde_json::{Value, json};
@@ -33,6 +33,7 @@ impl Stack {
             deliveries: None,
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            messages: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),

@@ -4,9 +4,10 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader, Keys,
-        LostWorkers, OutsideTools, Reconciliation, Result, Retention, TenantUsage, Tenants,
-        ToolResults, TraceContexts, TurnStore, WorkerLeases,
+        AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader,
+        EventWriter, Keys, LostWorkers, MessageQueue, ModelCalls, OutsideTools, Reconciliation,
+        Result, Retention, StepClaims, TenantUsage, Tenants, ToolClaims, ToolResults,
+        TraceContexts, TurnInputs, Turns, WorkerLeases,
     },
     error::StoreError,
     peer::Peer,
@@ -19,10 +20,22 @@ use crate::{
 pub struct Store {
     /// Reads the event log, for gateways.
     pub events: Arc<dyn EventReader>,
-    /// Conversations and their messages, for gateways and workers.
+    /// Conversations, for gateways.
     pub conversations: Arc<dyn Conversations>,
-    /// The turns that workers run.
-    pub turns: Arc<dyn TurnStore>,
+    /// Messages that wait for a turn, for gateways.
+    pub messages: Arc<dyn MessageQueue>,
+    /// Begins turns, for workers.
+    pub turns: Arc<dyn Turns>,
+    /// Reads the inputs of turns, for workers.
+    pub inputs: Arc<dyn TurnInputs>,
+    /// The claims and replies of steps, for workers.
+    pub steps: Arc<dyn StepClaims>,
+    /// Model calls until their replies, for workers.
+    pub model_calls: Arc<dyn ModelCalls>,
+    /// The claims and ends of tool executions, for workers.
+    pub tool_claims: Arc<dyn ToolClaims>,
+    /// Writes the event log, for workers.
+    pub writer: Arc<dyn EventWriter>,
     /// Approvals and the results of client tools, for gateways.
     pub outside: Arc<dyn OutsideTools>,
     /// Reads the trees of agent executions, for gateways.
@@ -58,7 +71,13 @@ impl Store {
     pub fn new(
         store: impl EventReader
         + Conversations
-        + TurnStore
+        + MessageQueue
+        + Turns
+        + TurnInputs
+        + StepClaims
+        + ModelCalls
+        + ToolClaims
+        + EventWriter
         + OutsideTools
         + AgentExecutions
         + ToolResults
@@ -79,7 +98,13 @@ impl Store {
         Self {
             events: store.clone(),
             conversations: store.clone(),
+            messages: store.clone(),
             turns: store.clone(),
+            inputs: store.clone(),
+            steps: store.clone(),
+            model_calls: store.clone(),
+            tool_claims: store.clone(),
+            writer: store.clone(),
             outside: store.clone(),
             executions: store.clone(),
             results: store.clone(),

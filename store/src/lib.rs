@@ -41,7 +41,7 @@ pub use blob_files::{
 };
 pub use connect::{Store, StoreOptions, check_url, connect, migrate, peer};
 pub use error::{Missing, StoreError, TurnsOf};
-pub use observed::{ObservedTurns, TurnObserver};
+pub use observed::{Observed, Observers, TurnObserver};
 pub use peer::Peer;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};

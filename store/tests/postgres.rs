@@ -17,8 +17,8 @@ use conformance::{
 };
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, EventReader, PostgresOptions, PostgresStore, Retention, StoreError,
-    StoreOptions, ToolClaim, TurnStore,
+    Conversations, EventReader, PostgresOptions, PostgresStore, Retention, StepClaims, StoreError,
+    StoreOptions, ToolClaim, ToolClaims,
 };
 use sqlx::AssertSqlSafe;
 use support::{line::Line, postgres::Database};

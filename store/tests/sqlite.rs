@@ -14,7 +14,7 @@ use conformance::{
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
     Conversations, EventReader, Removed, SqliteOptions, SqliteStore, StoreError, StoreOptions,
-    TurnStore, hot,
+    ToolClaims, hot,
 };
 use everturn_test_servers::wait;
 use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
@@ -191,12 +191,12 @@ async fn a_locked_file_is_unavailable_and_later_works() {
     let mut other = raw(&file.path()).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let turn = Turn::new(store, "c", "m");
-    let refused = everturn_store::TurnStore::begin_turn(&turn.store, turn.begin("hi")).await;
+    let refused = everturn_store::Turns::begin_turn(&turn.store, turn.begin("hi")).await;
     assert!(refused.unwrap_err().is_retryable());
     assert_eq!(turn.events().await, [], "readers are not held up");
     lock.rollback().await.unwrap();
     wait::until("the file is free", || async {
-        let begun = everturn_store::TurnStore::begin_turn(&turn.store, turn.begin("hi")).await;
+        let begun = everturn_store::Turns::begin_turn(&turn.store, turn.begin("hi")).await;
         begun.ok().map(drop)
     })
     .await;

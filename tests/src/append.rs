@@ -87,7 +87,7 @@ impl Appender {
             epoch: self.epoch,
             batch: Some(batch),
         };
-        let saved = self.store.turns.save(&request).await.unwrap();
+        let saved = self.store.writer.save(&request).await.unwrap();
         saved.result.last_sequence
     }
 }

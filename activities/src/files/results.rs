@@ -72,7 +72,7 @@ async fn stored(
     upload: &Upload,
 ) -> Result<Stored, ActivityError> {
     for _ in 0..TRIES {
-        let kept = attempt.insist(|| once(blobs, key, upload)).await?;
+        let kept = attempt.insist_on_blobs(|| once(blobs, key, upload)).await?;
         match kept {
             Ok(blob_id) => return Ok(Stored::Blob(blob_id)),
             Err(Some(refused)) => {

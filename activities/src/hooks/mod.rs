@@ -18,7 +18,7 @@ use everturn_proto::{
     turn::{AgentHook, ToolCall},
     words::{FailureCode, Hook},
 };
-use everturn_store::{Access, TurnStore};
+use everturn_store::{Access, TurnInputs};
 use everturn_tools::{Asker, ToolRegistry, ToolSpec};
 use futures::future::join_all;
 use temporalio_common::ActivityError;
@@ -74,11 +74,11 @@ async fn spec(tools: &ToolRegistry, hook: &AgentHook, around: &Around<'_>) -> Op
 
 /// Returns the tenant and the owner of the conversation.
 pub(crate) async fn owner(
-    turns: &dyn TurnStore,
+    inputs: &dyn TurnInputs,
     attempt: &Attempt<'_>,
     conversation_id: &str,
 ) -> Result<Access, ActivityError> {
-    let owner = attempt.insist(|| turns.owner_of(conversation_id)).await?;
+    let owner = attempt.insist(|| inputs.owner_of(conversation_id)).await?;
     owner.ok_or_else(|| {
         let message = format!("The conversation `{conversation_id}` is not stored.");
         fail::permanent(FailureCode::Internal, message)

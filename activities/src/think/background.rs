@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use everturn_models::{Admission, ModelClient, ModelError, ReplyListener};
 use everturn_proto::{turn::AgentDefinition, words::FailureCode};
-use everturn_store::{BackgroundResponse, TurnStore};
+use everturn_store::{BackgroundResponse, ModelCalls};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -22,7 +22,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 /// Takes in a reply: sends its pieces to the readers, and the id of its response to the store.
 pub(super) struct Listener<'a> {
     claimed: &'a Claimed<'a>,
-    turns: &'a dyn TurnStore,
+    model_calls: &'a dyn ModelCalls,
     client: &'a dyn ModelClient,
     pub(super) text: &'a TextWriter,
     provider: &'a str,
@@ -42,7 +42,7 @@ impl<'a> Listener<'a> {
     /// starting anew.
     pub(super) fn new(
         claimed: &'a Claimed<'a>,
-        turns: &'a dyn TurnStore,
+        model_calls: &'a dyn ModelCalls,
         client: &'a dyn ModelClient,
         agent: &'a AgentDefinition,
         text: &'a TextWriter,
@@ -53,7 +53,7 @@ impl<'a> Listener<'a> {
         text.set_continues(earlier.is_some());
         Self {
             claimed,
-            turns,
+            model_calls,
             client,
             text,
             provider: &agent.provider,
@@ -103,10 +103,10 @@ impl ReplyListener for Listener<'_> {
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
         self.response_id = Some(response_id.to_owned());
         let response = self.response_of(response_id.to_owned());
-        let (claimed, turns) = (self.claimed, self.turns);
+        let (claimed, model_calls) = (self.claimed, self.model_calls);
         let noted = claimed
             .attempt
-            .insist(|| turns.note_response(claimed.step, claimed.generation, &response))
+            .insist(|| model_calls.note_response(claimed.step, claimed.generation, &response))
             .await;
         let refused = match noted {
             Ok(true) => return Ok(()),

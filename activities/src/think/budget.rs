@@ -7,7 +7,7 @@ use everturn_proto::{
     turn::AgentDefinition,
     words::FailureCode,
 };
-use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation, TurnStore};
+use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelCalls, ModelContext, Reservation};
 use everturn_stream::{Part, TextWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -17,13 +17,13 @@ use super::{
     pick::Pick,
     window::{BytesPerToken, Window, message_bytes},
 };
-use crate::failure as fail;
+use crate::{failure as fail, store_call::counted};
 
 /// The budget of a claimed call.
 #[derive(Clone, Copy)]
 pub(super) struct Budget<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) model_calls: &'a dyn ModelCalls,
     /// True when the turn has a budget, of which the call reserves a part.
     pub(super) is_limited: bool,
 }
@@ -41,11 +41,11 @@ impl Budget<'_> {
         }
         let call = estimate(&pick.agent, input_tokens);
         let other_model = pick.other_model();
-        let (turns, claimed) = (self.turns, self.claimed);
+        let (model_calls, claimed) = (self.model_calls, self.claimed);
         let (step, generation) = (claimed.step, claimed.generation);
         let reservation = claimed
             .attempt
-            .insist(|| turns.reserve_call(step, generation, call, other_model.as_deref()))
+            .insist(|| model_calls.reserve_call(step, generation, call, other_model.as_deref()))
             .await?;
         match reservation {
             Reservation::Made => {
@@ -68,7 +68,8 @@ impl Budget<'_> {
         let Claimed {
             step, generation, ..
         } = *self.claimed;
-        if let Err(error) = self.turns.release_call(step, generation).await {
+        let released = self.model_calls.release_call(step, generation);
+        if let Err(error) = counted(released).await {
             tracing::warn!(%error, "the reservation of a refused call stays until the step is called again");
         }
     }

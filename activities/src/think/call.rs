@@ -3,7 +3,7 @@
 //! Must not be here: the call for a summary, which has no readers (`compaction`).
 
 use everturn_models::{ModelClient, ModelReply, ModelRequest};
-use everturn_store::TurnStore;
+use everturn_store::StepClaims;
 
 use super::{
     background::Listener, budget::Budget, claimed::Claimed, pick::Pick, reply::Failed,
@@ -14,7 +14,7 @@ use crate::failure as fail;
 /// The call of the model.
 pub(super) struct Call<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) steps: &'a dyn StepClaims,
     pub(super) model: &'a dyn ModelClient,
     pub(super) budget: Budget<'a>,
 }
@@ -37,7 +37,7 @@ impl Call<'_> {
         let reply = tokio::select! {
             biased;
             reply = self.model.complete(request, listener) => reply,
-            () = superseded(self.claimed, self.turns, text) => return Err(fail::superseded().into()),
+            () = superseded(self.claimed, self.steps, text) => return Err(fail::superseded().into()),
         };
         if let Err(error) = &reply {
             self.budget.give_back(error, Some(text)).await;

@@ -5,7 +5,7 @@
 
 use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{event::ModelFallback, turn::Fallback, words::FailureCode};
-use everturn_store::{FailedCall, NotedFailure, StepKey, TurnStore};
+use everturn_store::{FailedCall, ModelCalls, NotedFailure, StepKey};
 use everturn_stream::{Announcement, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -61,7 +61,7 @@ pub(super) fn answered_by(pick: &Pick<'_>, circuits: &Circuits) {
 /// A call whose model has failed.
 pub(super) struct FailedModel<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) model_calls: &'a dyn ModelCalls,
     /// The stream for the news to the readers.
     pub(super) stream: &'a dyn StreamWriter,
     pub(super) model: &'a dyn ModelClient,
@@ -124,10 +124,10 @@ impl FailedModel<'_> {
         listener: &Listener<'_>,
     ) -> Result<(), ActivityError> {
         failpoint::reach("think.before_fallback").await;
-        let (claimed, turns) = (self.claimed, self.turns);
+        let (claimed, model_calls) = (self.claimed, self.model_calls);
         let noted = claimed
             .attempt
-            .insist(|| turns.note_failed_call(claimed.step, claimed.generation, failed))
+            .insist(|| model_calls.note_failed_call(claimed.step, claimed.generation, failed))
             .await?;
         match noted {
             NotedFailure::Superseded => Err(fail::superseded()),

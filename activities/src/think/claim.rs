@@ -1,6 +1,6 @@
 //! The claim of a step. The store answers with the step's checkpoint, or with the generation for a call.
 
-use everturn_store::{ClaimedCall, StepClaim, StepKey, TurnStore, WorkerId};
+use everturn_store::{ClaimedCall, StepClaim, StepClaims, StepKey, WorkerId};
 use temporalio_common::ActivityError;
 
 use crate::{attempt::Attempt, failure as fail};
@@ -9,7 +9,7 @@ use crate::{attempt::Attempt, failure as fail};
 pub(super) struct Claim<'a> {
     pub(super) attempt: &'a Attempt<'a>,
     pub(super) step: &'a StepKey,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) steps: &'a dyn StepClaims,
     pub(super) worker: &'a WorkerId,
 }
 
@@ -19,7 +19,7 @@ impl Claim<'_> {
         let worker = Some(self.worker);
         let claim = self
             .attempt
-            .insist(|| self.turns.claim_step(self.step, worker))
+            .insist(|| self.steps.claim_step(self.step, worker))
             .await?;
         match claim {
             StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),

@@ -4,7 +4,7 @@ use everturn_proto::{
     limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
     turn::AgentDefinition,
 };
-use everturn_store::{ModelContext, PageLimit, ReadBefore, TurnStore};
+use everturn_store::{ModelContext, PageLimit, ReadBefore, TurnInputs};
 use temporalio_common::ActivityError;
 
 use super::{claimed::Claimed, known_contexts::KnownContexts};
@@ -13,7 +13,7 @@ use crate::hooks;
 /// Reads the context of a call.
 pub(super) struct ContextReader<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) inputs: &'a dyn TurnInputs,
     pub(super) known: &'a KnownContexts,
 }
 
@@ -43,7 +43,7 @@ impl ContextReader<'_> {
     }
 
     async fn read_after(&self, before: Option<ReadBefore>) -> Result<ModelContext, ActivityError> {
-        let (claimed, turns) = (self.claimed, self.turns);
+        let (claimed, inputs) = (self.claimed, self.inputs);
         let conversation = &claimed.step.conversation_id;
         let limit = PageLimit {
             rows: MAX_CONTEXT_MESSAGES,
@@ -51,7 +51,7 @@ impl ContextReader<'_> {
         };
         claimed
             .attempt
-            .insist(|| turns.context(conversation, &claimed.thread, limit, before))
+            .insist(|| inputs.context(conversation, &claimed.thread, limit, before))
             .await
     }
 }

@@ -8,7 +8,7 @@ use everturn_proto::{
     turn::{AgentDefinition, AgentTool, ApprovalPolicy, CallRule, ToolCall},
     words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
 };
-use everturn_store::{DefinedTool, TurnStore};
+use everturn_store::{DefinedTool, TurnInputs};
 use everturn_tools::{ToolSpec, builtin::read_result, names};
 use temporalio_common::ActivityError;
 
@@ -21,7 +21,7 @@ type Definitions = BTreeMap<String, String>;
 /// Decides which calls ask for an approval.
 pub(super) struct Approvals<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) inputs: &'a dyn TurnInputs,
     /// The way by which answers to approvals must come.
     pub(super) answers_from: &'a AnswersFrom,
 }
@@ -65,15 +65,15 @@ impl Approvals<'_> {
             return Ok(());
         }
         let Claimed { attempt, step, .. } = *self.claimed;
-        let (conversation, turns) = (&step.conversation_id, self.turns);
+        let (conversation, inputs) = (&step.conversation_id, self.inputs);
         let mut used = Definitions::new();
         if !changeable.is_empty() {
-            let read = || turns.used_definitions(conversation, &changeable);
+            let read = || inputs.used_definitions(conversation, &changeable);
             used = by_name(attempt.insist(read).await?);
         }
         let mut granted = Definitions::new();
         if !asking.is_empty() {
-            let read = || turns.granted_tools(conversation, &asking);
+            let read = || inputs.granted_tools(conversation, &asking);
             granted = by_name(attempt.insist(read).await?);
         }
         for call in planned {

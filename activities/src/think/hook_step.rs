@@ -6,7 +6,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, ThinkResult},
     words::{FinishReason, Hook, MessageRole},
 };
-use everturn_store::TurnStore;
+use everturn_store::TurnInputs;
 use everturn_supervisor::failpoint;
 use everturn_tools::ToolRegistry;
 use temporalio_common::ActivityError;
@@ -17,7 +17,7 @@ use crate::hooks::{self, Around};
 /// Plans the hooks before a turn.
 pub(super) struct HookStep<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) inputs: &'a dyn TurnInputs,
     pub(super) tools: &'a ToolRegistry,
     pub(super) context: ContextReader<'a>,
     pub(super) store: Store<'a>,
@@ -27,7 +27,7 @@ impl HookStep<'_> {
     /// Plans the hooks before the turn, and stores their plan.
     pub(super) async fn run(&self, agent: &AgentDefinition) -> Result<ThinkResult, ActivityError> {
         let Claimed { attempt, step, .. } = *self.claimed;
-        let owner = &hooks::owner(self.turns, attempt, &step.conversation_id).await?;
+        let owner = &hooks::owner(self.inputs, attempt, &step.conversation_id).await?;
         let context = self.context.read(agent).await?;
         let task = context.messages.iter().find(|message| {
             message.role == MessageRole::User

@@ -192,9 +192,9 @@ impl Thinker {
 
     /// Returns the turn's pinned agent.
     async fn agent(&self, claimed: &Claimed<'_>) -> Result<AgentDefinition, ActivityError> {
-        let (agents, turns) = (&self.agents, &*self.turns);
+        let (agents, inputs) = (&self.agents, &*self.inputs);
         agents
-            .pinned(turns, claimed.attempt, claimed.agent_hash)
+            .pinned(inputs, claimed.attempt, claimed.agent_hash)
             .await
     }
 }

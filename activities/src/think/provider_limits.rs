@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use everturn_models::ModelClient;
 use everturn_proto::turn::AgentDefinition;
-use everturn_store::TurnStore;
+use everturn_store::StepClaims;
 use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 
 use super::{background::Listener, claimed::Claimed, stops::StoppedCall};
-use crate::{attempt::Ended, failure as fail};
+use crate::{attempt::Ended, failure as fail, store_call::counted};
 
 /// The longest wait for a provider's limits before a call without a second look at the claim. After a longer wait the
 /// claim is checked again, because the engine may have counted the attempt as dead.
@@ -18,7 +18,7 @@ const LONG_WAIT: Duration = Duration::from_secs(1);
 /// The wait for the limits of a provider.
 pub(super) struct ProviderLimits<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) steps: &'a dyn StepClaims,
     pub(super) model: &'a dyn ModelClient,
     pub(super) stopped: StoppedCall<'a>,
     /// The time limit of the call.
@@ -38,7 +38,7 @@ impl ProviderLimits<'_> {
         if listener.response_id().is_some() {
             return Ok(());
         }
-        let (turns, begun) = (self.turns, Instant::now());
+        let (steps, begun) = (self.steps, Instant::now());
         let Claimed {
             attempt,
             step,
@@ -52,7 +52,10 @@ impl ProviderLimits<'_> {
             // Another attempt may have begun during the wait. The provider would bill two attempts.
             Ended::Done(_)
                 if begun.elapsed() > LONG_WAIT
-                    && matches!(turns.holds_claim(step, generation).await, Ok(false)) =>
+                    && matches!(
+                        counted(steps.holds_claim(step, generation)).await,
+                        Ok(false)
+                    ) =>
             {
                 Err(fail::superseded())
             }
@@ -63,7 +66,7 @@ impl ProviderLimits<'_> {
             Ended::Stopped => Err(self.stopped.end(listener).await),
             Ended::OutOfTime => {
                 attempt
-                    .insist(|| turns.release_step(step, generation))
+                    .insist(|| steps.release_step(step, generation))
                     .await?;
                 Err(fail::waited_for_provider(&agent.provider))
             }

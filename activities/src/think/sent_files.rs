@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_models::{FileKind, SentFile, SentFiles, named_by, told};
 use everturn_proto::{event::Attachment, turn::AgentDefinition};
-use everturn_store::{BlobFiles, ContextMessage, TurnStore};
+use everturn_store::{BlobFiles, ContextMessage, StepClaims};
 use temporalio_common::ActivityError;
 
 use super::claimed::Claimed;
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 20 * 1024 * 1024;
 /// Reads the files of a context.
 pub(super) struct FileReader<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) steps: &'a dyn StepClaims,
     pub(super) blobs: &'a BlobFiles,
     pub(super) known: &'a KnownFiles,
 }
@@ -50,7 +50,7 @@ impl FileReader<'_> {
     async fn read_file(&self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
         let Self {
             claimed,
-            turns,
+            steps,
             blobs,
             known,
         } = self;
@@ -60,7 +60,7 @@ impl FileReader<'_> {
         }
         let read = claimed
             .attempt
-            .insist(|| blobs.file_of(conversation_id, &file.blob_id))
+            .insist_on_blobs(|| blobs.file_of(conversation_id, &file.blob_id))
             .await;
         let read = match read {
             Ok(read) => read,
@@ -68,7 +68,7 @@ impl FileReader<'_> {
                 // No call was made, so the claim's count is given back.
                 claimed
                     .attempt
-                    .insist(|| turns.release_step(claimed.step, claimed.generation))
+                    .insist(|| steps.release_step(claimed.step, claimed.generation))
                     .await?;
                 return Err(error);
             }

@@ -5,7 +5,7 @@ use everturn_proto::{
     turn::LlmCompleteState,
     words::{FailureCode, FinishReason},
 };
-use everturn_store::TurnStore;
+use everturn_store::{ModelCalls, StepClaims};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
@@ -13,13 +13,13 @@ use super::{
     background::{Listener, cancel_if_cancelled},
     claimed::Claimed,
 };
-use crate::{failure as fail, storable::without_nul};
+use crate::{failure as fail, storable::without_nul, store_call::counted};
 
 /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream
 /// refuses the next piece. The stream may know less than the store, so the store decides.
-pub(super) async fn superseded(claimed: &Claimed<'_>, turns: &dyn TurnStore, text: &TextWriter) {
+pub(super) async fn superseded(claimed: &Claimed<'_>, steps: &dyn StepClaims, text: &TextWriter) {
     text.superseded().await;
-    let holds_claim = turns.holds_claim(claimed.step, claimed.generation).await;
+    let holds_claim = counted(steps.holds_claim(claimed.step, claimed.generation)).await;
     if !matches!(holds_claim, Ok(false)) {
         // The store does not confirm that the call is useless, so the call goes on, although its text is no longer
         // shown live.
@@ -30,7 +30,7 @@ pub(super) async fn superseded(claimed: &Claimed<'_>, turns: &dyn TurnStore, tex
 /// Ends a call that was stopped from outside.
 pub(super) struct StoppedCall<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) model_calls: &'a dyn ModelCalls,
     pub(super) model: &'a dyn ModelClient,
 }
 
@@ -48,7 +48,7 @@ impl StoppedCall<'_> {
             generation: claimed.generation,
             ..LlmCompleteState::default()
         };
-        let saved = self.turns.save_partial(claimed.step, partial);
+        let saved = counted(self.model_calls.save_partial(claimed.step, partial));
         let cancelled = cancel_if_cancelled(listener.response(), claimed.attempt.ctx, self.model);
         let (saved, ()) = tokio::join!(saved, cancelled);
         if let Err(error) = saved {

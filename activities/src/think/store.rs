@@ -1,7 +1,7 @@
 //! The last stage: the step's checkpoint is stored (invariant 5, paid once).
 
 use everturn_proto::{turn::LlmCompleteState, words::FailureCode};
-use everturn_store::{CompletedStep, TurnStore};
+use everturn_store::{CompletedStep, StepClaims};
 use temporalio_common::ActivityError;
 
 use super::{calls, claimed::Claimed};
@@ -10,7 +10,7 @@ use crate::failure as fail;
 /// Stores the checkpoint of a step.
 pub(super) struct Store<'a> {
     pub(super) claimed: &'a Claimed<'a>,
-    pub(super) turns: &'a dyn TurnStore,
+    pub(super) steps: &'a dyn StepClaims,
 }
 
 impl Store<'_> {
@@ -22,7 +22,7 @@ impl Store<'_> {
         let Claimed { attempt, step, .. } = *self.claimed;
         loop {
             let completed = attempt
-                .insist(|| self.turns.complete_step(step, state.clone()))
+                .insist(|| self.steps.complete_step(step, state.clone()))
                 .await?;
             match completed {
                 CompletedStep::Stored(stored) => return Ok(stored),

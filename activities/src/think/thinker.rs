@@ -9,7 +9,10 @@ use everturn_proto::{
     turn::{AgentDefinition, ThinkRequest},
     words::AnswersFrom,
 };
-use everturn_store::{BackgroundResponse, BlobFiles, ClaimedCall, StepKey, TurnStore, WorkerId};
+use everturn_store::{
+    BackgroundResponse, BlobFiles, ClaimedCall, ModelCalls, StepClaims, StepKey, TurnInputs,
+    WorkerId,
+};
 use everturn_stream::{StreamWriter, TextWriter};
 use everturn_tools::ToolRegistry;
 
@@ -31,7 +34,9 @@ use crate::{
 /// Makes the LLM calls.
 #[derive(Clone)]
 pub(crate) struct Thinker {
-    pub(crate) turns: Arc<dyn TurnStore>,
+    pub(crate) inputs: Arc<dyn TurnInputs>,
+    pub(crate) steps: Arc<dyn StepClaims>,
+    pub(crate) model_calls: Arc<dyn ModelCalls>,
     /// The stream for texts while models write them.
     pub(crate) stream: Arc<dyn StreamWriter>,
     pub(crate) blobs: BlobFiles,
@@ -78,7 +83,7 @@ impl Thinker {
         Claim {
             attempt,
             step,
-            turns: &*self.turns,
+            steps: &*self.steps,
             worker: &self.worker,
         }
     }
@@ -86,7 +91,7 @@ impl Thinker {
     pub(super) fn here<'a>(&'a self, claimed: &'a Claimed<'a>) -> Here<'a> {
         Here {
             claimed,
-            turns: &*self.turns,
+            steps: &*self.steps,
             model: &*self.model,
             tools: &self.tools,
             peers: self.peers,
@@ -96,7 +101,7 @@ impl Thinker {
     pub(super) fn hook_step<'a>(&'a self, claimed: &'a Claimed<'a>) -> HookStep<'a> {
         HookStep {
             claimed,
-            turns: &*self.turns,
+            inputs: &*self.inputs,
             tools: &self.tools,
             context: self.context(claimed),
             store: self.store(claimed),
@@ -106,7 +111,7 @@ impl Thinker {
     pub(super) fn context<'a>(&'a self, claimed: &'a Claimed<'a>) -> ContextReader<'a> {
         ContextReader {
             claimed,
-            turns: &*self.turns,
+            inputs: &*self.inputs,
             known: &self.known.contexts,
         }
     }
@@ -118,7 +123,7 @@ impl Thinker {
     ) -> ProviderLimits<'a> {
         ProviderLimits {
             claimed,
-            turns: &*self.turns,
+            steps: &*self.steps,
             model: &*self.model,
             stopped: self.stopped(claimed),
             limit,
@@ -132,10 +137,10 @@ impl Thinker {
         request: &ThinkRequest,
         call: &'a ClaimedCall,
     ) -> Ask<'a> {
-        let (turns, model) = (&*self.turns, &*self.model);
+        let model = &*self.model;
         let budget = Budget {
             claimed,
-            turns,
+            model_calls: &*self.model_calls,
             is_limited: call.has_budget,
         };
         Ask {
@@ -153,7 +158,7 @@ impl Thinker {
             },
             call: Call {
                 claimed,
-                turns,
+                steps: &*self.steps,
                 model,
                 budget,
             },
@@ -174,7 +179,7 @@ impl Thinker {
     ) -> Checkpoint<'a> {
         let approvals = Approvals {
             claimed,
-            turns: &*self.turns,
+            inputs: &*self.inputs,
             answers_from: &self.approval_answers,
         };
         Checkpoint {
@@ -187,7 +192,7 @@ impl Thinker {
     pub(super) fn store<'a>(&'a self, claimed: &'a Claimed<'a>) -> Store<'a> {
         Store {
             claimed,
-            turns: &*self.turns,
+            steps: &*self.steps,
         }
     }
 }
@@ -212,13 +217,14 @@ impl Thinker {
         text: &'a TextWriter,
         earlier: Option<BackgroundResponse>,
     ) -> Listener<'a> {
-        Listener::new(claimed, &*self.turns, &*self.model, agent, text, earlier)
+        let (model_calls, model) = (&*self.model_calls, &*self.model);
+        Listener::new(claimed, model_calls, model, agent, text, earlier)
     }
 
     pub(super) fn stopped<'a>(&'a self, claimed: &'a Claimed<'a>) -> StoppedCall<'a> {
         StoppedCall {
             claimed,
-            turns: &*self.turns,
+            model_calls: &*self.model_calls,
             model: &*self.model,
         }
     }
@@ -226,7 +232,7 @@ impl Thinker {
     pub(super) fn failed<'a>(&'a self, claimed: &'a Claimed<'a>, calls: u32) -> FailedModel<'a> {
         FailedModel {
             claimed,
-            turns: &*self.turns,
+            model_calls: &*self.model_calls,
             stream: &*self.stream,
             model: &*self.model,
             circuits: &self.known.circuits,
@@ -237,7 +243,7 @@ impl Thinker {
     fn files<'a>(&'a self, claimed: &'a Claimed<'a>) -> FileReader<'a> {
         FileReader {
             claimed,
-            turns: &*self.turns,
+            steps: &*self.steps,
             blobs: &self.blobs,
             known: &self.known.files,
         }

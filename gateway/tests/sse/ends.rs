@@ -158,6 +158,7 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         deliveries: None,
         events: Arc::new(store.clone()),
         conversations: Arc::new(store.clone()),
+        messages: Arc::new(store.clone()),
         executions: Arc::new(store.clone()),
         usage: Arc::new(store.clone()),
         outside: Arc::new(store.clone()),

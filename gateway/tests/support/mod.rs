@@ -288,6 +288,7 @@ impl TestGateway {
             deliveries: None,
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            messages: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),

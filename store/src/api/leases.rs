@@ -65,7 +65,7 @@ impl WorkerId {
         &self.0
     }
 
-    /// Returns a new name for an attempt of a tool, for [`TurnStore::claim_tool`](super::TurnStore::claim_tool). Every
+    /// Returns a new name for an attempt of a tool, for [`claim_tool`](super::ToolClaims::claim_tool). Every
     /// call returns a different name, with the worker's id as its prefix.
     pub fn claimant(&self) -> String {
         format!("{}/{}", self.0, uuid::Uuid::new_v4().simple())

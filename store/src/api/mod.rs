@@ -1,11 +1,15 @@
 //! The store's traits, small and ordered by their users. Every call for a caller takes the caller's [`Access`].
 //!
 //! - `events`: reads the event log. For gateways
-//! - `conversations`, `lists`: conversations, their accepted messages, pages of the list. For gateways
+//! - `conversations`, `lists`: conversations, and pages of their list. For gateways
+//! - `messages`: messages that wait for a turn. For gateways
 //! - `audit`: the audit trail. For gateways and operators
 //! - `background`: model responses that continue at their provider without a reader. For workers
 //! - `chain`: a step's position in the chain of its agent's models. For workers
-//! - `turns`, `tools`: turns, and the claims and ends of tool executions. For workers
+//! - `turns`, `turn_inputs`: the beginning of turns, and the reads of a turn. For workers
+//! - `steps`, `model_calls`: the claims and replies of steps, and model calls until their replies. For workers
+//! - `tools`: the claims and ends of tool executions. For workers
+//! - `saves`: saves of batches of events. For workers
 //! - `outside`: tool calls that wait for a person or the client. For gateways
 //! - `blobs`: images and files. For gateways and workers
 //! - `budgets`: the budgets of turns, conversations and tenants, and the usage of tenants. For workers and gateways
@@ -37,14 +41,19 @@ mod executions;
 mod keys;
 mod leases;
 mod lists;
+mod messages;
+mod model_calls;
 mod outside;
 mod page_limit;
 mod reconciliation;
 mod retention;
+mod saves;
+mod steps;
 mod tenants;
 mod tool_results;
 mod tools;
 mod traces;
+mod turn_inputs;
 mod turns;
 
 pub(crate) use self::background::OfStep;
@@ -60,10 +69,7 @@ pub use self::{
     },
     chain::{ChainPosition, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},
-    conversations::{
-        Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
-        UnfinishedTurn,
-    },
+    conversations::{Conversations, NewConversation, ResumePoint, UnfinishedTurn},
     events::{ConversationHead, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
     executions::{
         AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, ParentCall, StepUsage,
@@ -75,22 +81,24 @@ pub use self::{
         Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListedConversation,
         MAX_SCANNED,
     },
+    messages::{MessageQueue, NewMessage, QueuedMessage, TakenBy},
+    model_calls::ModelCalls,
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
+    saves::{AgentEnd, EventWriter, Saved},
+    steps::{ClaimedCall, CompletedStep, StepClaim, StepClaims, StepKey},
     tenants::{TenantSummary, TenantUsageCursor, TenantUsageDay, Tenants, TenantsUsageQuery},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{
-        DefinedTool, StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult,
+        DefinedTool, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, ToolResult,
     },
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
-    turns::{
-        AgentEnd, BeginTurn, BegunTurn, ClaimedCall, CompletedStep, ContextMessage, ModelContext,
-        OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim, TurnStart, TurnStore,
-    },
+    turn_inputs::{ContextMessage, ModelContext, ReadBefore, TurnInputs},
+    turns::{BeginTurn, BegunTurn, OnUnknownAgent, PinnedAgent, TurnStart, Turns},
 };
 pub use crate::error::Result;
 

@@ -1,5 +1,6 @@
-//! Steps and tool executions: their keys, records, claims and ends.
+//! Tool executions: their keys, claims, records and ends.
 
+use async_trait::async_trait;
 use everturn_proto::{
     Json,
     turn::ToolCall,
@@ -7,20 +8,26 @@ use everturn_proto::{
 };
 use prost::Message;
 
-/// A step of an agent execution.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct StepKey {
-    /// The conversation.
-    pub conversation_id: String,
-    /// The first message of the turn.
-    pub message_id: String,
-    /// The agent execution.
-    pub agent_execution_id: String,
-    /// The number of the step in its agent execution, from 0.
-    pub step: u32,
-    /// The epoch of the requesting run (invariant 11, one run); `None`: no run asks, but the store itself or
-    /// a hook after a turn.
-    pub epoch: Option<u32>,
+use super::{Result, steps::StepKey};
+
+/// Claims tool executions, and records their ends. A claim prevents a second run of a tool (invariant 6, done once).
+/// For workers: `tool_execution_activity`, `claim_remote_tool_activity` and `record_remote_tool_activity`.
+#[async_trait]
+pub trait ToolClaims: Send + Sync {
+    /// Claims a tool execution before its run, and writes the checkpoint `tool_start` if the tool may run (invariant 6,
+    /// done once). `claimant` names the attempt ([`WorkerId::claimant`], or the run of a remote tool). The name is not
+    /// empty, and no other attempt ever uses the name. After a lost response (a connection broke at the commit), the
+    /// claimant asks again and may run the tool.
+    ///
+    /// [`WorkerId::claimant`]: super::WorkerId::claimant
+    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
+
+    /// Gives back the claim of a tool that the claimant did not run. The tool becomes pending again, without a trace of
+    /// the claim. Another claimant's claim and an ended tool stay unchanged.
+    async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<()>;
+
+    /// Records the end of a tool execution, and returns the stored record: the first end wins.
+    async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;
 }
 
 /// One tool execution.

@@ -1,4 +1,4 @@
-//! Conversations. Their messages are in `messages.rs`.
+//! Implements `Conversations`. Their messages are in `messages.rs`.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -11,7 +11,6 @@ use super::{
     dialect::{Arguments, Db},
     key_of_caller,
     lock::lock_visible_conversation,
-    messages,
     removal::remove,
     statement::Statement as _,
     statements::{
@@ -27,7 +26,7 @@ use super::{
 use crate::{
     api::{
         Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation,
-        NewAuditEntry, NewConversation, NewMessage, QueuedMessage, Result, ResumePoint,
+        NewAuditEntry, NewConversation, Result, ResumePoint,
     },
     columns::now,
     error::StoreError,
@@ -140,30 +139,6 @@ impl Conversations for Database {
         // On the heap, because the future is large and would be copied into two surrounding futures.
         self.in_lock_share(&key_of_caller(access, id), Box::pin(removal))
             .await
-    }
-
-    async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
-        if let Some(queued) = self.queue_as_read(access, &new).await? {
-            return Ok(queued);
-        }
-        let key = key_of_caller(access, &new.conversation_id);
-        self.locking(&key, async |connection| {
-            messages::queue(connection, access, &new).await
-        })
-        .await
-    }
-
-    async fn withdraw_message(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        message_id: &str,
-    ) -> Result<bool> {
-        let key = key_of_caller(access, conversation_id);
-        self.locking(&key, async |connection| {
-            messages::withdraw(connection, access, conversation_id, message_id).await
-        })
-        .await
     }
 
     async fn resume_point(

@@ -1,13 +1,14 @@
-//! The messages of conversations. Both transactions lock the conversation first.
+//! Messages that wait for a turn. Both transactions lock the conversation first.
 
 use std::num::NonZeroU32;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{event::Attachment, words::OnBusy};
 use sqlx::types::Json as Column;
 
 use super::{
-    Connection,
+    Connection, Database, key_of_caller,
     lock::lock_visible_conversation,
     missing,
     statement::Statement as _,
@@ -17,14 +18,41 @@ use super::{
     },
 };
 use crate::{
-    api::{Access, Blob, NewMessage, QueuedMessage, Result},
+    api::{Access, Blob, MessageQueue, NewMessage, QueuedMessage, Result},
     columns::now,
     error::{Missing, StoreError, TurnsOf},
     rows::conversations::QueuedRow,
 };
 
+#[async_trait]
+impl MessageQueue for Database {
+    async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
+        if let Some(queued) = self.queue_as_read(access, &new).await? {
+            return Ok(queued);
+        }
+        let key = key_of_caller(access, &new.conversation_id);
+        self.locking(&key, async |connection| {
+            queue(connection, access, &new).await
+        })
+        .await
+    }
+
+    async fn withdraw_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<bool> {
+        let key = key_of_caller(access, conversation_id);
+        self.locking(&key, async |connection| {
+            withdraw(connection, access, conversation_id, message_id).await
+        })
+        .await
+    }
+}
+
 /// Stores a waiting message. The conversation's lock makes the count of waiting messages exact.
-pub(super) async fn queue(
+async fn queue(
     connection: &mut Connection,
     access: &Access,
     new: &NewMessage,
@@ -133,7 +161,7 @@ async fn refusal(
 }
 
 /// Removes a waiting message. The conversation's lock keeps a turn from taking the message meanwhile.
-pub(super) async fn withdraw(
+async fn withdraw(
     connection: &mut Connection,
     access: &Access,
     conversation_id: &str,

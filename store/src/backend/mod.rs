@@ -3,10 +3,10 @@
 //! `../../sql/`, and each database has its own structs for them (`statements`). The other differences are in the
 //! database's `dialect.rs`: the types of sqlx, and the binding of lists.
 //!
-//! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
-//!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`, `tenants.rs`: the traits
-//! - `messages.rs`: the transactions behind `Conversations`
-//! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
+//! - `events.rs`, `conversations.rs`, `messages.rs`, `turn_inputs.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`,
+//!   `tool_results.rs`, `keys.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`,
+//!   `tenants.rs`: the traits
+//! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `turns.rs`
 //! - `append.rs`: appends a batch under the conversation's lock; `snapshot.rs` reads and `write/` collects the batch's
 //!   statements. The `parts.rs` beside each `dialect.rs` runs the statements of `write/`
 //! - `budgets.rs`: reserves and settles the cost of model calls, and keeps the sums of tenants
@@ -131,6 +131,7 @@ mod sub_agents;
 mod tenants;
 mod tool_results;
 mod traces;
+mod turn_inputs;
 mod turns;
 pub(crate) mod write;
 

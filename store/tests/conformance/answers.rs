@@ -5,11 +5,11 @@ use everturn_proto::{
     turn::{LlmCompleteState, SaveCutReply, save_request::Batch},
     words::{AgentExecutionStatus, FinishReason},
 };
-use everturn_store::{Conversations, EventReader, PageLimit, TurnStore};
+use everturn_store::{PageLimit, StepClaims};
 
 use super::{
     Backend,
-    fixture::{Turn, json, state},
+    fixture::{Turn, TurnStore, json, state},
 };
 
 fn invalid(text: &str) -> LlmCompleteState {
@@ -19,15 +19,13 @@ fn invalid(text: &str) -> LlmCompleteState {
     }
 }
 
-async fn finishes(
-    turn: &Turn<impl EventReader + Conversations + TurnStore>,
-) -> Vec<serde_json::Value> {
+async fn finishes(turn: &Turn<impl TurnStore>) -> Vec<serde_json::Value> {
     let answers = turn.all_data("assistant_message").await;
     answers.into_iter().map(|it| it["finish"].clone()).collect()
 }
 
 /// The texts of the context of the next turn.
-async fn context(turn: &Turn<impl EventReader + Conversations + TurnStore>) -> Vec<String> {
+async fn context(turn: &Turn<impl TurnStore>) -> Vec<String> {
     let rows = PageLimit::rows(10);
     let read = turn.store.context("c", &Thread::Conversation, rows, None);
     let messages = read.await.unwrap().messages;

@@ -5,14 +5,14 @@ use everturn_proto::{
     words::{AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, Effect},
 };
 use everturn_store::{
-    Conversations, DefinedTool, EventReader, NewAnswer, NewMessage, NotedAnswer, OutsideTools,
-    StoreError, ToolClaim, TurnStore,
+    Conversations, DefinedTool, EventWriter, MessageQueue, NewAnswer, NewMessage, NotedAnswer,
+    OutsideTools, StepClaims, StoreError, ToolClaim, ToolClaims, TurnInputs,
 };
 
 use super::{
     Backend,
     conversations::new_conversation,
-    fixture::{Turn, new_message, state, tenant},
+    fixture::{Turn, TurnStore, new_message, state, tenant},
 };
 
 /// Begins a turn of a message of `ann`, whose first step asked for one tool, for whose approval this rule holds.
@@ -65,7 +65,7 @@ async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> Not
 }
 
 /// Saves an answer as a turn does, and returns why it was refused.
-async fn save<S: EventReader + Conversations + TurnStore>(
+async fn save<S: TurnStore>(
     turn: &Turn<S>,
     id: &str,
     decision: ApprovalState,
@@ -84,9 +84,7 @@ async fn save<S: EventReader + Conversations + TurnStore>(
 }
 
 /// Returns who answered, and through what.
-async fn answered<S: EventReader + Conversations + TurnStore>(
-    turn: &Turn<S>,
-) -> Option<(String, Option<String>)> {
+async fn answered<S: TurnStore>(turn: &Turn<S>) -> Option<(String, Option<String>)> {
     let events = turn.all_data("approval_resolved").await;
     let resolved = events.last()?;
     let text = |field: &str| resolved[field].as_str().map(str::to_owned);

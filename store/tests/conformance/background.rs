@@ -1,11 +1,12 @@
 //! Responses that run on at their provider: who calls a step again goes on with them (invariant 5, paid once).
 
 use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{
-    BackgroundResponse, ClaimedCall, Conversations, EventReader, StepClaim, TurnStore,
-};
+use everturn_store::{BackgroundResponse, ClaimedCall, StepClaim};
 
-use super::{Backend, fixture::Turn};
+use super::{
+    Backend,
+    fixture::{Turn, TurnStore},
+};
 
 fn response(id: &str) -> BackgroundResponse {
     BackgroundResponse {
@@ -16,10 +17,7 @@ fn response(id: &str) -> BackgroundResponse {
 }
 
 /// Claims a step, and returns the generation and the response that it is to go on with.
-async fn claim(
-    turn: &Turn<impl EventReader + Conversations + TurnStore>,
-    step: u32,
-) -> (u32, Option<BackgroundResponse>) {
+async fn claim(turn: &Turn<impl TurnStore>, step: u32) -> (u32, Option<BackgroundResponse>) {
     let claim = turn.store.claim_step(&turn.step(step), None).await;
     let StepClaim::Call(ClaimedCall {
         generation,
@@ -32,12 +30,7 @@ async fn claim(
     (generation, background)
 }
 
-async fn note(
-    turn: &Turn<impl EventReader + Conversations + TurnStore>,
-    step: u32,
-    generation: u32,
-    id: &str,
-) -> bool {
+async fn note(turn: &Turn<impl TurnStore>, step: u32, generation: u32, id: &str) -> bool {
     let (step, response) = (turn.step(step), response(id));
     let noted = turn.store.note_response(&step, generation, &response);
     noted.await.unwrap()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::Utc;
 use everturn_proto::{Thread, event::Attachment};
 use everturn_store::{
-    Access, BlobFiles, BlobRules, Blobs, Conversations, Missing, NewMessage, PageLimit, StoreError,
-    TurnStore, Upload, UploadError,
+    Access, BlobFiles, BlobRules, Blobs, Conversations, MessageQueue, Missing, NewMessage,
+    PageLimit, StoreError, TurnInputs, Upload, UploadError,
 };
 
 use super::{

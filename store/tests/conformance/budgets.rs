@@ -7,15 +7,15 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolKind},
 };
 use everturn_store::{
-    Access, AgentExecutions, BeginTurn, BudgetLimit, ClaimedCall, Conversations, DayBudget,
-    Estimate, EventReader, Exhausted, OnUnknownAgent, Reservation, Retention, StepClaim, StepKey,
-    StoreError, TenantUsage, TurnStore, UsageCursor, UsageDay, UsageQuery,
+    Access, AgentExecutions, BeginTurn, BudgetLimit, ClaimedCall, DayBudget, Estimate, Exhausted,
+    ModelCalls, OnUnknownAgent, Reservation, Retention, StepClaim, StepClaims, StepKey, StoreError,
+    TenantUsage, Turns, UsageCursor, UsageDay, UsageQuery,
 };
 
 use super::{
     Backend,
     delegation::agents,
-    fixture::{Turn, agent, json, state},
+    fixture::{Turn, TurnStore, agent, json, state},
 };
 
 /// More than any budget here has.
@@ -39,11 +39,7 @@ fn of_tokens(tokens: u64) -> Budget {
 }
 
 /// Begins a turn of an agent with this budget.
-async fn begun_with<S: EventReader + Conversations + TurnStore>(
-    store: S,
-    message: &str,
-    budget: Budget,
-) -> Turn<S> {
+async fn begun_with<S: TurnStore>(store: S, message: &str, budget: Budget) -> Turn<S> {
     let turn = Turn::new(store, "c", message);
     let agent = AgentDefinition {
         budget: Some(budget),
@@ -53,11 +49,7 @@ async fn begun_with<S: EventReader + Conversations + TurnStore>(
     turn
 }
 
-async fn begin<S: EventReader + Conversations + TurnStore>(
-    turn: &Turn<S>,
-    agent: AgentDefinition,
-    tenant_budget: DayBudget,
-) {
+async fn begin<S: TurnStore>(turn: &Turn<S>, agent: AgentDefinition, tenant_budget: DayBudget) {
     let begin = BeginTurn {
         agent,
         tenant_budget,

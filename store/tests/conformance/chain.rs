@@ -2,12 +2,15 @@
 
 use everturn_proto::{event::ModelFallback, words::AgentExecutionStatus};
 use everturn_store::{
-    ChainPosition, ClaimedCall, Conversations, DayBudget, Estimate, EventReader, FailedCall,
-    NotedFailure, Reservation, StepClaim, TenantUsage, TurnStore, UsageQuery,
+    ChainPosition, ClaimedCall, DayBudget, Estimate, FailedCall, ModelCalls, NotedFailure,
+    Reservation, StepClaim, TenantUsage, Turns, UsageQuery,
 };
 use serde_json::json;
 
-use super::{Backend, fixture::Turn};
+use super::{
+    Backend,
+    fixture::{Turn, TurnStore},
+};
 
 /// The first model, after so many failures.
 fn failed(failures: u32, calls: u32) -> FailedCall {
@@ -42,10 +45,7 @@ fn fallback(turn: &Turn<impl Sized>) -> FailedCall {
 }
 
 /// Claims a step, and returns the generation, the number of calls, and the place.
-async fn claim(
-    turn: &Turn<impl EventReader + Conversations + TurnStore>,
-    step: u32,
-) -> (u32, u32, Option<ChainPosition>) {
+async fn claim(turn: &Turn<impl TurnStore>, step: u32) -> (u32, u32, Option<ChainPosition>) {
     let claim = turn.store.claim_step(&turn.step(step), None).await;
     let StepClaim::Call(ClaimedCall {
         generation,
@@ -59,11 +59,7 @@ async fn claim(
     (generation, calls, chain)
 }
 
-async fn note(
-    turn: &Turn<impl EventReader + Conversations + TurnStore>,
-    generation: u32,
-    failed: &FailedCall,
-) -> NotedFailure {
+async fn note(turn: &Turn<impl TurnStore>, generation: u32, failed: &FailedCall) -> NotedFailure {
     let step = turn.step(0);
     let noted = turn.store.note_failed_call(&step, generation, failed);
     noted.await.unwrap()

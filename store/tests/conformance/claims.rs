@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
 use everturn_store::{
-    Access, ClaimedCall, CompletedStep, EventReader, PageLimit, StepClaim, StepKey, StoreError,
-    ToolClaim, TurnStore,
+    Access, ClaimedCall, CompletedStep, EventReader, ModelCalls, PageLimit, StepClaim, StepClaims,
+    StepKey, StoreError, ToolClaim, ToolClaims,
 };
 
 use super::{

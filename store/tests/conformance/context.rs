@@ -6,13 +6,13 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason, MessageRole},
 };
 use everturn_store::{
-    CompletedStep, Conversations, EventReader, ModelContext, PageLimit, ReadBefore, StepClaim,
-    StoreError, TurnStore,
+    CompletedStep, Conversations, EventWriter, ModelContext, PageLimit, ReadBefore, StepClaim,
+    StepClaims, StoreError, TurnInputs,
 };
 
 use super::{
     Backend,
-    fixture::{Turn, tenant},
+    fixture::{Turn, TurnStore, tenant},
 };
 
 /// Reads a thread as a call of the model does.
@@ -55,11 +55,7 @@ fn compacted(
 }
 
 /// Compacts the context in a step of the turn.
-async fn compact<S: TurnStore + Conversations + EventReader + Clone>(
-    turn: &Turn<S>,
-    step: u32,
-    state: LlmCompleteState,
-) {
+async fn compact<S: TurnStore + Clone>(turn: &Turn<S>, step: u32, state: LlmCompleteState) {
     turn.store.claim_step(&turn.step(step), None).await.unwrap();
     let stored = turn.store.complete_step(&turn.step(step), state).await;
     assert!(matches!(stored.unwrap(), CompletedStep::Stored(_)));

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use everturn_proto::words::AgentExecutionStatus;
 use everturn_store::{
-    Access, Conversations, Missing, NewConversation, NewMessage, StoreError, TurnsOf,
+    Access, Conversations, MessageQueue, Missing, NewConversation, NewMessage, StoreError, TurnsOf,
 };
 
 use super::{

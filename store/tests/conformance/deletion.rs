@@ -6,20 +6,18 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    Conversations, EventReader, NewConversation, PageLimit, Retention, StoreError, TurnStore,
+    Conversations, EventReader, EventWriter, MessageQueue, ModelCalls, NewConversation, PageLimit,
+    Retention, StepClaims, StoreError, ToolClaims, Turns,
 };
 use tokio::task::JoinSet;
 
 use super::{
     Backend,
-    fixture::{Turn, json, new_message, state, tenant, tool_end},
+    fixture::{Turn, TurnStore, json, new_message, state, tenant, tool_end},
 };
 
 /// Begins a turn that has a row in every table and is in the middle of a step.
-async fn running<S: EventReader + Conversations + TurnStore>(
-    store: S,
-    conversation: &str,
-) -> Turn<S> {
+async fn running<S: TurnStore>(store: S, conversation: &str) -> Turn<S> {
     let turn = Turn::begun(store, conversation, "m").await;
     turn.asks(0, "", &[Effect::Read, Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();

@@ -7,8 +7,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolStatus},
 };
 use everturn_store::{
-    BeginTurn, ClaimedCall, Conversations, Missing, NewConversation, OnUnknownAgent, StepClaim,
-    StoreError, ToolClaim, TurnStart, TurnStore,
+    BeginTurn, ClaimedCall, Conversations, MessageQueue, Missing, NewConversation, OnUnknownAgent,
+    StepClaim, StepClaims, StoreError, ToolClaim, ToolClaims, TurnStart, Turns,
 };
 
 use super::{

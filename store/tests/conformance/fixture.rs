@@ -11,10 +11,37 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason, OnBusy, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage,
-    OnUnknownAgent, PageLimit, QueuedMessage, Saved, StepKey, StoreError, ToolEnd, ToolKey,
-    TurnStart, TurnStore,
+    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, EventWriter,
+    MessageQueue, ModelCalls, NewMessage, OnUnknownAgent, PageLimit, QueuedMessage, Saved,
+    StepClaims, StepKey, StoreError, ToolClaims, ToolEnd, ToolKey, TurnInputs, TurnStart, Turns,
 };
+
+/// Every trait that the turn of a test needs.
+pub trait TurnStore:
+    EventReader
+    + Conversations
+    + MessageQueue
+    + Turns
+    + TurnInputs
+    + StepClaims
+    + ModelCalls
+    + ToolClaims
+    + EventWriter
+{
+}
+
+impl<S> TurnStore for S where
+    S: EventReader
+        + Conversations
+        + MessageQueue
+        + Turns
+        + TurnInputs
+        + StepClaims
+        + ModelCalls
+        + ToolClaims
+        + EventWriter
+{
+}
 
 /// Returns an access that sees everything that these tests make.
 pub fn tenant() -> Access {
@@ -63,7 +90,7 @@ pub struct Turn<S> {
     pub epoch: Option<u32>,
 }
 
-impl<S: EventReader + Conversations + TurnStore> Turn<S> {
+impl<S: TurnStore> Turn<S> {
     /// Makes a turn that has not begun.
     pub fn new(store: S, conversation: &str, message: &str) -> Self {
         let execution = ids::root_agent_execution_id(conversation, message);

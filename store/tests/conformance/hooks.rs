@@ -7,12 +7,12 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, Hook, ToolStatus},
 };
 use everturn_store::{
-    Conversations, EventReader, StoreError, TenantUsage, ToolClaim, TurnStore, UsageQuery,
+    StepClaims, StoreError, TenantUsage, ToolClaim, ToolClaims, TurnInputs, Turns, UsageQuery,
 };
 
 use super::{
     Backend,
-    fixture::{Turn, state, tenant, tool_end},
+    fixture::{Turn, TurnStore, state, tenant, tool_end},
 };
 
 fn hook(call: ToolCall) -> ToolCall {
@@ -68,7 +68,7 @@ async fn ended<B: Backend>(backend: &B, message: &str) -> Turn<B::Store> {
 }
 
 /// Makes this many hooks after the turn.
-fn hooks(turn: &Turn<impl EventReader + Conversations + TurnStore>, count: usize) -> Vec<ToolCall> {
+fn hooks(turn: &Turn<impl TurnStore>, count: usize) -> Vec<ToolCall> {
     let hooks = 0..count;
     hooks
         .map(|index| turn.call(AFTER_TURN_STEP, index, Effect::Once))

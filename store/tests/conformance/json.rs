@@ -4,7 +4,9 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{PageLimit, StepClaim, ToolClaim, ToolEnd, TurnStore};
+use everturn_store::{
+    PageLimit, StepClaim, StepClaims, ToolClaim, ToolClaims, ToolEnd, TurnInputs,
+};
 
 use super::{
     Backend,

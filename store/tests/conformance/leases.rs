@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, EventReader, LostWorkers, RunningAgentExecution, SeenLease, StepClaim,
-    TurnStore, WorkerId, WorkerLease, WorkerLeases,
+    LostWorkers, RunningAgentExecution, SeenLease, StepClaim, ToolClaims, WorkerId, WorkerLease,
+    WorkerLeases,
 };
 
 use super::{
     Backend,
     delegation::{begun, delegating},
-    fixture::{Turn, tool_end},
+    fixture::{Turn, TurnStore, tool_end},
 };
 
 fn lease(process: &str) -> WorkerLease {
@@ -120,11 +120,7 @@ pub async fn a_worker_that_renews_is_not_removed(backend: &impl Backend) {
     assert!(seen(&store, &lease).await.is_some());
 }
 
-async fn claim_step<S: EventReader + Conversations + TurnStore>(
-    turn: &Turn<S>,
-    step: u32,
-    worker: &WorkerId,
-) {
+async fn claim_step<S: TurnStore>(turn: &Turn<S>, step: u32, worker: &WorkerId) {
     let key = turn.step(step);
     let claim = turn.store.claim_step(&key, Some(worker)).await.unwrap();
     assert!(matches!(claim, StepClaim::Call(_)), "{claim:?}");

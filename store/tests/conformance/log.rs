@@ -11,7 +11,7 @@ use everturn_store::{Access, ConversationHead, EventLog, EventReader, PageLimit}
 
 use super::{
     Backend,
-    fixture::{Turn, tenant},
+    fixture::{Turn, TurnStore, tenant},
 };
 
 const WRITERS: u32 = 64;
@@ -42,7 +42,7 @@ async fn follow(store: impl EventReader, log: EventLog, stop: Arc<AtomicBool>) -
 
 async fn write_and_follow<S>(turn: &Turn<S>, handles: Vec<S>, reader: S)
 where
-    S: super::EventReader + super::Conversations + super::TurnStore + Clone + 'static,
+    S: TurnStore + Clone + 'static,
 {
     let stop = Arc::new(AtomicBool::new(false));
     let log = turn.conversation().await.log();

@@ -2,7 +2,9 @@
 //! becomes of the messages that wait (invariant 9, accepted means durable).
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
-use everturn_store::{Access, Conversations, Missing, StoreError, TakenBy, TurnStore};
+use everturn_store::{
+    Access, MessageQueue, Missing, ModelCalls, StepClaims, StoreError, TakenBy, ToolClaims,
+};
 
 use tokio::task::JoinSet;
 

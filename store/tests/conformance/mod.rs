@@ -46,16 +46,15 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, Blobs, Conversations, EventReader, Keys, LostWorkers,
-    OutsideTools, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
-    TurnStore, WorkerLeases,
+    AgentExecutions, AuditTrail, Blobs, Keys, LostWorkers, OutsideTools, Reconciliation, Retention,
+    TenantUsage, Tenants, ToolResults, TraceContexts, WorkerLeases,
 };
+
+use self::fixture::TurnStore;
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
-    type Store: EventReader
-        + Conversations
-        + TurnStore
+    type Store: TurnStore
         + OutsideTools
         + AgentExecutions
         + ToolResults

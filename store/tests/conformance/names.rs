@@ -1,14 +1,14 @@
 //! Names of conversations are a tenant's own, and ids are unique among all tenants.
 
 use everturn_store::{
-    Access, BeginTurn, Conversation, Conversations, NewConversation, StoreError, TurnStart,
-    TurnStore,
+    Access, BeginTurn, Conversation, Conversations, MessageQueue, NewConversation, StoreError,
+    TurnStart,
 };
 
 use super::{
     Backend,
     conversations::new_conversation,
-    fixture::{Turn, new_message, tenant},
+    fixture::{Turn, TurnStore, new_message, tenant},
 };
 
 async fn create(store: &impl Conversations, access: &Access, name: &str) -> Option<Conversation> {
@@ -101,7 +101,7 @@ pub async fn of_many_who_create_a_name_at_once_all_get_one(backend: &impl Backen
 /// Begins a turn as a workflow does that somebody has started by hand.
 async fn begun<S>(store: &S, id: &str, tenant_id: &str) -> Result<TurnStart, StoreError>
 where
-    S: Clone + everturn_store::EventReader + Conversations + TurnStore,
+    S: Clone + TurnStore,
 {
     let turn = Turn::new(store.clone(), id, &format!("m_{tenant_id}"));
     let begin = BeginTurn {

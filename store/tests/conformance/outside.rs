@@ -9,8 +9,9 @@ use everturn_proto::{
     },
 };
 use everturn_store::{
-    Access, Activity, ClientToolClaim, Conversations, EventLinks, EventReader, ListQuery,
-    OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim, TurnStore, WantedLinks,
+    Access, Activity, ClientToolClaim, Conversations, EventLinks, EventReader, EventWriter,
+    ListQuery, MessageQueue, OutsideTools, PageLimit, ResultSender, StepClaims, StoreError,
+    ToolClaim, ToolClaims, TurnInputs, WantedLinks,
 };
 
 use super::{

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
-use everturn_store::{Conversations, EventReader, StoreError, ToolClaim, TurnStore};
+use everturn_store::{
+    Conversations, EventReader, MessageQueue, ModelCalls, StepClaims, StoreError, ToolClaim,
+    ToolClaims,
+};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use super::{

@@ -6,12 +6,13 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolStatus},
 };
 use everturn_store::{
-    Conversations, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, TurnStore,
+    Conversations, StepClaim, StepClaims, StepKey, StoreError, ToolClaim, ToolClaims, ToolEnd,
+    ToolKey, TurnInputs,
 };
 
 use super::{
     Backend,
-    fixture::{Turn, agent, json, state, tenant, tool_end},
+    fixture::{Turn, TurnStore, agent, json, state, tenant, tool_end},
 };
 
 /// Begins a turn whose first step asked for three tools. The first has ended with this result, the second has only

@@ -2,7 +2,7 @@
 
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Access, Conversations, NewConversation, ResumePoint, TurnStore, UnfinishedTurn,
+    Access, Conversations, ModelCalls, NewConversation, ResumePoint, StepClaims, UnfinishedTurn,
 };
 
 use super::{

@@ -3,7 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, Missing, NewConversation, Removed, Retention, StoreError, TurnStore,
+    Conversations, MessageQueue, Missing, NewConversation, Removed, Retention, StepClaims,
+    StoreError, ToolClaims,
 };
 use tokio::task::JoinSet;
 

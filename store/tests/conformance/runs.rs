@@ -5,22 +5,23 @@ use std::fmt::Debug;
 use everturn_proto::turn::{SaveEnd, SaveObserve, SaveSteer, SaveThought, save_request::Batch};
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    ClaimedCall, Conversations, EventReader, OnUnknownAgent, StepClaim, StoreError, ToolClaim,
-    TurnStart, TurnStore,
+    ClaimedCall, EventWriter, OnUnknownAgent, StepClaim, StepClaims, StoreError, ToolClaim,
+    ToolClaims, TurnStart, Turns,
 };
 use tokio::task::JoinSet;
 
-use super::{Backend, delegation::agents, fixture::Turn};
+use super::{
+    Backend,
+    delegation::agents,
+    fixture::{Turn, TurnStore},
+};
 
 fn is_replaced<T: Debug>(answer: &Result<T, StoreError>) -> bool {
     matches!(answer, Err(StoreError::RunReplaced { conversation_id }) if conversation_id == "c")
 }
 
 /// Asks for a turn as a run of this epoch; returns the epoch to ask again with.
-async fn asks_again<S: EventReader + Conversations + TurnStore>(
-    turn: &Turn<S>,
-    epoch: u32,
-) -> Option<u32> {
+async fn asks_again<S: TurnStore>(turn: &Turn<S>, epoch: u32) -> Option<u32> {
     let mut begin = turn.begin("");
     begin.epoch = Some(epoch);
     match turn.store.begin_turn(begin).await.unwrap() {

@@ -5,7 +5,10 @@ use everturn_proto::{
     turn::{LlmCompleteState, SaveObserve, SaveSteer, SaveThought, save_request::Batch},
     words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
 };
-use everturn_store::{Conversations, Missing, PageLimit, Saved, StoreError, ToolClaim, TurnStore};
+use everturn_store::{
+    Conversations, EventWriter, Missing, ModelCalls, PageLimit, Saved, StepClaims, StoreError,
+    ToolClaim, ToolClaims, TurnInputs,
+};
 
 use super::{
     Backend,

@@ -2,12 +2,13 @@
 
 use everturn_proto::{Json, Thread, ids, limits::TOOL_RESULT_INLINE_BYTES, words::Effect};
 use everturn_store::{
-    Access, BeginTurn, OnUnknownAgent, ResultRange, ResultSlice, ToolEnd, ToolResults, TurnStore,
+    Access, BeginTurn, OnUnknownAgent, ResultRange, ResultSlice, StepClaims, ToolEnd, ToolResults,
+    Turns,
 };
 
 use super::{
     Backend,
-    fixture::{Turn, delegating_agent, json, state, tenant},
+    fixture::{Turn, TurnStore, delegating_agent, json, state, tenant},
 };
 
 /// Reads the whole result in slices of `max_bytes`. Returns it, and the number of slices.
@@ -37,7 +38,7 @@ async fn read_whole<S: ToolResults>(
 /// Runs a turn whose tool gave this result.
 async fn with_result<S>(store: S, conversation: &str, result: &Json) -> Turn<S>
 where
-    S: everturn_store::EventReader + everturn_store::Conversations + TurnStore,
+    S: TurnStore,
 {
     let turn = Turn::begun(store, conversation, "m").await;
     turn.asks(0, "", &[Effect::Read]).await;

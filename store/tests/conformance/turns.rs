@@ -1,7 +1,9 @@
 //! The begin of a turn and the model's context.
 
 use everturn_proto::{turn::AgentDefinition, words::AgentExecutionStatus};
-use everturn_store::{Conversations, EventReader, Missing, StoreError, TurnStart, TurnStore};
+use everturn_store::{
+    Conversations, EventReader, Missing, StoreError, TurnInputs, TurnStart, Turns,
+};
 
 use super::{
     Backend,

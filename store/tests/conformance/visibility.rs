@@ -1,8 +1,8 @@
 //! Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
 
 use everturn_store::{
-    Access, Conversations, EventReader, ListCursor, ListFilter, ListQuery, NewConversation,
-    PageLimit, StoreError,
+    Access, Conversations, EventReader, ListCursor, ListFilter, ListQuery, MessageQueue,
+    NewConversation, PageLimit, StoreError,
 };
 
 use super::{

@@ -8,7 +8,10 @@ use everturn_proto::{
     turn::{LlmCompleteState, SaveCutReply, SaveThought, save_request::Batch},
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{Missing, PostgresOptions, PostgresStore, StoreError, TurnStart, TurnStore};
+use everturn_store::{
+    EventWriter, Missing, PostgresOptions, PostgresStore, StepClaims, StoreError, ToolClaims,
+    TurnStart, Turns,
+};
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::{

@@ -11,9 +11,9 @@ use everturn_proto::{
 };
 use everturn_store::{
     AgentExecutions, BackgroundResponse, BeginTurn, ChainPosition, Conversations, EventReader,
-    FailedCall, KeyKind, Keys, ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit,
-    PostgresOptions, PostgresStore, ResultRange, ToolResults, TraceContext, TraceContexts,
-    TraceKey, TurnStart, TurnStore, WantedLinks,
+    FailedCall, KeyKind, Keys, ListQuery, MessageQueue, ModelCalls, NewConversation, NewKey,
+    OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore, ResultRange, StepClaims, ToolClaims,
+    ToolResults, TraceContext, TraceContexts, TraceKey, TurnInputs, TurnStart, Turns, WantedLinks,
 };
 
 use crate::{

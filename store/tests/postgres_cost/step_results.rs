@@ -1,7 +1,9 @@
 //! Measures what the observes of a step with many large results write. PostgreSQL counts the bytes of its log.
 
 use everturn_proto::{Json, words::Effect};
-use everturn_store::{PageLimit, PostgresOptions, PostgresStore, ToolEnd, ToolKey, TurnStore};
+use everturn_store::{
+    PageLimit, PostgresOptions, PostgresStore, ToolClaims, ToolEnd, ToolKey, TurnInputs,
+};
 use everturn_test_servers::postgres::Postgres;
 use sqlx::{Connection, PgConnection};
 

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
 use everturn_store::{
-    Conversations, OnUnknownAgent, PostgresOptions, PostgresStore, Reconciliation, StepClaim,
-    ToolClaim, TurnFailure, TurnStore,
+    Conversations, MessageQueue, ModelCalls, OnUnknownAgent, PostgresOptions, PostgresStore,
+    Reconciliation, StepClaim, StepClaims, ToolClaim, ToolClaims, TurnFailure, Turns,
 };
 use everturn_test_servers::wait;
 use sqlx::{AssertSqlSafe, PgConnection};

@@ -175,7 +175,8 @@ pub async fn serve(
     telemetry.keep_traces_in(parts.store.traces);
     let ports = Ports {
         events: parts.store.events,
-        conversations: telemetry.conversations(parts.store.conversations),
+        conversations: parts.store.conversations,
+        messages: telemetry.messages(parts.store.messages),
         deliveries: telemetry.deliveries(),
         executions: parts.store.executions,
         usage: parts.store.usage,

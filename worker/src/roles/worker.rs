@@ -9,7 +9,7 @@ use everturn_activities::{
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::{Store, ToolResults};
+use everturn_store::{Observed, Store, ToolResults};
 use everturn_supervisor::{launch::Launch, shutdown};
 use everturn_tools::{
     Tool, ToolRegistry,
@@ -179,8 +179,14 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let tools = with_results(parts.tools, parts.store.results)?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
+    let observers = &telemetry.turn_observers();
     let ports = Ports {
-        turns: telemetry.turns(parts.store.turns),
+        turns: Arc::new(Observed::new(parts.store.turns, observers)),
+        inputs: parts.store.inputs,
+        steps: Arc::new(Observed::new(parts.store.steps, observers)),
+        model_calls: parts.store.model_calls,
+        tool_claims: Arc::new(Observed::new(parts.store.tool_claims, observers)),
+        writer: Arc::new(Observed::new(parts.store.writer, observers)),
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         stream: telemetry.stream(parts.stream.writer),
         cancel_news: Arc::clone(&parts.stream.cancels),

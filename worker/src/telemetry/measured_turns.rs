@@ -1,4 +1,4 @@
-//! Records metrics of the outcomes of the store of turns.
+//! Records metrics of the outcomes of the store's calls for turns.
 
 use std::{
     num::NonZeroUsize,
@@ -12,8 +12,7 @@ use everturn_proto::{
     turn::{SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BegunTurn, CompletedStep, Saved, StepClaim, StoreError, ToolRecord, TraceKey,
-    TurnObserver,
+    AgentEnd, BegunTurn, CompletedStep, Saved, StepClaim, ToolRecord, TraceKey, TurnObserver,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -102,9 +101,5 @@ impl TurnObserver for MeasuredTurns {
         if let Some(ended) = &saved.ended {
             self.note_end(request, ended);
         }
-    }
-
-    fn failed(&self, error: &StoreError) {
-        turns::store_failed(error.is_retryable());
     }
 }

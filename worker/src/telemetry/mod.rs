@@ -6,11 +6,11 @@
 //! - `exporter`: the metrics in Prometheus' format
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
-//! - `measured_turns`: observes the store of turns
+//! - `measured_turns`: observes the store's calls for turns
 //! - `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
 //!
-//! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Workers then use
-//! the store, the models and the stream directly.
+//! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Then no observer
+//! exists, and workers use the models and the stream directly.
 //!
 //! Must not be here: names of metrics (`telemetry/`).
 
@@ -30,8 +30,7 @@ use anyhow::Context;
 use everturn_gateway::{Deliveries, connections::listener};
 use everturn_models::ModelClient;
 use everturn_store::{
-    ConnectionUsage, Conversations, ObservedTurns, TraceContexts, TurnObserver, TurnStore,
-    WorkerLeases,
+    ConnectionUsage, MessageQueue, Observers, TraceContexts, TurnObserver, WorkerLeases,
 };
 use everturn_stream::StreamWriter;
 use everturn_telemetry::process;
@@ -144,17 +143,12 @@ impl Telemetry {
         });
     }
 
-    /// Observes the store of turns for metrics and traces.
-    pub fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
+    /// Returns the observers of turns, for metrics and traces.
+    pub fn turn_observers(&self) -> Observers {
         let measured = self.served.as_ref();
         let measured = measured.map(|_| Arc::new(MeasuredTurns::new()) as Arc<dyn TurnObserver>);
         let traced = self.traces.as_ref().and_then(|traces| traces.turns());
-        let observers: Vec<_> = measured.into_iter().chain(traced).collect();
-        if observers.is_empty() {
-            turns
-        } else {
-            Arc::new(ObservedTurns::new(turns, observers))
-        }
+        measured.into_iter().chain(traced).collect()
     }
 
     /// Wraps the store of worker leases with metrics.
@@ -177,10 +171,10 @@ impl Telemetry {
         }
     }
 
-    /// Wraps the port to conversations. The wrapper stores the traces of incoming requests.
-    pub fn conversations(&self, port: Arc<dyn Conversations>) -> Arc<dyn Conversations> {
+    /// Wraps the port to waiting messages. The wrapper stores the traces of incoming requests.
+    pub fn messages(&self, port: Arc<dyn MessageQueue>) -> Arc<dyn MessageQueue> {
         match &self.traces {
-            Some(traces) => traces.conversations(port),
+            Some(traces) => traces.messages(port),
             None => port,
         }
     }

@@ -163,7 +163,7 @@ pub(super) async fn submit(
     };
     let queued = state
         .ports
-        .conversations
+        .messages
         .queue_message(&caller.access, new)
         .await?;
     state.lists.changed(&caller.access);
@@ -249,9 +249,9 @@ async fn withdraw(
     conversation: &Conversation,
     queued: &QueuedMessage,
 ) -> Result<(), Problem> {
-    let conversations = &state.ports.conversations;
+    let messages = &state.ports.messages;
     if queued.is_new
-        && !conversations
+        && !messages
             .withdraw_message(&caller.access, &conversation.id, &queued.message_id)
             .await?
     {

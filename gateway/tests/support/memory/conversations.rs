@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_store::{
-    Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation, Missing,
-    NewAuditEntry, NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError,
+    Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation, MessageQueue,
+    Missing, NewAuditEntry, NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError,
 };
 
 use super::{MemoryStore, Result};
@@ -96,6 +96,27 @@ impl Conversations for MemoryStore {
         Ok(is_there)
     }
 
+    async fn resume_point(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        max_waiting: u32,
+    ) -> Result<Option<ResumePoint>> {
+        let tables = self.open()?;
+        let point = tables
+            .resume_point
+            .clone()
+            .filter(|_| tables.shows(access, conversation_id));
+        let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
+        Ok(point.map(|point| ResumePoint {
+            waiting: limited(point.waiting),
+            ..point
+        }))
+    }
+}
+
+#[async_trait]
+impl MessageQueue for MemoryStore {
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
         let mut tables = self.open()?;
         let id = &new.conversation_id;
@@ -157,23 +178,5 @@ impl Conversations for MemoryStore {
             .messages
             .retain(|row| !is_there || row.message_id != message_id);
         Ok(tables.messages.len() < before)
-    }
-
-    async fn resume_point(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        max_waiting: u32,
-    ) -> Result<Option<ResumePoint>> {
-        let tables = self.open()?;
-        let point = tables
-            .resume_point
-            .clone()
-            .filter(|_| tables.shows(access, conversation_id));
-        let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
-        Ok(point.map(|point| ResumePoint {
-            waiting: limited(point.waiting),
-            ..point
-        }))
     }
 }

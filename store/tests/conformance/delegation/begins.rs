@@ -5,7 +5,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, MessageRole},
 };
 use everturn_store::{
-    AgentExecutions, EventReader, OnUnknownAgent, PageLimit, StoreError, TurnStore, WantedLinks,
+    AgentExecutions, EventReader, OnUnknownAgent, PageLimit, StoreError, TurnInputs, Turns,
+    WantedLinks,
 };
 
 use super::{

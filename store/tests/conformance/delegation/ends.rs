@@ -7,7 +7,7 @@ use everturn_proto::{
     turn::{SaveEnd, save_request::Batch},
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{PageLimit, ToolClaim, TurnStore};
+use everturn_store::{PageLimit, ToolClaim, ToolClaims, TurnInputs};
 use tokio::task::JoinSet;
 
 use super::{

@@ -2,7 +2,8 @@
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, StoreError, ToolClaim, TurnStore,
+    AgentExecutions, Conversations, EventReader, ModelCalls, StepClaims, StoreError, ToolClaim,
+    ToolClaims,
 };
 
 use super::{

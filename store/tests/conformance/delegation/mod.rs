@@ -37,11 +37,11 @@ use everturn_proto::{
     turn::{AgentDefinition, AgentTool, ToolCall},
     words::{AgentExecutionStatus, Effect, ToolKind},
 };
-use everturn_store::{BeginTurn, BegunTurn, Conversations, EventReader, OnUnknownAgent, TurnStore};
+use everturn_store::{BeginTurn, BegunTurn, OnUnknownAgent};
 
 use super::{
     Backend,
-    fixture::{Turn, json, state},
+    fixture::{Turn, TurnStore, json, state},
 };
 
 /// Returns the agents `a` and `b`, which may delegate to each other.
@@ -71,7 +71,7 @@ pub(super) async fn delegating<B: Backend>(backend: &B, calls: usize) -> Turn<B:
 }
 
 /// Begins a turn of agent `a`.
-async fn turn_of_a<S: EventReader + Conversations + TurnStore>(store: S) -> Turn<S> {
+async fn turn_of_a<S: TurnStore>(store: S) -> Turn<S> {
     let turn = Turn::new(store, "c", "m");
     let begin = BeginTurn {
         agent: agents()["a"].clone(),
@@ -82,7 +82,7 @@ async fn turn_of_a<S: EventReader + Conversations + TurnStore>(store: S) -> Turn
 }
 
 /// Saves a step in which the agent execution asks for a sub-agent with each of these inputs.
-async fn delegates<S: EventReader + Conversations + TurnStore>(turn: &Turn<S>, inputs: &[&str]) {
+async fn delegates<S: TurnStore>(turn: &Turn<S>, inputs: &[&str]) {
     let call = |(index, input): (usize, &&str)| ToolCall {
         tool_name: "delegate".into(),
         kind: ToolKind::Delegate.into(),
@@ -98,10 +98,7 @@ async fn delegates<S: EventReader + Conversations + TurnStore>(turn: &Turn<S>, i
 }
 
 /// Begins the sub-agent of a call, and returns what the store says.
-async fn begin<S: TurnStore + EventReader + Conversations>(
-    parent: &Turn<S>,
-    index: usize,
-) -> BegunTurn {
+async fn begin<S: TurnStore>(parent: &Turn<S>, index: usize) -> BegunTurn {
     parent
         .store
         .begin_sub_agent(&parent.tool(0, index), &agents(), OnUnknownAgent::Begin)
@@ -119,10 +116,7 @@ fn child<S: Clone>(parent: &Turn<S>, execution_id: &str) -> Turn<S> {
 }
 
 /// Begins the sub-agent of a call, and fails when that is not possible.
-pub(super) async fn begun<S: TurnStore + EventReader + Conversations + Clone>(
-    parent: &Turn<S>,
-    index: usize,
-) -> Turn<S> {
+pub(super) async fn begun<S: TurnStore + Clone>(parent: &Turn<S>, index: usize) -> Turn<S> {
     assert_eq!(
         begin(parent, index).await.status,
         AgentExecutionStatus::Running

@@ -6,7 +6,7 @@
 //! - `known`: the traces of agent executions that this process knows
 //! - `ids`: the ids of spans
 //! - `activities`: the span around an activity
-//! - `turns`, `model`, `conversations`: the ports, wrapped with spans
+//! - `turns`, `model`, `messages`: the ports, wrapped with spans
 //! - `remote`: sends the span to workers of remote tools
 //! - `delivery`: the delivery of events to readers
 //! - `failed`: the status of a failed span
@@ -17,11 +17,11 @@
 
 mod activities;
 mod content;
-mod conversations;
 mod delivery;
 mod failed;
 mod ids;
 mod known;
+mod messages;
 mod model;
 mod remote;
 mod turns;
@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use everturn_gateway::Deliveries;
 use everturn_models::ModelClient;
-use everturn_store::{Conversations, TraceContexts, TurnObserver};
+use everturn_store::{MessageQueue, TraceContexts, TurnObserver};
 use everturn_telemetry::trace;
 use opentelemetry::{KeyValue, global};
 use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
@@ -44,10 +44,10 @@ use opentelemetry_sdk::{
 pub use self::{activities::TracedActivities, remote::tells_remote_tools};
 use self::{
     content::Content,
-    conversations::TracedConversations,
     delivery::{MAX_EVENTS, TracedDeliveries},
     ids::StableIds,
     known::KnownTraces,
+    messages::TracedMessages,
     model::TracedModel,
     turns::TracedTurns,
 };
@@ -106,7 +106,7 @@ impl Traces {
         self.known.get().cloned().map(TracedActivities::new)
     }
 
-    /// Returns the observer of the store of turns, if traces are kept.
+    /// Returns the observer of turns, if traces are kept.
     pub(super) fn turns(&self) -> Option<Arc<dyn TurnObserver>> {
         let known = Arc::clone(self.known.get()?);
         Some(Arc::new(TracedTurns::new(known, self.content)))
@@ -116,9 +116,9 @@ impl Traces {
         Arc::new(TracedModel::new(model, self.content))
     }
 
-    pub(super) fn conversations(&self, port: Arc<dyn Conversations>) -> Arc<dyn Conversations> {
+    pub(super) fn messages(&self, port: Arc<dyn MessageQueue>) -> Arc<dyn MessageQueue> {
         match self.known.get() {
-            Some(known) => Arc::new(TracedConversations::new(port, Arc::clone(known))),
+            Some(known) => Arc::new(TracedMessages::new(port, Arc::clone(known))),
             None => port,
         }
     }
