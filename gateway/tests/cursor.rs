@@ -103,8 +103,8 @@ async fn a_tail_does_not_go_on_in_another_log() {
         last_sequence: 6,
         sealed: Vec::new(),
     };
-    let log = world.store.lock().log_of("c").id;
-    world.stream.announce(&log, announcement).await.unwrap();
+    let log = &world.log_id;
+    world.stream.announce(log, announcement).await.unwrap();
     assert_eq!(read(&mut reader).await.unwrap_err(), ReaderEnd::Unreadable);
     let mut reader = open(&hub, &world, cursor).await;
     assert_eq!(read(&mut reader).await.unwrap(), ["reset 5", "5", "6"]);
@@ -131,10 +131,9 @@ async fn a_log_that_is_as_long_as_the_lost_one_is_noticed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_of_a_conversation_that_was_made_anew_begins_anew() {
-    let (world, cursor) = with_five_events();
+    let (mut world, cursor) = with_five_events();
     world.store.lose_last_event("c");
-    world.store.remove("c");
-    world.store.add("c", "default");
+    world.begin_anew();
     for _ in 0..6 {
         world.store.append("c", "m", "user_message", "{}");
     }

@@ -13,7 +13,10 @@ use futures::FutureExt;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use crate::support::world::{Onlooker, POLL, World, elapse, settle};
+use crate::support::{
+    store::TestStore,
+    world::{Onlooker, POLL, World, elapse, settle},
+};
 
 fn access() -> Access {
     Access::tenant("default")
@@ -57,11 +60,10 @@ struct Client {
 
 impl Client {
     async fn connect(hub: &LiveHub, world: &World, cursor: u32) -> Self {
-        let seen =
-            Onlooker::having(&world.store.log("c")[..cursor.min(world.last_sequence()) as usize]);
+        let log = world.store.log("c");
         Self {
             reader: open(hub, world, cursor).await,
-            seen,
+            seen: Onlooker::having(&log[..log.len().min(cursor as usize)]),
             cursor,
             cuts: 0,
         }
@@ -258,8 +260,7 @@ async fn a_conversation_made_anew_is_not_for_readers_of_the_old_one() {
     let hub = hub(&world, &config());
     let mut old = open(&hub, &world, 0).await;
     settle().await;
-    world.store.remove("c");
-    world.store.add("c", "default");
+    world.begin_anew();
     let mut new = open(&hub, &world, 0).await;
     world.say("secret").await;
     settle().await;
@@ -346,12 +347,9 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
 }
 
 /// Two gateways and up to twelve readers. The buffers are small, so that they overflow.
-async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader_buffer: usize) {
-    let mut world = World::new(StreamOptions {
-        follower_buffer,
-        ..StreamOptions::default()
-    });
+async fn live_through(mut world: World, happenings: Vec<Happening>, reader_buffer: usize) {
     world.store.append("c", "m", "user_message", "{}");
+    world.claim();
     let config = GatewayConfig {
         reader_buffer,
         linger: POLL / 2,
@@ -362,13 +360,19 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
     for happening in happenings {
         match happening {
             Happening::Say(text) => world.say(&text).await,
-            Happening::Retry => world.retry(),
-            Happening::Save { is_announced } => world.save(is_announced).await,
+            Happening::Retry => {
+                world.retry();
+                world.claim();
+            }
+            Happening::Save { is_announced } => {
+                world.save(is_announced).await;
+                world.claim();
+            }
             Happening::LateDelta => {
                 let generation = world.generation.saturating_sub(1);
                 let late = world.piece(generation, 0, "late");
                 // Refused, unless the stream has forgotten; then the next piece of the newer one puts it right.
-                let _: Published = world.stream.publish(&"c".into(), late).await.unwrap();
+                let _: Published = world.stream.publish(&world.log_id, late).await.unwrap();
             }
             // The worker goes on in the middle of its text, and learns of it by a gap.
             Happening::StreamForgets => elapse(StreamOptions::default().ttl).await,
@@ -392,7 +396,6 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
             }
             Happening::Wait(time) => elapse(time).await,
         }
-        world.claim();
     }
     world.say("the end").await;
     // Two polls: a tail that was cut just now follows again with the first.
@@ -424,8 +427,13 @@ fn every_reader_ends_with_everything_once() {
             .build()
             .unwrap()
     };
+    // One store for all cases, because a new store takes milliseconds to make its tables.
+    let store = TestStore::default();
     let buffers = (1..40_usize, prop_oneof![300..3000_usize, Just(1 << 20)]);
     proptest!(ProptestConfig::with_cases(400), |(happenings in happenings(), (follower, reader) in buffers)| {
-        runtime().block_on(live_through(happenings, follower, reader));
+        let options = StreamOptions { follower_buffer: follower, ..StreamOptions::default() };
+        runtime().block_on(async {
+            live_through(World::in_store(store.clone(), options), happenings, reader).await;
+        });
     });
 }

@@ -57,7 +57,7 @@ async fn a_silent_stream_stays_open_for_an_hour_and_then_goes_on() {
     })
     .await;
     assert!(
-        next.contains("id: 2-19b7ca98f2e\nevent: assistant_message\n"),
+        next.contains("id: 2-19b7ca98f2f\nevent: assistant_message\n"),
         "{next}"
     );
 }

@@ -8,7 +8,7 @@ use everturn_gateway::{
     GatewayConfig,
     live::{Cursor, LiveFrame, LiveHub, LiveReader},
 };
-use everturn_proto::SealedStep;
+use everturn_proto::{LogId, SealedStep};
 use everturn_store::{Access, Conversations};
 use everturn_stream::{
     Announcement, Part, Published, RedisStream, RedisStreamOptions, StreamWriter, TextKey,
@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use crate::support::{
-    memory::MemoryStore,
+    store::TestStore,
     world::{key, piece},
 };
 
@@ -39,12 +39,12 @@ struct Screen {
 /// A process of its own that serves readers.
 #[derive(Clone)]
 struct Gateway {
-    store: MemoryStore,
+    store: TestStore,
     hub: LiveHub,
 }
 
 impl Gateway {
-    fn new(store: &MemoryStore, server: &Redis) -> Self {
+    fn new(store: &TestStore, server: &Redis) -> Self {
         let stream = RedisStream::connect(&server.url(), RedisStreamOptions::default()).unwrap();
         let config = GatewayConfig {
             poll_interval: INTERVAL,
@@ -115,14 +115,15 @@ impl Screen {
 }
 
 /// The worker's side of a turn: steps of a spoken text, saved and announced. The first try of each step dies.
-async fn work(store: &MemoryStore, url: &str) {
+async fn work(store: &TestStore, url: &str) {
+    let log = store.log_of("c").id;
     let worker = Arc::new(RedisStream::connect(url, RedisStreamOptions::default()).unwrap());
     let dead = Arc::new(RedisStream::connect(url, RedisStreamOptions::default()).unwrap());
     for step in 0..6 {
-        let late = TextWriter::new(dead.clone(), "c".into(), "m", "run", step, step * 2 + 1);
+        let late = TextWriter::new(dead.clone(), log.clone(), "m", "run", step, step * 2 + 1);
         late.push(Part::Text, "from a worker thought dead ");
         sleep(Duration::from_millis(50)).await;
-        let writer = TextWriter::new(worker.clone(), "c".into(), "m", "run", step, step * 2 + 2);
+        let writer = TextWriter::new(worker.clone(), log.clone(), "m", "run", step, step * 2 + 2);
         for number in 0..100 {
             writer.push(Part::Text, &format!("wörd {number} "));
             late.push(Part::Text, "late ");
@@ -147,7 +148,7 @@ async fn work(store: &MemoryStore, url: &str) {
         }];
         let _ = worker
             .announce(
-                &"c".into(),
+                &log,
                 Announcement {
                     last_sequence,
                     sealed,
@@ -159,7 +160,7 @@ async fn work(store: &MemoryStore, url: &str) {
     let last_sequence = store.append("c", "m", "complete", r#"{"agent_execution_id":"run"}"#);
     let _ = worker
         .announce(
-            &"c".into(),
+            &log,
             Announcement {
                 last_sequence,
                 sealed: Vec::new(),
@@ -171,7 +172,7 @@ async fn work(store: &MemoryStore, url: &str) {
 /// How many deltas each reader got: two of each gateway from the beginning, one that came after the fault.
 async fn live_through(fault: impl AsyncFnOnce(&Redis)) -> Vec<usize> {
     let server = Redis::start().await;
-    let store = MemoryStore::default();
+    let store = TestStore::default();
     store.add("c", "default");
     let gateways = [Gateway::new(&store, &server), Gateway::new(&store, &server)];
     let mut readers: Vec<_> = gateways
@@ -253,14 +254,14 @@ async fn redis_slow_and_its_subscribers_cut() {
 
 /// Publishes a piece of the first step of an agent execution.
 async fn publish(
-    stream: &RedisStream,
+    (stream, log): &(RedisStream, LogId),
     agent_execution_id: &str,
     generation: u32,
     offset: usize,
     text: &str,
 ) -> Published {
     let piece = piece(key(agent_execution_id, 0), generation, offset, text);
-    stream.publish(&"c".into(), piece).await.unwrap()
+    stream.publish(log, piece).await.unwrap()
 }
 
 /// The agent execution and the generation of the next text that the reader is shown, and the text.
@@ -275,7 +276,7 @@ async fn next_text(reader: &mut LiveReader) -> (String, u32, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_flushed_before_a_reader_moves_to_a_gateway_that_knows_only_the_older_generation() {
     let server = Redis::start().await;
-    let store = MemoryStore::default();
+    let store = TestStore::default();
     store.add("c", "default");
     store.append("c", "m", "user_message", "{}");
     store.claim("c", "run", 2);
@@ -285,7 +286,10 @@ async fn redis_flushed_before_a_reader_moves_to_a_gateway_that_knows_only_the_ol
         command_timeout: Duration::from_secs(10),
         ..RedisStreamOptions::default()
     };
-    let process = || RedisStream::connect(&server.url(), options.clone()).unwrap();
+    let process = || {
+        let stream = RedisStream::connect(&server.url(), options.clone()).unwrap();
+        (stream, store.log_of("c").id)
+    };
     let (dead, worker) = (process(), process());
     assert_eq!(
         publish(&dead, "run", 1, 0, "old").await,

@@ -111,7 +111,7 @@ async fn late_deltas_of_a_sealed_step_are_dropped() {
     reader.read(10).await;
     // The stream does not know yet that the text is sealed.
     assert_eq!(
-        world.stream.publish(&"c".into(), late).await.unwrap(),
+        world.stream.publish(&world.log_id, late).await.unwrap(),
         Published::Accepted
     );
     reader.read(10).await;
@@ -320,10 +320,10 @@ async fn a_text_that_skips_a_piece_is_shown_anew() {
 async fn a_late_text_is_not_shown(mut world: World) {
     let late = world.piece(1, 0, "late");
     world.save(false).await;
-    let cursor = world.store.lock().last_sequence("c");
+    let cursor = world.last_sequence();
     let mut reader = Watching::from(&world, cursor).await;
     assert_eq!(
-        world.stream.publish(&"c".into(), late).await.unwrap(),
+        world.stream.publish(&world.log_id, late).await.unwrap(),
         Published::Accepted
     );
     reader.read(10).await;
@@ -377,11 +377,10 @@ async fn a_conversation_that_is_gone_ends_the_tail() {
     world.store.remove("c");
     assert_eq!(gone.next().await.unwrap_err(), ReaderEnd::Deleted);
     // The next one of the same name is another one, also when it has as many events.
-    world.store.add("c", "default");
+    world.begin_anew();
     world.save(false).await;
     let mut replaced = reader_from(&world, 2).await;
-    world.store.remove("c");
-    world.store.add("c", "default");
+    world.begin_anew();
     world.save(false).await;
     assert_eq!(replaced.next().await.unwrap_err(), ReaderEnd::Deleted);
     // A database that has lost its last commits has fewer events of the same conversation.

@@ -1,10 +1,10 @@
 //! Resuming, rejecting, and messages whose turn is another one's, with an engine that only records.
 
 use everturn_gateway::turns::StartOutcome;
-use everturn_store::{ResumePoint, StoreError, UnfinishedTurn};
+use everturn_store::StoreError;
 use serde_json::{Value, json};
 
-use crate::support::TestGateway;
+use crate::support::{TestGateway, store::TestStore};
 
 const MESSAGES: &str = "/conversations/c/messages";
 const RESUME: &str = "/conversations/c/resume";
@@ -15,41 +15,34 @@ async fn gateway() -> TestGateway {
     gateway
 }
 
-fn point(turn: Option<(&str, Option<u32>)>, waiting: &[&str], has_begun: bool) -> ResumePoint {
-    let turn = turn.map(|(message, checkpoint_step)| UnfinishedTurn {
-        message_id: message.to_owned(),
-        checkpoint_step,
-    });
-    ResumePoint {
-        turn,
-        waiting: waiting.iter().map(|&id| id.to_owned()).collect(),
-        has_begun,
+/// A turn of the message `m` that has not ended. Step 3 is its last with a reply, if it has one.
+fn unfinished(store: &TestStore, conversation: &str, has_reply: bool) {
+    store.begin(conversation, "m", conversation);
+    if has_reply {
+        store.reply(conversation, 3);
     }
 }
 
 #[tokio::test]
 async fn resume_starts_what_was_accepted_and_not_finished() {
     let gateway = gateway().await;
-    let cases = [
-        (
-            point(Some(("m", Some(3))), &["q1", "q2"], true),
-            3,
-            "start c m from 3, then q1 q2",
-        ),
-        (
-            point(Some(("m", None)), &[], true),
-            0,
-            "start c m from 0, then ",
-        ),
-        (
-            point(None, &["q1", "q2"], false),
-            0,
-            "start c q1 from 0, then q2",
-        ),
-    ];
-    for (point, from_step, call) in cases {
-        gateway.store.lock().resume_point = Some(point);
-        let answer = gateway.post(RESUME, &json!({})).await;
+    let store = &gateway.store;
+    for id in ["replied", "begun"] {
+        store.add(id, "default");
+    }
+    unfinished(store, "replied", true);
+    unfinished(store, "begun", false);
+    for id in ["replied", "c"] {
+        store.queue(id, "q1");
+        store.queue(id, "q2");
+    }
+    for (id, from_step, call) in [
+        ("replied", 3, "start replied m from 3, then q1 q2"),
+        ("begun", 0, "start begun m from 0, then "),
+        ("c", 0, "start c q1 from 0, then q2"),
+    ] {
+        let path = format!("/conversations/{id}/resume");
+        let answer = gateway.post(&path, &json!({})).await;
         assert_eq!(
             (answer.status.as_u16(), answer.json()),
             (202, json!({"status": "resuming", "from_step": from_step}))
@@ -75,21 +68,21 @@ async fn resume_starts_what_was_accepted_and_not_finished() {
 #[tokio::test]
 async fn resume_of_nothing_is_a_problem() {
     let gateway = gateway().await;
-    gateway.store.lock().resume_point = Some(point(None, &[], true));
-    gateway
-        .post(RESUME, &json!({}))
-        .await
-        .assert_problem(409, "turn_complete");
-    gateway.store.lock().resume_point = Some(point(None, &[], false));
     gateway
         .post(RESUME, &json!({}))
         .await
         .assert_problem(404, "no_checkpoint");
-    gateway.store.lock().resume_point = None;
+    gateway.store.take("c", "m", "m", false);
+    gateway
+        .post(RESUME, &json!({}))
+        .await
+        .assert_problem(409, "turn_complete");
+    gateway.store.remove("c");
     gateway
         .post(RESUME, &json!({}))
         .await
         .assert_problem(404, "conversation_not_found");
+    gateway.store.add("c", "default");
     gateway.store.lock().broken = Some(|| StoreError::Unavailable("secret".into()));
     gateway
         .post(RESUME, &json!({}))
@@ -102,23 +95,21 @@ async fn resume_of_nothing_is_a_problem() {
 #[tokio::test]
 async fn a_message_comes_after_what_has_not_ended() {
     let gateway = gateway().await;
-    gateway.store.lock().has_others = true;
+    unfinished(&gateway.store, "c", true);
     let send = async || {
         let body = json!({"content": "hi", "on_busy": "interrupt"});
         let sent = gateway.post(MESSAGES, &body).await.json();
         sent["message_id"].as_str().unwrap().to_owned()
     };
-    let id = send().await;
-    let signal = format!("signal c {id} interrupt");
+    let first = send().await;
+    let signal = format!("signal c {first} interrupt");
     assert_eq!(gateway.turns.take(), [signal], "a workflow runs");
 
     *gateway.turns.is_idle.lock().unwrap() = true;
-    let lost = point(Some(("lost", Some(3))), &["q1"], true);
-    gateway.store.lock().resume_point = Some(lost);
     let id = send().await;
     let calls = [
         format!("signal c {id} interrupt"),
-        "start c lost from 3, then q1".to_owned(),
+        format!("start c m from 3, then {first}"),
         format!("submit c {id} interrupt"),
     ];
     assert_eq!(gateway.turns.take(), calls, "what is lost comes first");
@@ -139,7 +130,7 @@ async fn a_rejected_message_leaves_nothing_behind() {
             .post(MESSAGES, &body)
             .await
             .assert_problem(409, "turn_running");
-        assert!(gateway.store.lock().messages.is_empty());
+        assert!(gateway.store.messages().is_empty());
     }
     gateway.turns.take();
 
@@ -161,13 +152,13 @@ async fn a_rejected_message_leaves_nothing_behind() {
     *gateway.turns.start_outcome.lock().unwrap() = Some(StartOutcome::StartedBefore);
     assert_eq!(gateway.post(MESSAGES, &body).await.json(), first.json());
     // And while its own turn runs.
-    gateway.store.take(&message_id, &message_id, true);
+    gateway.store.take("c", &message_id, &message_id, true);
     let again = gateway.post(MESSAGES, &body).await.json();
     assert_eq!(
         (&again["message_id"], &again["status"]),
         (&json!(message_id), &json!("accepted_before"))
     );
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
 }
 
 #[tokio::test]
@@ -183,7 +174,7 @@ async fn a_reject_does_not_take_back_what_was_stored_before() {
         .post(MESSAGES, &body)
         .await
         .assert_problem(409, "turn_running");
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
 }
 
 #[tokio::test]
@@ -198,7 +189,7 @@ async fn a_repeated_message_wakes_the_turn_that_took_it() {
         gateway.turns.take(),
         [format!("submit c {message_id} interrupt")]
     );
-    gateway.store.take(&message_id, "first", true);
+    gateway.store.take("c", &message_id, "first", true);
     let again = gateway.post(MESSAGES, &body).await.json();
     assert_eq!(
         (&again["message_id"], &again["status"]),
@@ -221,7 +212,7 @@ async fn chat_follows_the_turn_that_a_message_joined() {
         )
         .await;
     let message_id = steer.json()["message_id"].as_str().unwrap().to_owned();
-    gateway.store.take(&message_id, "first", false);
+    gateway.store.take("c", &message_id, "first", false);
     gateway
         .store
         .append("c", "first", "user_message", r#"{"message_id":"first"}"#);

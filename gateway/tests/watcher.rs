@@ -11,20 +11,20 @@ use everturn_stream::{Announcement, InProcessStream, StreamWriter};
 use futures::FutureExt;
 use tokio::time::{Instant, advance, sleep, timeout};
 
-use crate::support::{memory::MemoryStore, world::settle};
+use crate::support::{store::TestStore, world::settle};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// A gateway whose tails end with their last reader.
 struct Gateway {
-    store: MemoryStore,
+    store: TestStore,
     stream: InProcessStream,
     hub: LiveHub,
 }
 
 impl Gateway {
     fn new() -> Self {
-        let (store, stream) = (MemoryStore::default(), InProcessStream::default());
+        let (store, stream) = (TestStore::default(), InProcessStream::default());
         let config = GatewayConfig {
             poll_interval: INTERVAL,
             linger: Duration::ZERO,
@@ -47,12 +47,7 @@ impl Gateway {
     }
 
     fn looks(&self) -> Vec<usize> {
-        self.store
-            .lock()
-            .looks
-            .drain(..)
-            .map(|ids| ids.len())
-            .collect()
+        std::mem::take(&mut self.store.lock().looks)
     }
 
     fn append(&self, conversation_id: &str) -> u32 {
@@ -117,11 +112,8 @@ async fn a_missed_announcement_is_healed() {
         last_sequence,
         sealed: Vec::new(),
     };
-    gateway
-        .stream
-        .announce(&"one".into(), announcement)
-        .await
-        .unwrap();
+    let log = gateway.store.log_of("one").id;
+    gateway.stream.announce(&log, announcement).await.unwrap();
     let announced = Instant::now();
     assert_eq!(next_sequence(&mut one).await, 2);
     assert_eq!(
@@ -174,7 +166,8 @@ async fn a_look_that_outran_the_tail_is_not_forgotten() {
     // The tail's own cursor decides: what a look found while the tail was busy is found by its next wait.
     let gateway = Gateway::new();
     let watcher = Watcher::new(Arc::new(gateway.store.clone()), INTERVAL);
-    let mut watched = watcher.watch(&gateway.store.lock().log_of("c"));
+    gateway.store.add("c", "default");
+    let mut watched = watcher.watch(&gateway.store.log_of("c"));
     gateway.append("c");
     for _ in 0..3 {
         advance(INTERVAL).await;

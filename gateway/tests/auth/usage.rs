@@ -10,6 +10,13 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
     let gateway = gateway(config()).await;
     for tenant in ["acme", "other"] {
         let secret = key(&gateway, Access::tenant(tenant), "read", None).await;
+        let model = format!("of/{tenant}");
+        for day in ["2026-11-01", "2026-11-02", "2026-11-03"] {
+            gateway.store.run(
+                "INSERT INTO usage_days VALUES ($1, $2, $3, 0, 1, 0, 0, 0, 0, 0, 1500000, 0, 0, 0)",
+                &[tenant, day, &model],
+            );
+        }
         let ask = async |query: &str| {
             let path = format!("/api/v1/usage?from=2026-11-01&{query}");
             gateway.bearer(("GET", &path), &secret.reveal()).await
@@ -20,7 +27,6 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
             let row = |row: serde_json::Value| json!([row["day"], row["model"], row["cost_usd"]]);
             rows.into_iter().map(row).collect::<Vec<_>>()
         };
-        let model = format!("of/{tenant}");
         let day = |day: &str| json!([day, model, "0.0015"]);
         assert_eq!(shown(&first), [day("2026-11-01"), day("2026-11-02")]);
         let next = first["next_after"].as_str().unwrap();

@@ -224,7 +224,11 @@ async fn a_message_has_text_or_attachments() {
     send(json!({"content": "x", "attachments": many}))
         .await
         .assert_problem(413, "too_many_attachments");
-    let answer = send(json!({"attachments": [{"blob_id": "blob_1"}, {"blob_id": "blob_1"}]})).await;
+    let blob = stored(&gateway, "/blobs", "image/png", PNG).await;
+    let attachment = json!({"blob_id": blob["blob_id"]});
+    let answer = send(json!({"attachments": [attachment, attachment]})).await;
     assert_eq!(answer.status, 202, "{}", answer.text);
-    assert_eq!(gateway.store.lock().messages[0].attachments, ["blob_1"]);
+    let attached: Value = serde_json::from_str(&gateway.store.messages()[0].3).unwrap();
+    assert_eq!(attached.as_array().unwrap().len(), 1);
+    assert_eq!(attached[0]["blob_id"], blob["blob_id"]);
 }

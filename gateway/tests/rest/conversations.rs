@@ -1,10 +1,9 @@
 //! Conversations over HTTP: created, listed, renamed, deleted.
 
 use everturn_proto::ids;
-use everturn_store::Activity;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestGateway};
+use crate::support::{Answer, TestGateway, rows::waiting};
 
 #[tokio::test]
 async fn conversations_are_created_once_and_shown() {
@@ -81,20 +80,12 @@ async fn conversations_are_listed_in_pages() {
 #[tokio::test]
 async fn a_list_says_what_goes_on_in_each_conversation() {
     let gateway = TestGateway::start().await;
-    for id in ["idle", "asks"] {
+    for id in ["asks", "idle"] {
         gateway.store.add(id, "default");
     }
-    let asks = Activity {
-        is_running: true,
-        waiting_approvals: 2,
-        waiting_client_tools: 1,
-        ..Activity::default()
-    };
-    gateway
-        .store
-        .lock()
-        .activities
-        .insert("asks".to_owned(), asks);
+    for call in ["exec_1", "exec_2", "client_1"] {
+        gateway.store.call("asks", &waiting(call));
+    }
     let page = gateway.get("/conversations").await.json();
     let rows: Vec<_> = page["conversations"]
         .as_array()
@@ -112,8 +103,8 @@ async fn a_list_says_what_goes_on_in_each_conversation() {
     assert_eq!(
         rows,
         [
-            json!(["asks", "waiting_for_approval", 2, 1]),
-            json!(["idle", "idle", 0, 0])
+            json!(["idle", "idle", 0, 0]),
+            json!(["asks", "waiting_for_approval", 2, 1])
         ]
     );
 }
@@ -188,7 +179,7 @@ async fn conversations_are_searched() {
 async fn a_page_of_a_search_may_be_empty_and_go_on() {
     let gateway = TestGateway::start().await;
     gateway
-        .post("/conversations", &json!({"id": "old", "title": "needle"}))
+        .post("/conversations", &json!({"id": "a", "title": "needle"}))
         .await;
     for number in 0..=everturn_store::MAX_SCANNED {
         gateway.store.add(&format!("c{number}"), "default");
@@ -198,7 +189,7 @@ async fn a_page_of_a_search_may_be_empty_and_go_on() {
     let next = page["next_before"].as_str().unwrap();
     assert_eq!(
         listed(&gateway, &format!("search=needle&before={next}")).await,
-        ["old"]
+        ["a"]
     );
 }
 
@@ -341,5 +332,5 @@ async fn a_chat_with_a_key_has_one_conversation() {
         );
     }
     assert_eq!(ids[0], ids[1]);
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
 }

@@ -146,7 +146,7 @@ async fn status_is_answered_from_the_store() {
         json!({"is_running": false, "last_sequence": 0, "current_message_id": null})
     );
     gateway.store.append("c", "m", "user_message", "{}");
-    gateway.store.lock().current = Some("m".to_owned());
+    gateway.store.begin("c", "m", "run");
     assert_eq!(
         status().await,
         json!({"is_running": true, "last_sequence": 1, "current_message_id": "m"})
@@ -207,7 +207,7 @@ async fn timeline_is_made_from_the_events() {
     assert_eq!(
         items[1],
         json!({"id": "act-403", "type": "tool_call", "sequenceNumber": 403,
-        "timestamp": 1_767_323_045_678_u64, "toolName": "t", "toolInput": {}, "executionId": "e", "callId": "k"})
+        "timestamp": 1_767_323_046_080_u64, "toolName": "t", "toolInput": {}, "executionId": "e", "callId": "k"})
     );
 }
 

@@ -1,44 +1,35 @@
 //! The tree of agent executions.
 
+use std::ops::Range;
+
 use everturn_gateway::{GatewayConfig, config::TemporalUi};
-use everturn_proto::{event::Usage, words::AgentExecutionStatus};
-use everturn_store::{AgentExecution, ParentCall, Spent};
+use everturn_proto::{Json, ids::AFTER_TURN_STEP, words::ApprovalState};
 use serde_json::{Value, json};
 
-use crate::support::TestGateway;
+use crate::support::{TestGateway, rows::waiting, store::TestStore};
 
-/// The `number`th agent execution of a conversation: the first is the turn's own, the others are its sub-agents.
-fn agent_execution(number: u32) -> AgentExecution {
-    let name = |number: u32| format!("run_{number}");
-    let call = |number: u32| ParentCall {
-        execution_id: format!("exec_{number}"),
-        call_id: format!("call_{number}"),
-        tool_name: "delegate".to_owned(),
-        tool_input: everturn_proto::Json::parse(r#"{"agent":"a","task":"t"}"#).unwrap(),
-    };
-    let is_sub_agent = number > 0;
-    AgentExecution {
-        id: name(number),
-        message_id: "m".to_owned(),
-        agent: "a".to_owned(),
-        status: AgentExecutionStatus::Running,
-        depth: u32::from(is_sub_agent),
-        parent_execution_id: is_sub_agent.then(|| name(0)),
-        root_execution_id: name(0),
-        steps: number,
-        error_code: None,
-        spent: Spent {
-            usage: Usage {
-                input_tokens: 10,
-                output_tokens: 5,
-                ..Usage::default()
-            },
-            nano_usd: Some(1_500_000),
-        },
-        started_at: chrono::DateTime::from_timestamp_millis(1_767_323_045_000 + i64::from(number))
-            .unwrap(),
-        finished_at: None,
-        parent_call: is_sub_agent.then(|| call(number)),
+/// Begins agent executions of the turn of `message`: the first is the turn's own, the others are its sub-agents. Each has
+/// a reply of a model.
+fn begin(store: &TestStore, message: &str, numbers: Range<u32>) {
+    let first = format!("run_{}", numbers.start);
+    for number in numbers.clone() {
+        let id = format!("run_{number}");
+        store.begin("c", message, &id);
+        store.reply(&id, 0);
+        if number > numbers.start {
+            let mut call = waiting(&format!("exec_{number}"));
+            message.clone_into(&mut call.message_id);
+            call.agent_execution_id.clone_from(&first);
+            "delegate".clone_into(&mut call.record.call.tool_name);
+            call.record.call.tool_input = Some(Json::parse(r#"{"agent":"a","task":"t"}"#).unwrap());
+            store.call("c", &call);
+            store.run(
+                "UPDATE agent_executions SET parent_execution_id = $2, root_execution_id = $2, depth = 1,
+                    parent_tool_call_id = $3
+                WHERE id = $1",
+                &[&id, &first, &call.record.call.call_id],
+            );
+        }
     }
 }
 
@@ -46,9 +37,15 @@ fn agent_execution(number: u32) -> AgentExecution {
 async fn executions_are_a_tree_in_pages() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
-    gateway.store.lock().executions = (0..5)
-        .map(|number| ("c".to_owned(), agent_execution(number)))
-        .collect();
+    begin(&gateway.store, "m", 0..5);
+    let mut hook = waiting("exec_hook");
+    "run_3".clone_into(&mut hook.agent_execution_id);
+    hook.record.approval = ApprovalState::NotNeeded;
+    gateway.store.call("c", &hook);
+    gateway.store.run(
+        "UPDATE tool_execution_records SET step = $1 WHERE execution_id = 'exec_hook'",
+        &[&AFTER_TURN_STEP.to_string()],
+    );
     let mut seen = Vec::new();
     let mut path = "/conversations/c/executions?limit=2".to_owned();
     loop {
@@ -70,7 +67,7 @@ async fn executions_are_a_tree_in_pages() {
         (&Value::Null, &Value::Null)
     );
     let parameters = json!({"agent": "a", "task": "t"});
-    let call = json!({"execution_id": "exec_3", "call_id": "call_3",
+    let call = json!({"execution_id": "exec_3", "call_id": "call_exec_3",
         "name": "delegate", "parameters": parameters,
         "tool_name": "delegate", "tool_input": parameters});
     assert_eq!(
@@ -108,7 +105,7 @@ async fn executions_that_are_not_there_or_somebody_elses_are_refused() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
     gateway.store.add("foreign", "other tenant");
-    gateway.store.lock().executions = vec![("foreign".to_owned(), agent_execution(0))];
+    gateway.store.begin("other tenant~foreign", "m", "run_0");
     for bad in ["limit=0", "limit=201", "limit=x", "after=x", "after=2026~c"] {
         gateway
             .get(&format!("/conversations/c/executions?{bad}"))
@@ -134,14 +131,8 @@ async fn executions_that_are_not_there_or_somebody_elses_are_refused() {
 async fn executions_of_one_turn_are_found_by_its_message() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
-    let of_turn = |number: u32, turn: &str| AgentExecution {
-        message_id: turn.to_owned(),
-        ..agent_execution(number)
-    };
-    gateway.store.lock().executions = vec![
-        ("c".to_owned(), of_turn(0, "m1")),
-        ("c".to_owned(), of_turn(1, "m2")),
-    ];
+    begin(&gateway.store, "m1", 0..1);
+    begin(&gateway.store, "m2", 1..2);
     for (turn, expected) in [("m1", vec!["run_0"]), ("m2", vec!["run_1"]), ("m3", vec![])] {
         let path = format!("/conversations/c/executions?message_id={turn}");
         let page = gateway.get(&path).await.json();
@@ -168,9 +159,7 @@ async fn a_workflow_has_a_page_where_a_temporal_ui_is_configured() {
     })
     .await;
     gateway.store.add("c", "default");
-    gateway.store.lock().executions = (0..2)
-        .map(|number| ("c".to_owned(), agent_execution(number)))
-        .collect();
+    begin(&gateway.store, "m", 0..2);
     let page = gateway.get("/conversations/c/executions").await.json();
     let urls = [0, 1].map(|at| page["executions"][at]["workflow_url"].clone());
     assert_eq!(

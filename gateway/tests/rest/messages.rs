@@ -8,27 +8,26 @@ use crate::support::{Answer, TestGateway};
 #[tokio::test]
 async fn message_is_stored_then_handed_over() {
     let gateway = TestGateway::start().await;
-    gateway.store.add("c", "default");
+    assert_eq!(GatewayConfig::default().max_queued_messages, 100);
     for on_busy in ["queue", "steer", "interrupt"] {
+        gateway.store.add(on_busy, "default");
         let body = json!({"content": "hi", "on_busy": on_busy, "later": true});
-        let answer = gateway.post("/conversations/c/messages", &body).await;
+        let path = format!("/conversations/{on_busy}/messages");
+        let answer = gateway.post(&path, &body).await;
         assert_eq!(answer.status, 202, "{}", answer.text);
         let answer = answer.json();
         assert_eq!(
             (&answer["conversation_id"], &answer["status"]),
-            (&json!("c"), &json!("queued"))
+            (&json!(on_busy), &json!("queued"))
         );
         let message_id = answer["message_id"].as_str().unwrap();
         assert_eq!(
             gateway.turns.take(),
-            [format!("submit c {message_id} {on_busy}")]
+            [format!("submit {on_busy} {message_id} {on_busy}")]
         );
-        let stored = gateway.store.lock().messages.pop().unwrap();
-        assert_eq!(
-            (stored.message_id.as_str(), stored.content.as_str()),
-            (message_id, "hi")
-        );
-        assert_eq!((stored.client_message_id, stored.max_queued), (None, 100));
+        let stored = gateway.store.messages();
+        let stored = stored.iter().find(|(id, ..)| id == message_id).unwrap();
+        assert_eq!((stored.1.as_str(), &stored.2), ("hi", &None));
     }
 }
 
@@ -52,10 +51,10 @@ async fn repeated_message_is_one_message() {
         3,
         "a message that waits is handed over again"
     );
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
 
     let message_id = first["message_id"].as_str().unwrap();
-    gateway.store.take(message_id, message_id, false);
+    gateway.store.take("c", message_id, message_id, false);
     let later = gateway.post(path, &body).await;
     assert_eq!(
         (later.status.as_u16(), later.json()["status"].as_str()),
@@ -76,7 +75,7 @@ async fn repeated_message_is_one_message() {
         .await;
     other.assert_problem(409, "idempotency_conflict");
     assert!(other.text.contains("`mine`"), "{}", other.text);
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
 }
 
 #[tokio::test]
@@ -101,7 +100,7 @@ async fn the_first_message_creates_its_conversation() {
     assert_eq!(first.status, 202, "{}", first.text);
     let again = gateway.post(path, &body("default", "Other")).await;
     assert_eq!(again.json(), first.json(), "it is one message");
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
     let made = gateway.get("/conversations/new").await.json();
     assert_eq!(
         (&made["agent"], &made["title"]),
@@ -124,7 +123,7 @@ async fn message_is_kept_while_the_engine_is_away() {
     let answer = gateway.post("/conversations/c/messages", &body).await;
     answer.assert_problem(503, "temporal_unavailable");
     assert!(answer.text.contains("stored as queued") && answer.header("retry-after") == "1");
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
     *gateway.turns.is_down.lock().unwrap() = false;
     assert_eq!(
         gateway
@@ -133,7 +132,7 @@ async fn message_is_kept_while_the_engine_is_away() {
             .status,
         202
     );
-    assert_eq!(gateway.store.lock().messages.len(), 1);
+    assert_eq!(gateway.store.messages().len(), 1);
     *gateway.turns.is_down.lock().unwrap() = true;
     let chat = gateway.post("/chat", &json!({"message": "x"})).await;
     chat.assert_problem(503, "temporal_unavailable");
@@ -213,7 +212,7 @@ async fn cancel_names_one_message_and_is_repeatable() {
     );
     assert_eq!(gateway.turns.take(), [""; 0]);
 
-    gateway.store.lock().current = Some("now".to_owned());
+    gateway.store.begin("c", "now", "run");
     for _ in 0..2 {
         assert_eq!(
             gateway.post(path, &json!({})).await.json(),

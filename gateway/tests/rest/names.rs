@@ -80,7 +80,7 @@ async fn answers_have_the_name_and_the_engine_gets_the_id() {
 #[tokio::test]
 async fn pages_go_on_behind_a_conversation_with_another_id() {
     let gateway = gateway().await;
-    for id in ["b", "d"] {
+    for id in ["d", "e"] {
         gateway.post("/conversations", &json!({"id": id})).await;
     }
     let (mut listed, mut before) = (Vec::new(), String::new());
@@ -95,7 +95,7 @@ async fn pages_go_on_behind_a_conversation_with_another_id() {
         };
         before = format!("&before={}", next.replace('+', "%2B"));
     }
-    assert_eq!(listed, ["d", "b", "c"]);
+    assert_eq!(listed, ["e", "d", "c"]);
 }
 
 #[tokio::test]

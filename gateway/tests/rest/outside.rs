@@ -3,61 +3,24 @@
 use chrono::{TimeDelta, Utc};
 use everturn_gateway::turns::ApprovalOutcome;
 use everturn_proto::{
-    Json,
-    turn::{CallRule, ToolCall},
+    turn::CallRule,
     words::{ApprovalBy, ApprovalRefusal, ApprovalState, ToolKind, ToolStatus},
 };
-use everturn_store::{OutsideTool, StoreError, ToolRecord};
+use everturn_store::{OutsideTool, StoreError};
 use serde_json::{Value, json};
 
-use crate::support::TestGateway;
+use crate::support::{TestGateway, rows::waiting};
 
 const APPROVALS: &str = "/conversations/c/approvals";
 const CLIENT_TOOLS: &str = "/conversations/c/client-tools";
-
-/// A call that waits for an hour; its name says for whom.
-fn waiting(execution_id: &str) -> OutsideTool {
-    let is_client = execution_id.starts_with("client");
-    let call = ToolCall {
-        execution_id: execution_id.to_owned(),
-        call_id: format!("call_{execution_id}"),
-        tool_name: "refund".to_owned(),
-        tool_input: Some(Json::parse(r#"{"amount":9007199254740993}"#).unwrap()),
-        kind: if is_client {
-            ToolKind::Client
-        } else {
-            ToolKind::Worker
-        }
-        .into(),
-        timeout_ms: 3_600_000,
-        input_hash: "h".to_owned(),
-        ..ToolCall::default()
-    };
-    let approval = if is_client {
-        ApprovalState::NotNeeded
-    } else {
-        ApprovalState::Pending
-    };
-    OutsideTool {
-        message_id: "m".to_owned(),
-        agent_execution_id: "run_1".to_owned(),
-        record: ToolRecord {
-            approval,
-            ..ToolRecord::pending(call)
-        },
-        requested_at: Utc::now(),
-        expires_at: Some(Utc::now() + TimeDelta::hours(1)),
-    }
-}
 
 async fn gateway(calls: Vec<OutsideTool>) -> TestGateway {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
     gateway.store.add("theirs", "another tenant");
-    gateway.store.lock().outside = calls
-        .into_iter()
-        .map(|call| ("c".to_owned(), call))
-        .collect();
+    for call in &calls {
+        gateway.store.call("c", call);
+    }
     gateway
 }
 
@@ -322,6 +285,7 @@ async fn a_result_is_stored_and_then_the_turn_is_told() {
 async fn a_remote_tools_result_is_stored_for_the_run_that_claimed_the_call() {
     let mut remote = waiting("exec_remote");
     remote.record.call.kind = ToolKind::Remote.into();
+    remote.record.approval = ApprovalState::NotNeeded;
     remote.record.status = ToolStatus::Running;
     let gateway = gateway(vec![remote, waiting("client_1")]).await;
     let path = "/conversations/c/remote-tools/exec_remote";
@@ -390,7 +354,8 @@ async fn one_client_gets_the_claim_of_a_call() {
     refused.assert_problem(409, "client_tool_claimed");
     let seconds: u32 = refused.header("retry-after").parse().unwrap();
     assert!((29..=31).contains(&seconds), "{seconds}");
-    gateway.store.lock().claims[0].3 = Utc::now();
+    let ends = "UPDATE client_tool_claims SET expires_at = '2026-01-01T00:00:00+00:00'";
+    gateway.store.run(ends, &[]);
     let claimed = claim("client_1", &phone).await.json();
     assert_eq!(
         (&claimed["claimant"], &claimed["is_repeated"]),

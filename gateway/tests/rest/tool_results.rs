@@ -1,9 +1,10 @@
 //! Whole results of tools over HTTP. How a result is cut into slices is tested with the stores.
 
-use everturn_store::{ResultRange, ResultSlice};
+use everturn_proto::{Json, words::ToolStatus};
+use everturn_store::{ResultRange, ToolEnd};
 use serde_json::{Value, json};
 
-use crate::support::TestGateway;
+use crate::support::{TestGateway, rows::waiting};
 
 const RESULT: &str = "/conversations/c/tool-executions/exec_1/result";
 
@@ -11,40 +12,43 @@ async fn gateway() -> TestGateway {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
     gateway.store.add("theirs", "another tenant");
-    let slice = ResultSlice {
-        text: "{\"rows\":".to_owned(),
-        offset_bytes: 0,
-        total_bytes: 48_112,
-    };
-    gateway.store.lock().results = ["c", "theirs"]
-        .map(|id| (id.to_owned(), "exec_1".to_owned(), slice.clone()))
-        .to_vec();
+    let mut call = waiting("exec_1");
+    let result = format!(r#"{{"rows":[{}]}}"#, "1,".repeat(24_050) + "1");
+    let result = Json::parse(&result).unwrap();
+    call.record.end = Some(ToolEnd {
+        status: ToolStatus::Completed,
+        result,
+        full_result: None,
+        is_error: false,
+        duration_ms: 0,
+        events: Vec::new(),
+    });
+    gateway.store.call("c", &call);
+    "run_2".clone_into(&mut call.agent_execution_id);
+    gateway.store.call("another tenant~theirs", &call);
     gateway
 }
 
 #[tokio::test]
 async fn a_result_is_read_in_slices() {
     let gateway = gateway().await;
-    let first = gateway.get(RESULT).await;
+    let first = gateway.get(&format!("{RESULT}?limit=8")).await;
     assert_eq!(first.status, 200, "{}", first.text);
     assert_eq!(
         first.json(),
         json!({"execution_id": "exec_1", "text": "{\"rows\":", "offset": 0, "total_bytes": 48_112,
                "next_offset": 8})
     );
+    gateway.get(RESULT).await;
     gateway.get(&format!("{RESULT}?offset=8&limit=100")).await;
-    assert_eq!(
-        gateway.store.lock().result_ranges,
-        [ResultRange::new(0, 64 * 1024), ResultRange::new(8, 100)]
-    );
+    let (most, asked) = (ResultRange::new(0, 64 * 1024), ResultRange::new(8, 100));
+    assert_eq!(gateway.store.lock().result_ranges[1..], [most, asked]);
 
-    gateway.store.lock().results[0].2 = ResultSlice {
-        text: "]}".to_owned(),
-        offset_bytes: 48_110,
-        total_bytes: 48_112,
-    };
     let last = gateway.get(&format!("{RESULT}?offset=48110")).await.json();
-    assert_eq!(last["next_offset"], Value::Null);
+    assert_eq!(
+        (&last["text"], &last["next_offset"]),
+        (&json!("]}"), &Value::Null)
+    );
 }
 
 #[tokio::test]

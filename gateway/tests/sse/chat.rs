@@ -68,7 +68,9 @@ async fn chat_streams_its_turn_and_ends() {
     assert!(chat.next().await.is_none());
 
     // The same message again, after its turn and another one: the same answer.
-    gateway.store.take(message_id, message_id, false);
+    gateway
+        .store
+        .take(conversation_id, message_id, message_id, false);
     let body = json!({"message": "hi", "message_id": "mine", "conversation_id": conversation_id});
     let mut again = gateway.chat(&body).await;
     assert_eq!(again.names(6).await[2..], expected);

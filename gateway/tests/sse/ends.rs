@@ -3,20 +3,20 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use everturn_gateway::{
-    GatewayConfig, GatewayState, Ports,
+    GatewayConfig, GatewayState,
     auth::{Caller, Credential},
     config::Scopes,
     http::{audit::Source, extract::Name},
     live::{Cursor, Feed},
 };
-use everturn_store::{Access, BlobFiles, BlobRules};
+use everturn_store::{Access, SqliteStore};
 use everturn_stream::{InProcessStream, StreamReader};
 use futures::StreamExt;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{STREAM, announce, data, open, publish};
-use crate::support::{RecordingTurns, TestGateway, memory::MemoryStore};
+use crate::support::{TestGateway, ports, store::TestStore};
 
 #[tokio::test]
 async fn idle_streams_are_kept_open_by_comments() {
@@ -139,7 +139,7 @@ async fn a_deletion_ends_streams_at_once_and_purges_the_texts() {
     };
     let gateway = TestGateway::with(config).await;
     gateway.store.add("c", "default");
-    let log_id = gateway.store.lock().log_of("c").id;
+    let log_id = gateway.store.log_of("c").id;
     let mut stream = open(&gateway, STREAM).await;
     publish(&gateway, 1, 0, "secret").await;
     assert_eq!(stream.next().await.unwrap().event, "text_start");
@@ -151,25 +151,9 @@ async fn a_deletion_ends_streams_at_once_and_purges_the_texts() {
 }
 
 /// A feed of the conversation `c`, from its first event on.
-async fn feed_of(store: &MemoryStore) -> Feed {
-    let keys = everturn_store::SqliteStore::open_in_memory().await.unwrap();
-    let ports = Ports {
-        counts: None,
-        deliveries: None,
-        events: Arc::new(store.clone()),
-        conversations: Arc::new(store.clone()),
-        messages: Arc::new(store.clone()),
-        executions: Arc::new(store.clone()),
-        usage: Arc::new(store.clone()),
-        outside: Arc::new(store.clone()),
-        results: Arc::new(store.clone()),
-        blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
-        audit: Arc::new(keys.clone()),
-        tenants: Arc::new(keys.clone()),
-        keys: Arc::new(keys),
-        stream: Arc::new(InProcessStream::default()),
-        turns: Arc::new(RecordingTurns::default()),
-    };
+async fn feed_of(store: &TestStore) -> Feed {
+    let keys = SqliteStore::open_in_memory().await.unwrap();
+    let ports = ports(store, &keys, &InProcessStream::default(), &Arc::default());
     let state = GatewayState::new(ports, GatewayConfig::default());
     let caller = Caller {
         access: Access::tenant("default"),
@@ -190,7 +174,7 @@ async fn feed_of(store: &MemoryStore) -> Feed {
 #[tokio::test]
 async fn a_replay_joins_its_frames() {
     const EVENTS: usize = 2000;
-    let store = MemoryStore::default();
+    let store = TestStore::default();
     store.add("c", "default");
     for _ in 0..EVENTS {
         store.append("c", "m", "act", "{}");
@@ -216,7 +200,7 @@ async fn a_replay_joins_its_frames() {
 
 #[tokio::test]
 async fn a_stream_ends_when_its_credential_does() {
-    let store = MemoryStore::default();
+    let store = TestStore::default();
     store.add("c", "default");
     store.append("c", "m", "act", "{}");
     let feed = feed_of(&store).await;

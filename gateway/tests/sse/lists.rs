@@ -10,12 +10,12 @@ use std::{
 };
 
 use everturn_gateway::{GatewayConfig, live::lists::ListHub};
-use everturn_store::{Access, Activity, StoreError};
+use everturn_store::{Access, StoreError};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::data;
-use crate::support::{Sse, TestGateway, memory::MemoryStore, until};
+use crate::support::{Sse, TestGateway, rows::waiting, store::TestStore, until};
 
 const STREAM: &str = "/conversation-list/stream";
 
@@ -99,12 +99,7 @@ async fn a_list_is_followed() {
     view.agrees(&mut stream, &gateway).await;
     assert_eq!(view.0["a"]["title"], "Sums");
     // What others do.
-    let asks = Activity {
-        is_running: true,
-        waiting_approvals: 1,
-        ..Activity::default()
-    };
-    gateway.store.lock().activities.insert("b".to_owned(), asks);
+    gateway.store.call("b", &waiting("exec_1"));
     view.agrees(&mut stream, &gateway).await;
     assert_eq!(view.0["b"]["state"], "waiting_for_approval");
     gateway.store.remove("a");
@@ -146,7 +141,7 @@ async fn a_list_goes_on_when_the_store_is_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_is_read_only_when_it_may_have_changed() {
-    let (store, access) = (MemoryStore::default(), Access::tenant("t"));
+    let (store, access) = (TestStore::default(), Access::tenant("t"));
     store.add("a", "t");
     let hub = ListHub::new(Arc::new(store.clone()), Duration::from_secs(1));
     let mut readers = [hub.open(&access), hub.open(&access)];
@@ -158,6 +153,8 @@ async fn a_list_is_read_only_when_it_may_have_changed() {
 
     // The query for all lists finds what has another time than before.
     let begun = Instant::now();
+    // The times of the store have milliseconds.
+    std::thread::sleep(Duration::from_millis(2));
     store.add("b", "t");
     for reader in &mut readers {
         let frames = reader.next().await.unwrap();
@@ -207,15 +204,6 @@ async fn what_a_gateway_changes_itself_is_told_at_once() {
     change("PATCH", "/conversations/a", json!({"title": "Sums"})).await;
     assert_eq!(view.take(&mut stream).await, "conversation_changed");
     assert_eq!(view.0["a"]["title"], "Sums");
-    let waits = Activity {
-        has_queued: true,
-        ..Activity::default()
-    };
-    gateway
-        .store
-        .lock()
-        .activities
-        .insert("a".to_owned(), waits);
     let message = json!({"content": "hi"});
     change("POST", "/conversations/a/messages", message).await;
     assert_eq!(view.take(&mut stream).await, "conversation_changed");

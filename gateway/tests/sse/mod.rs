@@ -28,7 +28,8 @@ fn data(event: &eventsource_stream::Event) -> Value {
 
 async fn publish(gateway: &TestGateway, generation: u32, offset: usize, text: &str) {
     let piece = piece(key("run", 0), generation, offset, text);
-    gateway.stream.publish(&"c".into(), piece).await.unwrap();
+    let log = gateway.store.log_of("c").id;
+    gateway.stream.publish(&log, piece).await.unwrap();
 }
 
 async fn announce(gateway: &TestGateway, last_sequence: u32) {
@@ -36,17 +37,12 @@ async fn announce(gateway: &TestGateway, last_sequence: u32) {
         agent_execution_id: "run".to_owned(),
         step: 0,
     }];
-    gateway
-        .stream
-        .announce(
-            &"c".into(),
-            Announcement {
-                last_sequence,
-                sealed,
-            },
-        )
-        .await
-        .unwrap();
+    let announcement = Announcement {
+        last_sequence,
+        sealed,
+    };
+    let log = gateway.store.log_of("c").id;
+    gateway.stream.announce(&log, announcement).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
-//! What the gateway's tests share: a store in memory, an engine that only records, and a gateway over real HTTP.
+//! What the gateway's tests share: the store in memory, an engine that only records, and a gateway over real HTTP.
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses a part
 
-pub mod memory;
+pub mod rows;
+pub mod store;
 pub mod world;
 
 use std::{
@@ -29,7 +30,7 @@ use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use self::memory::MemoryStore;
+use self::store::TestStore;
 
 /// Waits until something is so.
 pub async fn until(is_so: impl AsyncFn() -> bool) {
@@ -206,7 +207,7 @@ fn asker(conversation_id: &str, sub_agent: Option<&str>) -> String {
 /// A gateway on a port of its own.
 pub struct TestGateway {
     pub address: SocketAddr,
-    pub store: MemoryStore,
+    pub store: TestStore,
     /// API keys and sessions.
     pub keys: SqliteStore,
     pub stream: InProcessStream,
@@ -279,27 +280,11 @@ impl TestGateway {
     }
 
     pub async fn with(config: GatewayConfig) -> Self {
-        let store = MemoryStore::default();
+        let store = TestStore::default();
         let stream = InProcessStream::default();
         let turns = Arc::new(RecordingTurns::default());
         let keys = SqliteStore::open_in_memory().await.unwrap();
-        let ports = Ports {
-            counts: None,
-            deliveries: None,
-            events: Arc::new(store.clone()),
-            conversations: Arc::new(store.clone()),
-            messages: Arc::new(store.clone()),
-            executions: Arc::new(store.clone()),
-            usage: Arc::new(store.clone()),
-            outside: Arc::new(store.clone()),
-            results: Arc::new(store.clone()),
-            blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
-            keys: Arc::new(keys.clone()),
-            audit: Arc::new(keys.clone()),
-            tenants: Arc::new(keys.clone()),
-            stream: Arc::new(stream.clone()),
-            turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
-        };
+        let ports = ports(&store, &keys, &stream, &turns);
         let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
         Self {
             address,
@@ -356,6 +341,33 @@ impl TestGateway {
 
     pub async fn delete(&self, path: &str) -> Answer {
         Answer::of(self.request("DELETE", path).send().await.unwrap()).await
+    }
+}
+
+/// The connections of a gateway. API keys and sessions have a store of their own, which never fails.
+pub fn ports(
+    store: &TestStore,
+    keys: &SqliteStore,
+    stream: &InProcessStream,
+    turns: &Arc<RecordingTurns>,
+) -> Ports {
+    let (store, keys) = (Arc::new(store.clone()), Arc::new(keys.clone()));
+    Ports {
+        counts: None,
+        deliveries: None,
+        events: store.clone(),
+        conversations: store.clone(),
+        messages: store.clone(),
+        executions: store.clone(),
+        usage: store.clone(),
+        outside: store.clone(),
+        results: store.clone(),
+        blobs: BlobFiles::new(store, None, BlobRules::default()),
+        keys: keys.clone(),
+        audit: keys.clone(),
+        tenants: keys,
+        stream: Arc::new(stream.clone()),
+        turns: turns.clone(),
     }
 }
 

@@ -9,7 +9,7 @@ use everturn_stream::{
 };
 use tokio::time::advance;
 
-use super::memory::MemoryStore;
+use super::store::TestStore;
 
 /// A gateway's interval.
 pub const POLL: Duration = Duration::from_secs(1);
@@ -38,8 +38,9 @@ pub fn piece(key: TextKey, generation: u32, offset: usize, text: &str) -> Piece 
 
 /// A conversation and the worker that writes it.
 pub struct World {
-    pub store: MemoryStore,
+    pub store: TestStore,
     pub stream: InProcessStream,
+    pub log_id: LogId,
     /// Steps saved so far.
     pub step: u32,
     pub generation: u32,
@@ -48,23 +49,32 @@ pub struct World {
 
 impl World {
     pub fn new(options: StreamOptions) -> Self {
-        let (store, stream) = (MemoryStore::default(), InProcessStream::new(options));
-        store.add("c", "default");
-        Self {
+        Self::in_store(TestStore::default(), options)
+    }
+
+    /// Makes the conversation anew in a store that other worlds have used.
+    pub fn in_store(store: TestStore, options: StreamOptions) -> Self {
+        let mut world = Self {
             store,
-            stream,
+            stream: InProcessStream::new(options),
+            log_id: LogId::from(""),
             step: 0,
             generation: 1,
             text: String::new(),
-        }
+        };
+        world.begin_anew();
+        world
     }
 
     pub fn last_sequence(&self) -> u32 {
-        self.store.lock().last_sequence("c")
+        self.store.last_sequence("c")
     }
 
-    fn log_id(&self) -> LogId {
-        self.store.lock().log_of("c").id
+    /// Removes the conversation, if it is there, and makes another one with its id.
+    pub fn begin_anew(&mut self) {
+        self.store.remove("c");
+        self.store.add("c", "default");
+        self.log_id = self.store.log_of("c").id;
     }
 
     pub fn key(&self) -> TextKey {
@@ -78,10 +88,10 @@ impl World {
     pub async fn say(&mut self, text: &str) {
         let piece = self.piece(self.generation, self.text.len(), text);
         self.text.push_str(text);
-        if self.stream.publish(&self.log_id(), piece).await.unwrap() == Published::Gap {
+        if self.stream.publish(&self.log_id, piece).await.unwrap() == Published::Gap {
             let whole = self.piece(self.generation, 0, &self.text);
             assert_eq!(
-                self.stream.publish(&self.log_id(), whole).await.unwrap(),
+                self.stream.publish(&self.log_id, whole).await.unwrap(),
                 Published::Accepted
             );
         }
@@ -113,7 +123,7 @@ impl World {
             }];
             self.stream
                 .announce(
-                    &self.log_id(),
+                    &self.log_id,
                     Announcement {
                         last_sequence,
                         sealed,

@@ -100,6 +100,12 @@ impl SqliteStore {
         })
     }
 
+    /// Returns the writing connection, for tests that store rows themselves.
+    #[doc(hidden)]
+    pub fn pool(&self) -> &SqlitePool {
+        &self.write
+    }
+
     /// Waits for running statements and closes the file. Later calls give `Unavailable`.
     pub async fn close(&self) {
         self.read.close().await;

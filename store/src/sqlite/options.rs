@@ -102,9 +102,10 @@ impl SqliteOptions {
         self.pool(self.readers.max(1)).connect_lazy_with(connect)
     }
 
-    /// Opens one connection that holds the whole database, and must stay open while the pool lives.
+    /// Opens one connection that holds the whole database, and must stay open while the pool lives. The pool does not test
+    /// the connection before a use, because a connection in memory cannot break.
     pub(super) async fn in_memory(&self) -> Result<SqlitePool> {
-        let pool = self.pool(1).min_connections(1);
+        let pool = self.pool(1).min_connections(1).test_before_acquire(false);
         Ok(pool.connect_with(self.connect().in_memory(true)).await?)
     }
 }
