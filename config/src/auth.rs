@@ -4,44 +4,43 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     num::NonZeroU32,
-    ops::RangeInclusive,
-    time::Duration,
 };
 
 use everturn_gateway::config::{
     ALGORITHMS, Algorithm, AuthConfig, OidcConfig, Origin, Scope, Scopes, is_safe_to_fetch,
 };
-use everturn_proto::ids;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use toml::Spanned;
+use url::Url;
 
-use super::checker::{Checker, HOUR, SECOND};
+use super::{
+    checker::Checker,
+    forms::{
+        DAY, Form, HOUR, MINUTE, Number, OneOf, SECOND, Tenant, Text, Time, Words, Written,
+        WrittenUrl,
+    },
+};
 
 /// The time for which a checked API key is cached. A revoked key works until the end of that time, and a key in use is
 /// read from the database once per period.
-const KEY_CACHE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
-const SESSION_LIFETIME: RangeInclusive<Duration> =
-    Duration::from_mins(1)..=Duration::from_hours(24 * 90);
-const KEY_LIFETIME: RangeInclusive<Duration> =
-    Duration::from_mins(1)..=Duration::from_hours(24 * 3650);
-const MAX_SESSIONS: u32 = 1_000_000;
+type KeyCache = Time<100, { 5 * MINUTE }>;
 /// The accepted difference between two clocks. A clock with a larger error is broken.
-const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5);
+type Leeway = Time<0, { 5 * MINUTE }>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AuthTable {
     required: bool,
-    public_url: Option<Spanned<String>>,
-    allowed_hosts: Vec<Spanned<String>>,
-    allowed_origins: Vec<Spanned<String>>,
-    key_cache: Option<Spanned<String>>,
-    session_lifetime: Option<Spanned<String>>,
-    max_sessions: Option<Spanned<u32>>,
-    key_lifetime: Option<Spanned<String>>,
+    public_url: Option<Written<PublicUrl>>,
+    allowed_hosts: Vec<Written<Host>>,
+    allowed_origins: Vec<Written<Origin>>,
+    key_cache: Option<Written<KeyCache>>,
+    session_lifetime: Option<Written<Time<MINUTE, { 90 * DAY }>>>,
+    max_sessions: Option<Written<Number<1, 1_000_000, NonZeroU32>>>,
+    key_lifetime: Option<Written<Time<MINUTE, { 3650 * DAY }>>>,
     oidc: Issuers,
 }
 
@@ -81,236 +80,177 @@ impl<'de> Visitor<'de> for OneOrSeveral {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OidcTable {
-    issuer: Spanned<String>,
-    tenants: Option<Vec<Spanned<String>>>,
-    audience: Spanned<String>,
-    algorithms: Option<Spanned<Vec<Spanned<String>>>>,
+    issuer: Written<SafeUrl>,
+    tenants: Option<Vec<Written<Tenant>>>,
+    /// Without an audience, the gateway would accept tokens for any service.
+    audience: Written<Text>,
+    algorithms: Option<Spanned<Vec<Written<OneOf<Algorithm>>>>>,
     tenant_claim: Option<String>,
     scope_claim: Option<String>,
-    scopes: Option<BTreeMap<String, Vec<Spanned<String>>>>,
+    scopes: Option<BTreeMap<String, Vec<Written<Scope>>>>,
     #[serde(default)]
-    default_scopes: Vec<Spanned<String>>,
-    leeway: Option<Spanned<String>>,
-    jwks_url: Option<Spanned<String>>,
-    jwks_ttl: Option<Spanned<String>>,
-    jwks_pause: Option<Spanned<String>>,
+    default_scopes: Vec<Written<Scope>>,
+    leeway: Option<Written<Leeway>>,
+    jwks_url: Option<Written<SafeUrl>>,
+    jwks_ttl: Option<Written<Time<SECOND, DAY>>>,
+    jwks_pause: Option<Written<Time<SECOND, HOUR>>>,
 }
 
 impl AuthTable {
-    pub(super) fn check(self, check: &mut Checker<'_>) -> AuthConfig {
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> AuthConfig {
         let default = AuthConfig::default();
-        let sessions = default.max_sessions.get();
-        let max_sessions = check.number(
-            "max_sessions",
-            &self.max_sessions,
-            sessions,
-            1..=MAX_SESSIONS,
-        );
         AuthConfig {
             required: self.required,
-            public_origin: self
-                .public_url
-                .and_then(|url| checked_public_url(check, &url)),
-            allowed_hosts: Some(checked_hosts(check, &self.allowed_hosts)),
-            allowed_origins: self
-                .allowed_origins
-                .iter()
-                .filter_map(|origin| checked_origin(check, origin))
-                .collect(),
-            key_cache: check.duration("key_cache", &self.key_cache, default.key_cache, KEY_CACHE),
-            session_lifetime: check.duration(
-                "session_lifetime",
-                &self.session_lifetime,
-                default.session_lifetime,
-                SESSION_LIFETIME,
-            ),
-            max_sessions: NonZeroU32::new(max_sessions).unwrap_or(default.max_sessions),
-            key_lifetime: check.optional_duration("key_lifetime", &self.key_lifetime, KEY_LIFETIME),
+            public_origin: check.value(&self.public_url),
+            allowed_hosts: Some(check.values(&self.allowed_hosts)),
+            allowed_origins: check.values(&self.allowed_origins),
+            key_cache: check.value_or(&self.key_cache, default.key_cache),
+            session_lifetime: check.value_or(&self.session_lifetime, default.session_lifetime),
+            max_sessions: check.value_or(&self.max_sessions, default.max_sessions),
+            key_lifetime: check.value(&self.key_lifetime),
             oidc: self.oidc.check(check),
             ..default
         }
     }
 }
 
-/// Returns the origin of the URL at which browsers reach the gateway.
-fn checked_public_url(check: &mut Checker<'_>, url: &Spanned<String>) -> Option<Origin> {
-    let parsed = url.get_ref().parse::<url::Url>().ok();
-    let safe = parsed.filter(is_safe_to_fetch);
-    let origin = safe.and_then(|url| Origin::parse(&url.origin().ascii_serialization()).ok());
-    if origin.is_none() {
-        check.wrong(
-            url,
-            "`public_url` must be an https URL, or http on this machine, like \"https://agents.example.com\"",
-        );
-    }
-    origin
-}
-
-/// Returns the hosts as a URL has them, without a port.
-fn checked_hosts(check: &mut Checker<'_>, hosts: &[Spanned<String>]) -> Vec<String> {
-    for host in hosts {
-        let url = format!("http://{}/", host.get_ref()).parse::<url::Url>();
-        let is_host = url.is_ok_and(|url| {
-            url.port().is_none()
-                && url
-                    .host_str()
-                    .is_some_and(|found| found.eq_ignore_ascii_case(host.get_ref()))
-        });
-        if !is_host {
-            check.wrong(
-                host,
-                format!("\"{}\" is no host; write a name or an address without a port, like \"gateway.internal\"", host.get_ref()),
-            );
-        }
-    }
-    hosts.iter().map(|host| host.get_ref().clone()).collect()
-}
-
-fn checked_origin(check: &mut Checker<'_>, origin: &Spanned<String>) -> Option<Origin> {
-    let text = origin.get_ref();
-    Origin::parse(text)
-        .map_err(|error| check.wrong(origin, format!("\"{text}\" is no origin; {error}")))
-        .ok()
-}
-
 impl Issuers {
     /// Checks the issuers. Two issuers must not sign for the same tenant, because each could then issue tokens for the
     /// other's users.
-    fn check(self, check: &mut Checker<'_>) -> Vec<OidcConfig> {
+    fn check(&self, check: &mut Checker<'_>) -> Vec<OidcConfig> {
         let is_one = self.0.len() <= 1;
         let (mut issuers, mut spoken_for) = (BTreeSet::new(), BTreeSet::new());
         for table in &self.0 {
-            let issuer = &table.issuer;
-            if !issuers.insert(issuer.get_ref().clone()) {
-                check.named_twice(issuer, "issuer", issuer.get_ref());
+            let at = &table.issuer.at;
+            if let Ok(issuer) = &table.issuer.value
+                && !issuers.insert(&issuer.text)
+            {
+                check.named_twice(at, "issuer", &issuer.text);
             }
             if !is_one && table.tenants.is_none() {
                 check.wrong(
-                    issuer,
+                    at,
                     "with several issuers, each names the `tenants` of its tokens; otherwise an issuer could sign for tenants of another issuer",
                 );
             }
             for tenant in table.tenants.iter().flatten() {
-                if !ids::is_valid(tenant.get_ref()) {
-                    check.wrong(tenant, format!("\"{}\" is no tenant", tenant.get_ref()));
-                } else if !spoken_for.insert(tenant.get_ref().clone()) {
-                    check.named_twice(tenant, "tenant", tenant.get_ref());
+                if let Ok(name) = &tenant.value
+                    && !spoken_for.insert(name)
+                {
+                    check.named_twice(&tenant.at, "tenant", name);
                 }
             }
         }
-        let several = self.0.into_iter();
-        several.map(|one| one.check(check)).collect()
+        self.0.iter().map(|one| one.check(check)).collect()
     }
 }
 
 impl OidcTable {
-    fn check(self, check: &mut Checker<'_>) -> OidcConfig {
-        check_fetched_url(check, "issuer", &self.issuer);
-        if self.audience.get_ref().trim().is_empty() {
-            check.wrong(
-                &self.audience,
-                "`audience` must not be empty: without an audience, the gateway would accept tokens for any service",
-            );
-        }
-        let default = OidcConfig::new(self.issuer.into_inner(), self.audience.into_inner());
-        let algorithms = self
-            .algorithms
-            .map(|algorithms| checked_algorithms(check, &algorithms));
-        let scopes = self.scopes.map(|scopes| {
+    fn check(&self, check: &mut Checker<'_>) -> OidcConfig {
+        let issuer = check.value(&self.issuer).map(|url| url.text);
+        let audience = check.value(&self.audience);
+        // A configuration with a mistake is not used, so an empty issuer or audience is not used either.
+        let default = OidcConfig::new(issuer.unwrap_or_default(), audience.unwrap_or_default());
+        let algorithms = self.algorithms.as_ref().map(|algorithms| {
+            if algorithms.get_ref().is_empty() {
+                check.wrong(
+                    algorithms,
+                    "`algorithms` must name at least one algorithm; without `algorithms`, [\"RS256\"] applies",
+                );
+            }
+            check.values(algorithms.get_ref())
+        });
+        let scopes = self.scopes.as_ref().map(|scopes| {
+            let scopes = scopes.iter();
             scopes
-                .into_iter()
-                .map(|(word, scopes)| (word, checked_scopes(check, &scopes)))
+                .map(|(word, scopes)| (word.clone(), check.values(scopes)))
                 .collect()
         });
-        if let Some(url) = &self.jwks_url {
-            check_fetched_url(check, "jwks_url", url);
-        }
-        let tenants = self.tenants.map(|tenants| {
-            let names = tenants.into_iter().map(Spanned::into_inner);
-            names.collect()
-        });
+        let (tenant_claim, scope_claim) = (&self.tenant_claim, &self.scope_claim);
         OidcConfig {
-            tenants,
+            tenants: self.tenants.as_ref().map(|tenants| check.values(tenants)),
             algorithms: algorithms.unwrap_or(default.algorithms),
-            tenant_claim: self.tenant_claim.unwrap_or(default.tenant_claim),
-            scope_claim: self.scope_claim.unwrap_or(default.scope_claim),
+            tenant_claim: tenant_claim.clone().unwrap_or(default.tenant_claim),
+            scope_claim: scope_claim.clone().unwrap_or(default.scope_claim),
             scopes: scopes.unwrap_or(default.scopes),
-            default_scopes: checked_scopes(check, &self.default_scopes),
-            leeway: check.duration("leeway", &self.leeway, default.leeway, LEEWAY),
-            jwks_ttl: check.duration(
-                "jwks_ttl",
-                &self.jwks_ttl,
-                default.jwks_ttl,
-                SECOND..=24 * HOUR,
-            ),
-            jwks_pause: check.duration(
-                "jwks_pause",
-                &self.jwks_pause,
-                default.jwks_pause,
-                SECOND..=HOUR,
-            ),
-            jwks_url: self.jwks_url.map(Spanned::into_inner),
+            default_scopes: check.values(&self.default_scopes),
+            leeway: check.value_or(&self.leeway, default.leeway),
+            jwks_ttl: check.value_or(&self.jwks_ttl, default.jwks_ttl),
+            jwks_pause: check.value_or(&self.jwks_pause, default.jwks_pause),
+            jwks_url: check.value(&self.jwks_url).map(|url| url.text),
             ..default
         }
     }
 }
 
-/// Checks a URL from which keys are fetched. An attacker who can change the fetched keys can sign in as any user.
-fn check_fetched_url(check: &mut Checker<'_>, key: &str, url: &Spanned<String>) {
-    let parsed = url.get_ref().parse::<url::Url>();
-    if !parsed.is_ok_and(|url| is_safe_to_fetch(&url)) {
-        check.wrong(
-            url,
-            format!("`{key}` must be an https URL, or http on this machine"),
-        );
+/// A URL from which a gateway fetches keys, or at which browsers reach the gateway. An attacker who can change the
+/// traffic to the URL can sign in as any user.
+struct SafeUrl;
+
+impl Form for SafeUrl {
+    type Toml = String;
+    type Value = WrittenUrl;
+
+    fn read(text: String) -> Result<WrittenUrl, String> {
+        WrittenUrl::read(text, is_safe_to_fetch).ok_or_else(|| {
+            "must be an https URL, or http on this machine, like \"https://agents.example.com\""
+                .to_owned()
+        })
     }
 }
 
-fn checked_algorithms(
-    check: &mut Checker<'_>,
-    names: &Spanned<Vec<Spanned<String>>>,
-) -> Vec<Algorithm> {
-    if names.get_ref().is_empty() {
-        check.wrong(
-            names,
-            "`algorithms` must name at least one algorithm; without `algorithms`, [\"RS256\"] applies",
-        );
+/// The URL at which browsers reach the gateway. The value is the URL's origin.
+struct PublicUrl;
+
+impl Form for PublicUrl {
+    type Toml = String;
+    type Value = Origin;
+
+    fn read(text: String) -> Result<Origin, String> {
+        let origin = SafeUrl::read(text)?.url.origin().ascii_serialization();
+        Origin::parse(&origin).map_err(|error| format!("cannot be used: {error}"))
     }
-    let mut algorithms = Vec::new();
-    for at in names.get_ref() {
-        let name = at.get_ref();
-        if let Some((_, algorithm)) = ALGORITHMS.iter().find(|(known, _)| known == name) {
-            algorithms.push(*algorithm);
-        } else if name.starts_with("HS") || name.eq_ignore_ascii_case("none") {
-            let known = ALGORITHMS.map(|(name, _)| name).join(", ");
-            check.wrong(
-                at,
-                format!(
-                    "{name} is refused: a service with the key to check tokens could also sign tokens. Known algorithms: {known}"
-                ),
-            );
-        } else {
-            let known = ALGORITHMS.iter().map(|(name, _)| *name);
-            check.unknown(at, "algorithm", name, known);
-        }
-    }
-    algorithms
 }
 
-fn checked_scopes(check: &mut Checker<'_>, words: &[Spanned<String>]) -> Vec<Scope> {
-    let mut scopes = Vec::new();
-    for word in words {
-        match Scope::of(word.get_ref()) {
-            Some(scope) => scopes.push(scope),
-            None => check.wrong(
-                word,
-                format!(
-                    "no scope has the name `{}`; the scopes are: {}",
-                    word.get_ref(),
-                    Scopes::all()
-                ),
-            ),
+/// A host as a URL has it, without a port.
+struct Host;
+
+impl Form for Host {
+    type Toml = String;
+    type Value = String;
+
+    fn read(text: String) -> Result<String, String> {
+        let url = format!("http://{text}/").parse::<Url>().ok();
+        let url = url.filter(|url| url.port().is_none());
+        let host = url.as_ref().and_then(Url::host_str);
+        if host.is_some_and(|host| host.eq_ignore_ascii_case(&text)) {
+            return Ok(text);
         }
+        Err(format!(
+            "has \"{text}\", but a host is a name or an address without a port, like \"gateway.internal\""
+        ))
     }
-    scopes
+}
+
+impl Form for Origin {
+    type Toml = String;
+    type Value = Self;
+
+    fn read(text: String) -> Result<Self, String> {
+        Self::parse(&text).map_err(|error| format!("has \"{text}\", but {error}"))
+    }
+}
+
+impl Form for Scope {
+    type Toml = String;
+    type Value = Self;
+
+    fn read(word: String) -> Result<Self, String> {
+        Self::of(&word)
+            .ok_or_else(|| format!("has \"{word}\", but the scopes are: {}", Scopes::all()))
+    }
+}
+
+impl Words for Algorithm {
+    const WORDS: &'static [(&'static str, Self)] = &ALGORITHMS;
 }

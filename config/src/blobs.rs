@@ -1,6 +1,6 @@
 //! `[blobs]`: the images and files that clients may upload, and where they are stored.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use anyhow::Context;
 use everturn_store::{BlobFiles, BlobRules, Blobs, ObjectStore, S3Config, S3Store};
@@ -8,13 +8,14 @@ use serde::Deserialize;
 use toml::Spanned;
 use url::Url;
 
-use super::checker::Checker;
+use super::{
+    checker::Checker,
+    forms::{Form, HttpUrl, Number, Written},
+};
 
 /// The largest upload. A larger file would only fill the memory of gateways and workers, because no provider of models
 /// accepts it.
-const MAX_BYTES: usize = 50 * 1024 * 1024;
-const MAX_PER_MESSAGE: usize = 100;
-const MAX_UNATTACHED: u64 = 1024 * 1024 * 1024 * 1024;
+const MAX_BYTES: u64 = 50 << 20;
 
 /// The environment variables with the keys of the object store. Every S3 client reads these names.
 const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
@@ -26,15 +27,15 @@ const TOKEN: &str = "AWS_SESSION_TOKEN";
 pub(super) struct BlobsTable {
     store: Option<Spanned<String>>,
     bucket: Option<Spanned<String>>,
-    endpoint: Option<Spanned<String>>,
+    endpoint: Option<Written<HttpUrl>>,
     region: Option<Spanned<String>>,
     prefix: Option<String>,
     path_style: Option<bool>,
-    file_bytes: Option<Spanned<usize>>,
-    files_per_message: Option<Spanned<usize>>,
-    message_bytes: Option<Spanned<u64>>,
-    unattached_bytes: Option<Spanned<u64>>,
-    types: Option<Vec<Spanned<String>>>,
+    file_bytes: Option<Written<Number<1, MAX_BYTES, usize>>>,
+    files_per_message: Option<Written<Number<1, 100, usize>>>,
+    message_bytes: Option<Written<Number<1, MAX_BYTES, u64>>>,
+    unattached_bytes: Option<Written<Number<1, { 1 << 40 }, u64>>>,
+    types: Option<Vec<Written<MediaType>>>,
 }
 
 /// The configuration of images and files.
@@ -91,56 +92,15 @@ impl BlobsTable {
 
     fn rules(&self, check: &mut Checker<'_>) -> BlobRules {
         let default = BlobRules::default();
-        let max_bytes = check.number(
-            "file_bytes",
-            &self.file_bytes,
-            default.max_bytes,
-            1..=MAX_BYTES,
-        );
-        let max_per_message = check.number(
-            "files_per_message",
-            &self.files_per_message,
-            default.max_per_message,
-            1..=MAX_PER_MESSAGE,
-        );
-        let max_message_bytes = check.number(
-            "message_bytes",
-            &self.message_bytes,
-            default.max_message_bytes,
-            1..=MAX_BYTES as u64,
-        );
-        let max_unattached_bytes = check.number(
-            "unattached_bytes",
-            &self.unattached_bytes,
-            default.max_unattached_bytes,
-            1..=MAX_UNATTACHED,
-        );
+        let types = self.types.as_ref();
         BlobRules {
-            max_bytes,
-            max_per_message,
-            max_message_bytes,
-            max_unattached_bytes,
-            types: self.types(check, default.types),
+            max_bytes: check.value_or(&self.file_bytes, default.max_bytes),
+            max_per_message: check.value_or(&self.files_per_message, default.max_per_message),
+            max_message_bytes: check.value_or(&self.message_bytes, default.max_message_bytes),
+            max_unattached_bytes: check
+                .value_or(&self.unattached_bytes, default.max_unattached_bytes),
+            types: types.map_or(default.types, |types| check.values(types)),
         }
-    }
-
-    fn types(&self, check: &mut Checker<'_>, default: BTreeSet<String>) -> BTreeSet<String> {
-        let Some(written) = &self.types else {
-            return default;
-        };
-        for media_type in written {
-            let text = media_type.get_ref();
-            let is_type = text.split_once('/').is_some_and(|(kind, name)| {
-                !kind.is_empty() && !name.is_empty() && !text.contains([' ', ';', '*'])
-            });
-            if !is_type || *text != text.to_ascii_lowercase() {
-                check.wrong(
-                    media_type,
-                    "a media type is in small letters and without parameters, like \"image/png\"",
-                );
-            }
-        }
-        written.iter().map(|it| it.get_ref().clone()).collect()
     }
 
     /// Returns the address of the bucket, or `None` when files are stored in the database.
@@ -160,21 +120,12 @@ impl BlobsTable {
         };
         let region = self.region.as_ref();
         let region = region.map_or_else(|| "us-east-1".to_owned(), |it| it.get_ref().clone());
-        let endpoint = match &self.endpoint {
-            Some(written) => {
-                check.http_url("endpoint", written, "https://s3.example.com");
-                written.get_ref().clone()
-            }
-            None => format!("https://s3.{region}.amazonaws.com"),
-        };
-        let Ok(endpoint) = endpoint.parse() else {
-            if self.endpoint.is_none() {
-                check.wrong(
-                    store,
-                    "`region` is the name of a region, like \"eu-central-1\"",
-                );
-            }
-            return None;
+        let endpoint = if let Some(written) = &self.endpoint {
+            check.value(written)?.url
+        } else {
+            let usual = format!("https://s3.{region}.amazonaws.com").parse();
+            let wrong = "`region` is the name of a region, like \"eu-central-1\"";
+            usual.map_err(|_| check.wrong(store, wrong)).ok()?
         };
         Some(S3Address {
             endpoint,
@@ -187,6 +138,26 @@ impl BlobsTable {
             is_path_style: self.path_style.unwrap_or(self.endpoint.is_some()),
             keys: S3Keys::of_environment(),
         })
+    }
+}
+
+/// A media type without parameters.
+struct MediaType;
+
+impl Form for MediaType {
+    type Toml = String;
+    type Value = String;
+
+    fn read(text: String) -> Result<String, String> {
+        let is_type = text.split_once('/').is_some_and(|(kind, name)| {
+            !kind.is_empty() && !name.is_empty() && !text.contains([' ', ';', '*'])
+        });
+        if is_type && text == text.to_ascii_lowercase() {
+            return Ok(text);
+        }
+        Err(format!(
+            "has \"{text}\", but a media type is in small letters and without parameters, like \"image/png\""
+        ))
     }
 }
 

@@ -14,11 +14,13 @@ use everturn_store::DayBudget;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::checker::{Checker, HOUR, SECOND, milliseconds};
+use super::{
+    checker::{Checker, milliseconds},
+    forms::{DAY, Form, Number, SECOND, Time, Written, within},
+};
 
-const MAX_STEPS: u32 = 1_000_000;
 /// TOML's integers are signed, and so are the columns of the store.
-const MAX_TOKENS: u64 = 1_000_000_000_000_000;
+type Tokens = Number<1, 1_000_000_000_000_000, u64>;
 /// The largest amount, in USD. In nano-USD the amount fits a signed 64-bit number.
 const MAX_USD: f64 = 1e9;
 const MIN_USD: f64 = 1e-9;
@@ -27,20 +29,20 @@ const MIN_USD: f64 = 1e-9;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BudgetTable {
-    steps: Option<Spanned<u32>>,
-    tokens: Option<Spanned<u64>>,
-    usd: Option<Spanned<f64>>,
-    time: Option<Spanned<String>>,
-    conversation_tokens: Option<Spanned<u64>>,
-    conversation_usd: Option<Spanned<f64>>,
+    steps: Option<Written<Number<1, 1_000_000>>>,
+    tokens: Option<Written<Tokens>>,
+    usd: Option<Written<Usd>>,
+    time: Option<Written<Time<SECOND, DAY>>>,
+    conversation_tokens: Option<Written<Tokens>>,
+    conversation_usd: Option<Written<Usd>>,
 }
 
 /// The daily budgets of each tenant, and of named tenants.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TenantBudgetTable {
-    tokens: Option<Spanned<u64>>,
-    usd: Option<Spanned<f64>>,
+    tokens: Option<Written<Tokens>>,
+    usd: Option<Written<Usd>>,
     tenants: BTreeMap<String, DayTable>,
 }
 
@@ -48,8 +50,8 @@ pub(super) struct TenantBudgetTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DayTable {
-    tokens: Option<Spanned<u64>>,
-    usd: Option<Spanned<f64>>,
+    tokens: Option<Written<Tokens>>,
+    usd: Option<Written<Usd>>,
 }
 
 impl BudgetTable {
@@ -63,35 +65,26 @@ impl BudgetTable {
             ("tokens", &self.tokens),
             ("conversation_tokens", &self.conversation_tokens),
         ] {
-            if let Some(written) = written.as_ref().filter(|most| *most.get_ref() <= answer) {
+            if let Some(written) = written
+                && let Ok(most) = &written.value
+                && *most <= answer
+            {
                 check.wrong(
-                    written,
+                    &written.at,
                     format!(
-                        "no call would fit in a `{key}` of {}: an answer may have {answer} tokens, which are reserved for it. \
+                        "no call would fit in a `{key}` of {most}: an answer may have {answer} tokens, which are reserved for it. \
                          Raise `{key}`, or lower `max_output_tokens` of the agent",
-                        written.get_ref()
                     ),
                 );
             }
         }
-        let steps = self.steps.as_ref();
         Budget {
-            steps: steps.map(|written| check.number("steps", written, 1, 1..=MAX_STEPS)),
-            tokens: tokens(check, "tokens", self.tokens.as_ref()),
-            nano_usd: nano_usd(check, "usd", self.usd.as_ref()),
-            time_ms: check
-                .optional_duration("time", &self.time, SECOND..=24 * HOUR)
-                .map(milliseconds),
-            conversation_tokens: tokens(
-                check,
-                "conversation_tokens",
-                self.conversation_tokens.as_ref(),
-            ),
-            conversation_nano_usd: nano_usd(
-                check,
-                "conversation_usd",
-                self.conversation_usd.as_ref(),
-            ),
+            steps: check.value(&self.steps),
+            tokens: check.value(&self.tokens),
+            nano_usd: check.value(&self.usd),
+            time_ms: check.value(&self.time).map(milliseconds),
+            conversation_tokens: check.value(&self.conversation_tokens),
+            conversation_nano_usd: check.value(&self.conversation_usd),
         }
     }
 }
@@ -111,37 +104,40 @@ impl TenantBudgetTable {
     }
 
     /// Returns the position of a money budget in the file, if the table has one.
-    fn money(&self) -> Option<&Spanned<f64>> {
+    fn money(&self) -> Option<&Spanned<()>> {
         let own = self.tenants.values().filter_map(|table| table.usd.as_ref());
-        self.usd.iter().chain(own).next()
+        self.usd.iter().chain(own).next().map(|usd| &usd.at)
     }
 }
 
 fn day(
     check: &mut Checker<'_>,
-    most_tokens: Option<&Spanned<u64>>,
-    usd: Option<&Spanned<f64>>,
+    tokens: Option<&Written<Tokens>>,
+    usd: Option<&Written<Usd>>,
 ) -> DayBudget {
     DayBudget {
-        tokens: tokens(check, "tokens", most_tokens),
-        nano_usd: nano_usd(check, "usd", usd),
+        tokens: check.value(tokens),
+        nano_usd: check.value(usd),
     }
 }
 
-fn tokens(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<u64>>) -> Option<u64> {
-    Some(check.number(key, value?, 1, 1..=MAX_TOKENS))
-}
+/// An amount in USD. The value is in nano-USD.
+struct Usd;
 
-/// Returns an amount of money in nano-USD, if the file has an amount in USD.
-fn nano_usd(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<f64>>) -> Option<u64> {
-    let usd = check.number(key, value?, MIN_USD, MIN_USD..=MAX_USD);
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss
-    )]
-    let nano_usd = (usd * NANO_USD as f64).round() as u64;
-    Some(nano_usd)
+impl Form for Usd {
+    type Toml = f64;
+    type Value = u64;
+
+    fn read(usd: f64) -> Result<u64, String> {
+        let usd = within(usd, MIN_USD..=MAX_USD)?;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss
+        )]
+        let nano_usd = (usd * NANO_USD as f64).round() as u64;
+        Ok(nano_usd)
+    }
 }
 
 /// The positions in the file of limits of money: the agent with the limit, and the position in the file.
@@ -151,7 +147,7 @@ impl BudgetTable {
     /// Returns the agent and the position of its money limit, if the budget limits money.
     pub(super) fn money(&self, agent: &str) -> Option<(String, Spanned<()>)> {
         let written = self.usd.as_ref().or(self.conversation_usd.as_ref())?;
-        Some((agent.to_owned(), Spanned::new(written.span(), ())))
+        Some((agent.to_owned(), written.at.clone()))
     }
 }
 
@@ -171,7 +167,7 @@ pub(super) fn check_prices(
         report(check, span, reached);
     }
     if let Some(written) = tenants.money() {
-        report(check, &Spanned::new(written.span(), ()), agents.iter());
+        report(check, written, agents.iter());
     }
 }
 

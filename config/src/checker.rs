@@ -1,19 +1,17 @@
-//! Reads single values of the file: numbers, durations, variables. The checker notes each mistake with its position,
-//! and goes on reading.
+//! Takes the values out of the tables' fields. The checker notes each mistake with its position, and goes on reading.
 
 use std::{
-    fmt::Display,
-    ops::RangeInclusive,
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use toml::Spanned;
 
-use super::problem::{ConfigError, Problem, SourceText};
-
-pub(super) const SECOND: Duration = Duration::from_secs(1);
-pub(super) const HOUR: Duration = Duration::from_hours(1);
+use super::{
+    forms::{Form, Variable, Written},
+    problem::{ConfigError, Problem, SourceText},
+};
 
 /// The process that reads the configuration.
 #[derive(Clone, Copy)]
@@ -93,96 +91,81 @@ impl<'a> Checker<'a> {
         self.wrong(at, format!("there is no {what} `{name}`; {known}"));
     }
 
-    /// Returns the number or, if the file has none, the default. Notes a number outside the range.
-    pub(super) fn number<'v, T: Copy + PartialOrd + Display + 'v>(
+    /// Returns the value, if the file has a right value. Notes a mistake.
+    pub(super) fn value<'v, F: Form + 'v>(
         &mut self,
-        key: &str,
-        value: impl Into<Option<&'v Spanned<T>>>,
-        default: T,
-        range: RangeInclusive<T>,
-    ) -> T {
-        let Some(value) = value.into() else {
-            return default;
-        };
-        if !range.contains(value.get_ref()) {
-            let (from, to, found) = (range.start(), range.end(), value.get_ref());
-            self.wrong(
-                value,
-                format!("`{key}` must be from {from} to {to}, not {found}"),
-            );
-        }
-        *value.get_ref()
+        written: impl Into<Option<&'v Written<F>>>,
+    ) -> Option<F::Value> {
+        let Written { at, value } = written.into()?;
+        // Only a mistake needs the key, because a key costs a search in the whole file.
+        let key = value.as_ref().err().and_then(|_| self.source.key_at(at));
+        self.right(at, &key.unwrap_or_default(), value.clone())
     }
 
-    /// Returns the duration or, if the file has none, the default. Notes a duration outside the range.
-    pub(super) fn duration<'v>(
+    /// Returns a right value. Notes a mistake, whose text continues the sentence that the key begins.
+    pub(super) fn right<T, V>(
         &mut self,
+        at: &Spanned<T>,
         key: &str,
-        value: impl Into<Option<&'v Spanned<String>>>,
-        default: Duration,
-        range: RangeInclusive<Duration>,
-    ) -> Duration {
-        self.optional_duration(key, value, range).unwrap_or(default)
+        value: Result<V, String>,
+    ) -> Option<V> {
+        value
+            .map_err(|message| self.wrong(at, format!("`{key}` {message}")))
+            .ok()
     }
 
-    /// Returns the duration, if the file has one. Notes a duration outside the range.
-    pub(super) fn optional_duration<'v>(
+    /// Returns the value or, if the file has none, the default. Notes a mistake.
+    pub(super) fn value_or<'v, F: Form + 'v>(
         &mut self,
-        key: &str,
-        value: impl Into<Option<&'v Spanned<String>>>,
-        range: RangeInclusive<Duration>,
-    ) -> Option<Duration> {
-        let value = value.into()?;
-        let text = value.get_ref();
-        match humantime::parse_duration(text) {
-            Ok(duration) if range.contains(&duration) => return Some(duration),
-            Ok(_) => {
-                let from = humantime::format_duration(*range.start());
-                let to = humantime::format_duration(*range.end());
-                self.wrong(
-                    value,
-                    format!("`{key}` must be from {from} to {to}, not \"{text}\""),
-                );
-            }
-            Err(_) => self.wrong(
-                value,
-                format!("`{key}` must be a duration like \"30s\" or \"5m\", not \"{text}\""),
-            ),
-        }
-        None
+        written: impl Into<Option<&'v Written<F>>>,
+        default: F::Value,
+    ) -> F::Value {
+        self.value(written).unwrap_or(default)
+    }
+
+    /// Returns the values of a list. Notes each mistake.
+    pub(super) fn values<'v, F: Form + 'v, C: FromIterator<F::Value>>(
+        &mut self,
+        list: impl IntoIterator<Item = &'v Written<F>>,
+    ) -> C {
+        let list = list.into_iter();
+        list.filter_map(|written| self.value(written)).collect()
     }
 
     /// Returns the value of the environment variable that `key` names. A gateway reads no secret and gets `None`.
-    pub(super) fn secret(&mut self, key: &str, variable: &Spanned<String>) -> Option<String> {
-        if !is_variable(variable.get_ref()) {
-            // The message does not repeat the value. The value may be the secret itself, which must not get into a
-            // log.
-            self.wrong(
-                variable,
-                format!(
-                    "`{key}` is the name of an environment variable, like API_TOKEN: names stand here, not values"
-                ),
-            );
-            return None;
-        }
-        self.required_variable(key, variable)
+    pub(super) fn secret(&mut self, key: &str, variable: &Written<Variable>) -> Option<String> {
+        let name = self.right(&variable.at, key, variable.value.clone())?;
+        self.required_variable(key, &variable.at, &name)
     }
 
-    /// Returns the value of an environment variable, and notes an unset variable. The variable's name is already
-    /// checked.
+    /// Returns the headers of `headers_env`, with the values of their environment variables.
+    pub(super) fn secret_headers<C: FromIterator<(String, String)>>(
+        &mut self,
+        headers: &BTreeMap<Spanned<String>, Written<Variable>>,
+    ) -> C {
+        let header = |(name, variable): (&Spanned<String>, _)| {
+            Some((
+                name.get_ref().clone(),
+                self.secret("headers_env", variable)?,
+            ))
+        };
+        headers.iter().filter_map(header).collect()
+    }
+
+    /// Returns the value of the environment variable `name`, and notes an unset variable.
     pub(super) fn required_variable(
         &mut self,
         key: &str,
-        variable: &Spanned<String>,
+        at: &Spanned<()>,
+        name: &str,
     ) -> Option<String> {
         let ReadBy::Worker { environment, .. } = self.read_by else {
             return None;
         };
-        let name = variable.get_ref();
         let value = environment(name);
         if value.is_none() {
             self.wrong(
-                variable,
+                at,
                 format!("the environment variable {name} named by `{key}` is not set"),
             );
         }
@@ -202,29 +185,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn http_url(&mut self, key: &str, url: &Spanned<String>, example: &str) {
-        let is_http = url
-            .get_ref()
-            .parse::<url::Url>()
-            .is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-        if !is_http {
-            self.wrong(
-                url,
-                format!("`{key}` must be an http or https URL, like \"{example}\""),
-            );
-        }
-    }
-
     /// Resolves a path of the file. A relative path starts at the file's own folder.
     pub(super) fn path_beside_file(&self, path: &Path) -> PathBuf {
         self.source.beside(path)
     }
-}
-
-/// True for usual names of environment variables. Secrets usually have lower-case letters or dashes.
-fn is_variable(name: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    !name.is_empty() && name.bytes().all(is_fit)
 }
 
 /// True for values that JSON can represent.

@@ -8,15 +8,18 @@ use everturn_gateway::config::CodecServer;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::checker::Checker;
+use super::{
+    checker::Checker,
+    forms::{Tenant, Variable, Written},
+};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CodecTable {
-    keys_env: Option<Spanned<String>>,
+    keys_env: Option<Written<Variable>>,
     keys_file: Option<Spanned<String>>,
     require: bool,
-    operator_tenants: Vec<Spanned<String>>,
+    operator_tenants: Vec<Written<Tenant>>,
 }
 
 /// The encrypted data and the keys. A command that needs no keys starts even when the keys are wrong; only the
@@ -45,19 +48,10 @@ impl fmt::Debug for Keys {
 
 impl CodecTable {
     pub(super) fn check(&self, check: &mut Checker<'_>) -> CodecConfig {
-        for tenant in &self.operator_tenants {
-            if tenant.get_ref().is_empty() {
-                check.wrong(
-                    tenant,
-                    "`operator_tenants` contains an empty name of a tenant",
-                );
-            }
-        }
-        let tenants = self.operator_tenants.iter();
         CodecConfig {
             keys: self.keys(check),
             is_required: self.require,
-            operator_tenants: tenants.map(|it| it.get_ref().clone()).collect(),
+            operator_tenants: check.values(&self.operator_tenants),
         }
     }
 
@@ -75,7 +69,7 @@ impl CodecTable {
             }
             (Some(variable), None) => {
                 let checked = check.secret("keys_env", variable);
-                let name = variable.get_ref();
+                let name = variable.value.as_ref().ok()?;
                 let found = checked.or_else(|| std::env::var(name).ok());
                 Some(Keys {
                     source: format!("the environment variable {name}"),

@@ -72,22 +72,15 @@ impl File {
         let egress = self.egress.check(check);
         let processes = self.processes.check(check);
         let mcp = mcp::check(self.mcp, &processes, check, &mut names);
-        if matches!(read_by, ReadBy::Worker { .. }) {
+        if check.is_of_worker() {
             names.skills = Some(self.skills.check(check));
         }
         let models = Models::check(&self.models, check);
         let tenant_budgets = self.tenant_budget.check(check);
         let limits = agents::money_limits(&self.agents);
-        let agents = agents::check(
-            self.agents,
-            check,
-            &mut names,
-            &models,
-            &mut providers,
-            read_by,
-        );
+        let agents = agents::check(self.agents, check, &mut names, &models, &mut providers);
         // A gateway does not know which model answers when the file has no agent `default`.
-        if matches!(read_by, ReadBy::Worker { .. }) {
+        if check.is_of_worker() {
             budgets::check_prices(check, &agents, &limits, &self.tenant_budget);
         }
         let poll_interval = self.gateway.poll_interval(check);

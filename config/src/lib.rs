@@ -8,7 +8,8 @@
 //!
 //! Shared modules:
 //!
-//! - `checker`: reads single values, and collects all mistakes
+//! - `forms`: the forms of single values, which the types of the tables' fields name
+//! - `checker`: takes the values out of the fields, and collects all mistakes
 //! - `names`: the names that agents may refer to
 //! - `tenants`: lists of tenants
 //! - `problem`: a mistake and its position
@@ -27,6 +28,7 @@ mod budgets;
 mod checker;
 mod codec;
 mod file;
+mod forms;
 mod gateway;
 mod limits;
 mod models;

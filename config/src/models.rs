@@ -6,26 +6,28 @@ use everturn_proto::turn::Prices;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::checker::Checker;
+use super::{
+    checker::Checker,
+    forms::{Form, Number, Written, within},
+};
 
 /// The highest price of a million tokens, in USD. In micro-USD, the price fits 32 bits.
 const MAX_PRICE: f64 = 4000.0;
-/// The largest context window. No model has a larger one.
-pub(super) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
-const MAX_ASSUMED_TOKENS: u32 = 1_000_000;
 const MICRO_USD: f64 = 1e6;
+/// The size of a context window, in tokens. No model has a larger window.
+pub(super) type ContextWindow = Number<1, 10_000_000>;
 
 /// The table of one model.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable {
-    input: Option<Spanned<f64>>,
-    cached_input: Option<Spanned<f64>>,
-    cache_write: Option<Spanned<f64>>,
-    output: Option<Spanned<f64>>,
-    reasoning: Option<Spanned<f64>>,
-    assumed_output_tokens: Option<Spanned<u32>>,
-    context_window: Option<Spanned<u32>>,
+    input: Option<Written<Price>>,
+    cached_input: Option<Written<Price>>,
+    cache_write: Option<Written<Price>>,
+    output: Option<Written<Price>>,
+    reasoning: Option<Written<Price>>,
+    assumed_output_tokens: Option<Written<Number<1, 1_000_000>>>,
+    context_window: Option<Written<ContextWindow>>,
     images: Option<bool>,
     pdfs: Option<bool>,
 }
@@ -52,12 +54,7 @@ impl Models {
     ) -> Self {
         let mut models = BTreeMap::new();
         for (name, table) in tables {
-            if !name.get_ref().contains('/') {
-                check.wrong(
-                    name,
-                    "the name of a model is \"provider/model\", like \"openai/gpt-5-mini\"",
-                );
-            }
+            parts_of_name(check, name);
             models.insert(name.get_ref().clone(), table.check(name, check));
         }
         Self(models)
@@ -70,13 +67,33 @@ impl Models {
     }
 }
 
+/// Returns the provider and the model of a name like "openai/gpt-5-mini".
+pub(super) fn parts_of_name<'n>(
+    check: &mut Checker<'_>,
+    name: &'n Spanned<String>,
+) -> Option<(&'n str, &'n str)> {
+    let parts = name.get_ref().split_once('/');
+    let parts = parts.filter(|(_, model)| !model.trim().is_empty());
+    if parts.is_none() {
+        check.wrong(
+            name,
+            "the name of a model is \"provider/model\", like \"openai/gpt-5-mini\"",
+        );
+    }
+    parts
+}
+
 impl ModelTable {
     fn check(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Model {
-        let mut price = |key, value: &Option<Spanned<f64>>| price(check, key, value.as_ref());
-        let (input, output) = (price("input", &self.input), price("output", &self.output));
-        let cached_input = price("cached_input", &self.cached_input);
-        let cache_write = price("cache_write", &self.cache_write);
-        let reasoning = price("reasoning", &self.reasoning);
+        // A wrong price counts as a price. The checker has noted the mistake.
+        let mut price = |written: &Option<Written<Price>>| {
+            let written = written.as_ref()?;
+            Some(check.value_or(written, 0))
+        };
+        let (input, output) = (price(&self.input), price(&self.output));
+        let cached_input = price(&self.cached_input);
+        let cache_write = price(&self.cache_write);
+        let reasoning = price(&self.reasoning);
         let has_others = [cached_input, cache_write, reasoning]
             .iter()
             .any(Option::is_some);
@@ -97,29 +114,27 @@ impl ModelTable {
                 None
             }
         };
-        let assumed_output_tokens = self.assumed_output_tokens.as_ref().map(|written| {
-            let range = 1..=MAX_ASSUMED_TOKENS;
-            check.number("assumed_output_tokens", written, 1, range)
-        });
-        let context_window = self
-            .context_window
-            .as_ref()
-            .map(|written| check.number("context_window", written, 1, 1..=MAX_CONTEXT_WINDOW));
         Model {
             prices,
-            assumed_output_tokens,
-            context_window,
+            assumed_output_tokens: check.value(&self.assumed_output_tokens),
+            context_window: check.value(&self.context_window),
             no_images: self.images == Some(false),
             no_pdfs: self.pdfs == Some(false),
         }
     }
 }
 
-/// Returns a price in micro-USD per million tokens, if the file has a price.
-fn price(check: &mut Checker<'_>, key: &str, value: Option<&Spanned<f64>>) -> Option<u32> {
-    let usd = check.number(key, value?, 0.0, 0.0..=MAX_PRICE);
-    // `check` has already reported a price outside the range.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let micro_usd = (usd * MICRO_USD).round() as u32;
-    Some(micro_usd)
+/// A price in USD per million tokens. The value is in micro-USD.
+struct Price;
+
+impl Form for Price {
+    type Toml = f64;
+    type Value = u32;
+
+    fn read(usd: f64) -> Result<u32, String> {
+        let usd = within(usd, 0.0..=MAX_PRICE)?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let micro_usd = (usd * MICRO_USD).round() as u32;
+        Ok(micro_usd)
+    }
 }

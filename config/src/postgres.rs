@@ -1,25 +1,24 @@
 //! `[postgres]`: the connection pool of one process.
 
-use std::time::Duration;
-
 use everturn_store::PostgresOptions;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::checker::Checker;
+use super::{
+    checker::Checker,
+    forms::{Number, SECOND, Time, Written},
+};
 
-/// The largest pool. No server has more connections.
-const MAX_CONNECTIONS: u32 = 10_000;
-/// The shortest duration, for tests.
-const SHORTEST: Duration = Duration::from_millis(100);
-/// The longest wait for a connection. A database call fails after this wait plus `statement_timeout`.
-const LONGEST: Duration = Duration::from_secs(10);
+/// No server has more connections.
+type Connections = Number<1, 10_000>;
+/// The wait for a connection. A database call fails after this wait plus `statement_timeout`. The shortest wait is for
+/// tests.
+type AcquireTimeout = Time<100, { 10 * SECOND }>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PostgresTable {
-    max_connections: Option<Spanned<u32>>,
-    acquire_timeout: Option<Spanned<String>>,
+    max_connections: Option<Written<Connections>>,
+    acquire_timeout: Option<Written<AcquireTimeout>>,
 }
 
 impl PostgresTable {
@@ -27,18 +26,8 @@ impl PostgresTable {
     pub(super) fn check(&self, check: &mut Checker<'_>) -> PostgresOptions {
         let default = PostgresOptions::default();
         PostgresOptions {
-            max_connections: check.number(
-                "max_connections",
-                &self.max_connections,
-                default.max_connections,
-                1..=MAX_CONNECTIONS,
-            ),
-            acquire_timeout: check.duration(
-                "acquire_timeout",
-                &self.acquire_timeout,
-                default.acquire_timeout,
-                SHORTEST..=LONGEST,
-            ),
+            max_connections: check.value_or(&self.max_connections, default.max_connections),
+            acquire_timeout: check.value_or(&self.acquire_timeout, default.acquire_timeout),
             ..default
         }
     }

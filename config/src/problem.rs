@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +65,7 @@ impl SourceText<'_> {
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         Problem {
             location: format!("{}:{line}:{column}", self.file_name),
-            key: self.key_at(at),
+            key: self.keys_at(at).map(|keys| keys.join(".")),
             message,
         }
     }
@@ -72,10 +75,15 @@ impl SourceText<'_> {
         Path::new(self.file_name).with_file_name(path)
     }
 
-    fn key_at(&self, at: usize) -> Option<String> {
+    /// Returns the key of a value, without the keys of its tables.
+    pub(super) fn key_at<T>(&self, at: &Spanned<T>) -> Option<String> {
+        self.keys_at(at.span().start)?.pop()
+    }
+
+    fn keys_at(&self, at: usize) -> Option<Vec<String>> {
         let table = DeTable::parse(self.text).ok()?;
         let mut keys = Vec::new();
-        find_in_table(table.get_ref(), at, &mut keys).then(|| keys.join("."))
+        find_in_table(table.get_ref(), at, &mut keys).then_some(keys)
     }
 }
 

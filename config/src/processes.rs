@@ -1,21 +1,22 @@
 //! `[processes]` and `[mcp.NAME.process]`: the limits of programs that are tools or MCP servers.
 
-use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use everturn_supervisor::launch::{Access, Limits, Policy, User};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::checker::{Checker, SECOND};
+use super::{
+    checker::Checker,
+    forms::{DAY, Number, SECOND, Time, Written},
+};
 
 /// No interpreter starts with less memory, and a higher number is no limit.
-const MEMORY_BYTES: RangeInclusive<u64> = 16 << 20..=16 << 40;
+type MemoryBytes = Number<{ 16 << 20 }, { 16 << 40 }, u64>;
 /// A program has three open files before it opens its first file.
-const OPEN_FILES: RangeInclusive<u64> = 16..=1 << 20;
-/// The highest number of processes that Linux can count.
-const PROCESSES: RangeInclusive<u64> = 1..=1 << 22;
-const FILE_BYTES: RangeInclusive<u64> = 0..=1 << 50;
-const CPU_TIME: RangeInclusive<Duration> = SECOND..=Duration::from_hours(31 * 24);
+type OpenFiles = Number<16, { 1 << 20 }, u64>;
+/// Linux cannot count more processes.
+type Processes = Number<1, { 1 << 22 }, u64>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -24,11 +25,11 @@ pub(super) struct ProcessTable {
     read: Option<Vec<Spanned<PathBuf>>>,
     write: Option<Vec<Spanned<PathBuf>>>,
     connect_ports: Option<Vec<u16>>,
-    max_memory_bytes: Option<Spanned<u64>>,
-    max_open_files: Option<Spanned<u64>>,
-    max_processes: Option<Spanned<u64>>,
-    max_file_bytes: Option<Spanned<u64>>,
-    max_cpu_time: Option<Spanned<String>>,
+    max_memory_bytes: Option<Written<MemoryBytes>>,
+    max_open_files: Option<Written<OpenFiles>>,
+    max_processes: Option<Written<Processes>>,
+    max_file_bytes: Option<Written<Number<0, { 1 << 50 }, u64>>>,
+    max_cpu_time: Option<Written<Time<SECOND, { 31 * DAY }>>>,
     require_landlock: Option<bool>,
 }
 
@@ -48,17 +49,12 @@ impl ProcessTable {
             write: self.write.as_deref().map(|paths| absolute(paths, check)),
             connect_ports: self.connect_ports.clone(),
         };
-        let cpu = check.optional_duration("max_cpu_time", &self.max_cpu_time, CPU_TIME);
-        let mut number = |key, value: &Option<Spanned<u64>>, range| {
-            let value = value.as_ref()?;
-            Some(check.number(key, value, *value.get_ref(), range))
-        };
         let limits = Limits {
-            memory_bytes: number("max_memory_bytes", &self.max_memory_bytes, MEMORY_BYTES),
-            open_files: number("max_open_files", &self.max_open_files, OPEN_FILES),
-            processes: number("max_processes", &self.max_processes, PROCESSES),
-            file_bytes: number("max_file_bytes", &self.max_file_bytes, FILE_BYTES),
-            cpu_seconds: cpu.map(|time| time.as_secs()),
+            memory_bytes: check.value(&self.max_memory_bytes),
+            open_files: check.value(&self.max_open_files),
+            processes: check.value(&self.max_processes),
+            file_bytes: check.value(&self.max_file_bytes),
+            cpu_seconds: check.value(&self.max_cpu_time).map(|time| time.as_secs()),
         };
         ProcessRules {
             user: self.user.as_ref().and_then(|name| user(name, check)),

@@ -1,32 +1,34 @@
 //! `[providers.NAME]`: endpoints of language models.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::collections::BTreeMap;
 
 use everturn_models::{CallLimits, Provider, ProviderKind, Providers};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::checker::Checker;
+use super::{
+    checker::Checker,
+    forms::{HttpUrl, Number, Variable, Written},
+};
+
+/// No worker has slots for more parallel calls.
+type Concurrent = Number<1, 10_000, usize>;
+/// No provider allows more tokens.
+type Tokens = Number<1, 10_000_000_000, u64>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderTable {
     kind: ProviderKind,
-    base_url: Option<Spanned<String>>,
-    api_key_env: Option<Spanned<String>>,
+    base_url: Option<Written<HttpUrl>>,
+    api_key_env: Option<Written<Variable>>,
     #[serde(default)]
-    headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
-    max_concurrent_calls: Option<Spanned<usize>>,
-    requests_per_minute: Option<Spanned<usize>>,
-    tokens_per_minute: Option<Spanned<u64>>,
+    headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
+    max_concurrent_calls: Option<Written<Concurrent>>,
+    requests_per_minute: Option<Written<Number<1, 100_000, usize>>>,
+    tokens_per_minute: Option<Written<Tokens>>,
     background: Option<Spanned<bool>>,
 }
-
-/// The most parallel calls. No worker has more slots.
-const CONCURRENT: RangeInclusive<usize> = 1..=10_000;
-const PER_MINUTE: RangeInclusive<usize> = 1..=100_000;
-/// The most tokens. No provider allows more.
-const TOKENS: RangeInclusive<u64> = 1..=10_000_000_000;
 
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, ProviderTable>,
@@ -59,41 +61,18 @@ impl ProviderTable {
                  \"https://NAME.openai.azure.com/openai/v1/\"",
             );
         }
-        let header = |(name, variable): (&Spanned<String>, _)| {
-            let value = check.secret("headers_env", variable)?;
-            Some((name.get_ref().clone(), value))
-        };
-        let headers = self.headers_env.iter().filter_map(header).collect();
-        let mut limit = |key, value: &Option<Spanned<usize>>, range| {
-            value
-                .as_ref()
-                .map(|value| check.number(key, value, 1, range))
-        };
-        let concurrent = limit(
-            "max_concurrent_calls",
-            &self.max_concurrent_calls,
-            CONCURRENT,
-        );
-        let per_minute = limit("requests_per_minute", &self.requests_per_minute, PER_MINUTE);
-        let tokens = self.tokens_per_minute.as_ref();
-        let tokens_per_minute =
-            tokens.map(|written| check.number("tokens_per_minute", written, 1, TOKENS));
+        let key = self.api_key_env.as_ref();
         Provider {
             kind: self.kind,
-            headers,
+            headers: check.secret_headers(&self.headers_env),
             limits: CallLimits {
-                concurrent,
-                per_minute,
-                tokens_per_minute,
+                concurrent: check.value(&self.max_concurrent_calls),
+                per_minute: check.value(&self.requests_per_minute),
+                tokens_per_minute: check.value(&self.tokens_per_minute),
             },
             background: has_background && self.background.is_none_or(Spanned::into_inner),
-            api_key: self
-                .api_key_env
-                .and_then(|variable| check.secret("api_key_env", &variable)),
-            base_url: self.base_url.map(|url| {
-                check.http_url("base_url", &url, "https://api.example.com/v1/");
-                url.into_inner()
-            }),
+            api_key: key.and_then(|variable| check.secret("api_key_env", variable)),
+            base_url: check.value(&self.base_url).map(|url| url.text),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! `tenants = […]`: the tenants to which a setting applies.
 
-use everturn_proto::ids;
 use toml::Spanned;
 
-use super::checker::Checker;
+use super::{
+    checker::Checker,
+    forms::{Tenant, Written},
+};
 
 /// The most tenants of one list. The limit exists because an agent's definition contains the list, and each turn reads
 /// the definition.
 const MAX_TENANTS: usize = 1000;
 
-pub(super) type TenantList = Spanned<Vec<Spanned<String>>>;
+pub(super) type TenantList = Spanned<Vec<Written<Tenant>>>;
 
 /// Returns the listed tenants. Without a list, returns an empty vector, which means: all tenants.
 pub(super) fn checked(check: &mut Checker<'_>, written: Option<&TenantList>) -> Vec<String> {
@@ -27,16 +29,11 @@ pub(super) fn checked(check: &mut Checker<'_>, written: Option<&TenantList>) -> 
     }
     let mut tenants: Vec<String> = Vec::new();
     for tenant in list {
-        let name = tenant.get_ref();
-        if !ids::is_valid(name) {
-            check.wrong(
-                tenant,
-                "a tenant has 1 to 100 letters, digits or -_.: characters",
-            );
-        } else if tenants.contains(name) {
-            check.named_twice(tenant, "tenant", name);
-        } else {
-            tenants.push(name.clone());
+        match check.value(tenant) {
+            Some(name) if tenants.contains(&name) => {
+                check.named_twice(&tenant.at, "tenant", &name);
+            }
+            name => tenants.extend(name),
         }
     }
     tenants

@@ -1,18 +1,20 @@
 //! `[worker]`: the limits of one worker.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::time::Duration;
 
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::checker::{Checker, HOUR, SECOND};
+use super::{
+    checker::Checker,
+    forms::{HOUR, Number, SECOND, Time, Written},
+};
 
-/// The fewest slots. Temporal's pollers need at least 2: one slot for the sticky queue and one for the normal queue.
-const MIN_SLOTS: usize = 2;
-const MAX_SLOTS: usize = 100_000;
+/// Temporal's pollers need at least 2 slots: one slot for the sticky queue and one for the normal queue.
+type Slots = Number<2, 100_000, usize>;
 /// The allowed numbers of activities before a renewal. With fewer, a worker would mostly be starting. With the most,
 /// the SDK keeps 4.5 GB.
-const RENEWALS: RangeInclusive<usize> = 10..=10_000_000;
+type Renewals = Number<10, 10_000_000, usize>;
+type Lease = Time<SECOND, { MAX_LEASE.as_secs() * SECOND }>;
 
 /// The longest lease of a worker. With a longer lease, Temporal's heartbeats would detect a dead worker earlier than
 /// the lease does.
@@ -63,63 +65,36 @@ impl Default for WorkerLimits {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WorkerTable {
-    max_concurrent_activities: Option<Spanned<usize>>,
-    max_concurrent_workflow_tasks: Option<Spanned<usize>>,
-    max_cached_workflows: Option<Spanned<usize>>,
-    graceful_shutdown: Option<Spanned<String>>,
-    wait_for_peer: Option<Spanned<String>>,
-    lease: Option<Spanned<String>>,
-    circuit: Option<Spanned<String>>,
-    renew_after_activities: Option<Spanned<usize>>,
+    max_concurrent_activities: Option<Written<Slots>>,
+    max_concurrent_workflow_tasks: Option<Written<Slots>>,
+    max_cached_workflows: Option<Written<Slots>>,
+    graceful_shutdown: Option<Written<Time<SECOND, HOUR>>>,
+    wait_for_peer: Option<Written<Time<0, HOUR>>>,
+    lease: Option<Written<Lease>>,
+    circuit: Option<Written<Time<0, HOUR>>>,
+    renew_after_activities: Option<Written<Renewals>>,
 }
 
 impl WorkerTable {
     pub(super) fn check(&self, check: &mut Checker<'_>) -> WorkerLimits {
         let default = WorkerLimits::default();
-        let mut slots = |key, value: &Option<Spanned<usize>>, default| {
-            check.number(key, value, default, MIN_SLOTS..=MAX_SLOTS)
-        };
         WorkerLimits {
-            max_concurrent_activities: slots(
-                "max_concurrent_activities",
+            max_concurrent_activities: check.value_or(
                 &self.max_concurrent_activities,
                 default.max_concurrent_activities,
             ),
-            max_concurrent_workflow_tasks: slots(
-                "max_concurrent_workflow_tasks",
+            max_concurrent_workflow_tasks: check.value_or(
                 &self.max_concurrent_workflow_tasks,
                 default.max_concurrent_workflow_tasks,
             ),
-            max_cached_workflows: slots(
-                "max_cached_workflows",
-                &self.max_cached_workflows,
-                default.max_cached_workflows,
-            ),
-            graceful_shutdown: check.duration(
-                "graceful_shutdown",
-                &self.graceful_shutdown,
-                default.graceful_shutdown,
-                SECOND..=HOUR,
-            ),
-            wait_for_peer: check.duration(
-                "wait_for_peer",
-                &self.wait_for_peer,
-                default.wait_for_peer,
-                Duration::ZERO..=HOUR,
-            ),
-            lease: check.duration("lease", &self.lease, default.lease, SECOND..=MAX_LEASE),
-            circuit: check.duration(
-                "circuit",
-                &self.circuit,
-                default.circuit,
-                Duration::ZERO..=HOUR,
-            ),
-            renew_after_activities: check.number(
-                "renew_after_activities",
-                &self.renew_after_activities,
-                default.renew_after_activities,
-                RENEWALS,
-            ),
+            max_cached_workflows: check
+                .value_or(&self.max_cached_workflows, default.max_cached_workflows),
+            graceful_shutdown: check.value_or(&self.graceful_shutdown, default.graceful_shutdown),
+            wait_for_peer: check.value_or(&self.wait_for_peer, default.wait_for_peer),
+            lease: check.value_or(&self.lease, default.lease),
+            circuit: check.value_or(&self.circuit, default.circuit),
+            renew_after_activities: check
+                .value_or(&self.renew_after_activities, default.renew_after_activities),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use everturn_proto::{Json, turn::ApprovalPolicy, words::ApprovalBy};
 use toml::Value;
 
+use crate::forms::duration;
+
 /// The time-out of an approval whose policy sets no `timeout`: a weekend and one more day.
 const DEFAULT_TIMEOUT: Duration = Duration::from_hours(72);
 /// The longest time-out: a month. A waiting turn costs nothing but a timer.
@@ -51,8 +53,7 @@ fn read_by(value: &Value) -> Result<Option<ApprovalBy>, String> {
 fn read_timeout(value: &Value) -> Result<Duration, String> {
     value
         .as_str()
-        .and_then(|text| humantime::parse_duration(text).ok())
-        .filter(|timeout| (Duration::from_secs(1)..=MAX_TIMEOUT).contains(timeout))
+        .and_then(|text| duration(text, Duration::from_secs(1)..=MAX_TIMEOUT).ok())
         .ok_or_else(|| "the `timeout` of an approval is a duration from 1s to 31days".to_owned())
 }
 

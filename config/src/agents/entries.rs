@@ -11,13 +11,15 @@ use toml::{Spanned, Value};
 
 use super::{approval, delegates};
 use crate::{
-    checker::{Checker, SECOND, milliseconds},
+    checker::{Checker, milliseconds},
+    forms::duration,
     names::{Names, Runner},
 };
 
 /// The time-out of a client tool. It is longer than the time-out of a worker's tool, because a person may have to act
 /// first.
 const DEFAULT_CLIENT_TIMEOUT: Duration = Duration::from_hours(1);
+const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_CLIENT_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
@@ -64,8 +66,11 @@ pub(super) fn tool(
         }
     };
     check_change(check, written, &entry, &kind);
-    let timeout = entry.timeout.map(|text| Spanned::new(written.span(), text));
-    let timeout = check.duration("timeout", &timeout, default_timeout, SECOND..=max_timeout);
+    let timeout = entry.timeout.and_then(|text| {
+        let timeout = duration(&text, MIN_TIMEOUT..=max_timeout);
+        check.right(written, "timeout", timeout)
+    });
+    let timeout = timeout.unwrap_or(default_timeout);
     Some(AgentTool {
         name: entry.name,
         timeout_ms: milliseconds(timeout),

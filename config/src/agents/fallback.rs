@@ -1,6 +1,6 @@
 //! `[agents.NAME.fallback]`: the models that answer when the agent's own model cannot.
 
-use std::{collections::BTreeSet, ops::RangeInclusive};
+use std::collections::BTreeSet;
 
 use everturn_models::{ProviderKind, Providers, signer};
 use everturn_proto::{
@@ -10,12 +10,17 @@ use everturn_proto::{
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::{checker::Checker, models::Models, settings::DEMO_PROVIDER};
+use crate::{
+    checker::Checker,
+    forms::{Number, Written},
+    models::{Models, parts_of_name},
+    settings::DEMO_PROVIDER,
+};
 
 const MAX_MODELS: usize = 5;
 /// The failures before the next model is asked. A step makes at most six billable calls over all models. With more
 /// than five failures, the step would never reach the second model.
-const AFTER: RangeInclusive<u32> = 1..=5;
+type After = Number<1, 5>;
 const DEFAULT_AFTER: u32 = 2;
 /// Failures that another model may not have, and that waiting does not repair.
 const AT_ONCE_ON: [FailureCode; 5] = [
@@ -31,7 +36,7 @@ const AT_ONCE_ON: [FailureCode; 5] = [
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackTable {
     models: Spanned<Vec<Spanned<String>>>,
-    after: Option<Spanned<u32>>,
+    after: Option<Written<After>>,
     at_once_on: Option<Vec<Spanned<String>>>,
 }
 
@@ -82,7 +87,7 @@ impl FallbackTable {
         }
         Fallback {
             models: chain,
-            after: check.number("after", &self.after, DEFAULT_AFTER, AFTER),
+            after: check.value_or(&self.after, DEFAULT_AFTER),
             at_once_on: self.at_once_on(check),
         }
     }
@@ -115,15 +120,7 @@ fn model_of(
     models: &Models,
     providers: &Providers,
 ) -> Option<(FallbackModel, ProviderKind)> {
-    let parts = written.get_ref().split_once('/');
-    let parts = parts.filter(|(_, model)| !model.trim().is_empty());
-    let Some((provider, model)) = parts else {
-        check.wrong(
-            written,
-            "the name of a model is \"provider/model\", like \"openai/gpt-5-mini\"",
-        );
-        return None;
-    };
+    let (provider, model) = parts_of_name(check, written)?;
     let found = providers.get(provider);
     if found.is_none() && provider != DEMO_PROVIDER {
         let known = providers.keys().map(String::as_str);

@@ -14,18 +14,20 @@ use toml::{Spanned, Table, Value};
 
 use super::entries;
 use crate::{
-    checker::{Checker, SECOND, is_json, milliseconds},
+    checker::{Checker, is_json, milliseconds},
+    forms::{Number, SECOND, Time, Written},
     names::Names,
 };
 
 /// A turn waits for its hooks. A hook that hangs must cost no more than some seconds.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+type Timeout = Time<SECOND, { MAX_TIMEOUT.as_secs() * SECOND }>;
 /// The limit exists because all hooks of a turn run in parallel.
 const MAX_HOOKS: usize = 8;
 /// Eight results of this size are about 20,000 tokens. Every context window has room for them.
 const DEFAULT_RESULT_BYTES: u32 = 8 * 1024;
-const MIN_RESULT_BYTES: u32 = 256;
+type ResultBytes = Number<256, { TOOL_RESULT_INLINE_BYTES as u64 }>;
 /// The limit exists because the input is a part of the agent's definition.
 const MAX_INPUT_BYTES: usize = 16 * 1024;
 
@@ -39,8 +41,8 @@ pub(super) struct HooksTable {
     before_turn: Vec<Spanned<Value>>,
     #[serde(default)]
     after_turn: Vec<Spanned<Value>>,
-    timeout: Option<Spanned<String>>,
-    max_result_bytes: Option<Spanned<u32>>,
+    timeout: Option<Written<Timeout>>,
+    max_result_bytes: Option<Written<ResultBytes>>,
 }
 
 impl HooksTable {
@@ -51,15 +53,8 @@ impl HooksTable {
         names: &Names,
         tools: &[AgentTool],
     ) -> Option<AgentHooks> {
-        let range = SECOND..=MAX_TIMEOUT;
-        let timeout = check.duration("timeout", &self.timeout, DEFAULT_TIMEOUT, range);
-        let most_bytes = u32::try_from(TOOL_RESULT_INLINE_BYTES).unwrap_or(u32::MAX);
-        let max_result_bytes = check.number(
-            "max_result_bytes",
-            &self.max_result_bytes,
-            DEFAULT_RESULT_BYTES,
-            MIN_RESULT_BYTES..=most_bytes,
-        );
+        let timeout = check.value_or(&self.timeout, DEFAULT_TIMEOUT);
+        let max_result_bytes = check.value_or(&self.max_result_bytes, DEFAULT_RESULT_BYTES);
         let mut hooks = |hook: &Hook, written: &[Spanned<Value>]| -> Vec<AgentHook> {
             if let Some(one_more) = written.get(MAX_HOOKS) {
                 check.wrong(one_more, format!("`{hook}` has at most {MAX_HOOKS} hooks"));

@@ -39,45 +39,49 @@ use self::output::OutputTable;
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
     budgets::{BudgetTable, MoneyLimits},
-    checker::{Checker, HOUR, ReadBy, SECOND, milliseconds},
-    models::{MAX_CONTEXT_WINDOW, Models},
+    checker::{Checker, milliseconds},
+    forms::{DAY, HOUR, Number, OneOf, SECOND, Text, Time, Words, Written},
+    models::{ContextWindow, Models},
     names::Names,
     settings::DEMO_PROVIDER,
     tenants::{self, TenantList},
 };
 
+/// The seeds that every provider accepts. Gemini's maximum is the smallest.
+type Seed = Number<0, 0x7fff_ffff>;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AgentTable {
     provider: Spanned<String>,
-    model: Spanned<String>,
+    model: Written<Text>,
     #[serde(default)]
     instructions: String,
     #[serde(default)]
     tools: Vec<Spanned<toml::Value>>,
     #[serde(default)]
     skills: Vec<Spanned<String>>,
-    max_steps: Option<Spanned<u32>>,
-    max_parallel_tools: Option<Spanned<u32>>,
-    llm_timeout: Option<Spanned<String>>,
-    tool_timeout: Option<Spanned<String>>,
+    max_steps: Option<Written<Number<1, 100_000>>>,
+    max_parallel_tools: Option<Written<Number<1, { MAX_TOOL_CALLS as u64 }>>>,
+    llm_timeout: Option<Written<Time<SECOND, HOUR>>>,
+    tool_timeout: Option<Written<Time<SECOND, DAY>>>,
     max_output_tokens: Option<u32>,
-    context_window: Option<Spanned<u32>>,
-    on_full_context: Option<FullContextWord>,
+    context_window: Option<Written<ContextWindow>>,
+    on_full_context: Option<Written<OneOf<OnFullContext>>>,
     #[serde(default)]
     description: String,
     #[serde(default)]
     delegates: Vec<Spanned<String>>,
-    max_depth: Option<Spanned<u32>>,
-    max_sub_agents: Option<Spanned<u32>>,
-    turn_timeout: Option<Spanned<String>>,
-    on_cut_reply: Option<CutReplyWord>,
+    max_depth: Option<Written<Number<1, 10>>>,
+    max_sub_agents: Option<Written<Number<1, 1000>>>,
+    turn_timeout: Option<Written<Time<SECOND, DAY>>>,
+    on_cut_reply: Option<Written<OneOf<OnCutReply>>>,
     temperature: Option<Spanned<f64>>,
     top_p: Option<Spanned<f64>>,
     reasoning_effort: Option<Spanned<String>>,
     #[serde(default)]
     stop: Vec<Spanned<String>>,
-    seed: Option<Spanned<u32>>,
+    seed: Option<Written<Seed>>,
     extra_body: Option<Spanned<toml::Table>>,
     budget: Option<BudgetTable>,
     fallback: Option<FallbackTable>,
@@ -86,40 +90,14 @@ pub(super) struct AgentTable {
     tenants: Option<TenantList>,
 }
 
-/// What happens with an answer that the provider cut.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum CutReplyWord {
-    End,
-    Continue,
+impl Words for OnCutReply {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("end", Self::End), ("continue", Self::Continue)];
 }
 
-impl CutReplyWord {
-    /// Returns the word in the agent's definition. The default has no word there.
-    fn in_definition(self) -> Option<String> {
-        match self {
-            Self::End => None,
-            Self::Continue => Some(OnCutReply::Continue.into()),
-        }
-    }
-}
-
-/// What happens with older messages when the context window is nearly full.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FullContextWord {
-    Summarize,
-    Drop,
-}
-
-impl FullContextWord {
-    /// Returns the word in the agent's definition. The default has no word there.
-    fn in_definition(self) -> Option<String> {
-        match self {
-            Self::Summarize => None,
-            Self::Drop => Some(OnFullContext::Drop.into()),
-        }
-    }
+impl Words for OnFullContext {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("summarize", Self::Summarize), ("drop", Self::Drop)];
 }
 
 /// Returns the positions in the file at which agents limit the money of turns.
@@ -137,7 +115,6 @@ pub(super) fn check(
     names: &mut Names,
     models: &Models,
     providers: &mut Providers,
-    read_by: ReadBy<'_>,
 ) -> Vec<AgentDefinition> {
     names.agents = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut agents: Vec<_> = tables
@@ -149,8 +126,7 @@ pub(super) fn check(
         let agent = defaults::default_agent(check, names, models, providers);
         // The demo model is for a start without configuration. A forgotten agent must not get the demo model. A
         // gateway does not know whether a worker has a provider's key.
-        let is_worker = matches!(read_by, ReadBy::Worker { .. });
-        if is_worker && is_configured && agent.provider == DEMO_PROVIDER {
+        if check.is_of_worker() && is_configured && agent.provider == DEMO_PROVIDER {
             check.missing(
                 "[agents.default] is missing; add the agent for conversations without an agent's name",
             );
@@ -180,13 +156,11 @@ impl AgentTable {
             let known = providers.keys().map(String::as_str);
             check.unknown(&self.provider, "provider", provider, known);
         }
-        if self.model.get_ref().trim().is_empty() {
-            check.wrong(&self.model, "`model` must not be empty");
-        }
+        let model_name = check.value(&self.model).unwrap_or_default();
         // The demo model is compatible with OpenAI.
         let kind = providers.get(provider);
         let kind = kind.map_or(ProviderKind::OpenAi, |provider| provider.kind);
-        let model = models.of(provider, self.model.get_ref());
+        let model = models.of(provider, &model_name);
         let limits = self.limits(check);
         let limits = self.parameters(check, kind, limits);
         let mut limits = AgentDefinition {
@@ -199,7 +173,7 @@ impl AgentTable {
         };
         let own = OwnModel {
             provider,
-            model: self.model.get_ref(),
+            model: &model_name,
             kind,
         };
         limits.fallback = self.fallback.as_ref().map(|table| {
@@ -214,7 +188,7 @@ impl AgentTable {
         AgentDefinition {
             name: name.get_ref().clone(),
             tools,
-            model: Some(self.model.into_inner()),
+            model: Some(model_name),
             instructions: self.instructions,
             provider: self.provider.into_inner(),
             description: self.description,
@@ -226,12 +200,7 @@ impl AgentTable {
     /// Returns the tools of `tools`, then the skills' tools, then `delegate` unless `tools` has it. The order is part
     /// of the definition's hash.
     fn tools(&self, check: &mut Checker<'_>, names: &Names) -> Vec<AgentTool> {
-        let timeout = check.duration(
-            "tool_timeout",
-            &self.tool_timeout,
-            DEFAULT_TOOL_TIMEOUT,
-            SECOND..=24 * HOUR,
-        );
+        let timeout = check.value_or(&self.tool_timeout, DEFAULT_TOOL_TIMEOUT);
         let delegates =
             (!self.delegates.is_empty()).then(|| delegates::checked(check, &self.delegates, names));
         let mut tools: Vec<AgentTool> = Vec::new();
@@ -282,48 +251,25 @@ impl AgentTable {
 
     /// Returns the definition with the limits of the agent's turns.
     fn limits(&self, check: &mut Checker<'_>) -> AgentDefinition {
-        let mut number = |key, value: &Option<Spanned<u32>>, default, most| {
-            check.number(key, value, default, 1..=most)
-        };
-        let max_parallel_tools = u32::try_from(MAX_TOOL_CALLS).unwrap_or(u32::MAX);
+        // The default of a policy has no word in the agent's definition.
+        let on_full_context = check.value(&self.on_full_context);
+        let on_full_context = on_full_context.filter(|word| *word != OnFullContext::Summarize);
+        let on_cut_reply = check.value(&self.on_cut_reply);
+        let on_cut_reply = on_cut_reply.filter(|word| *word != OnCutReply::End);
+        let parallel = check.value_or(&self.max_parallel_tools, defaults::MAX_PARALLEL_TOOLS);
+        let llm_timeout = check.value_or(&self.llm_timeout, defaults::LLM_TIMEOUT);
         AgentDefinition {
-            max_steps: number("max_steps", &self.max_steps, defaults::MAX_STEPS, 100_000),
-            max_parallel_tools: Some(number(
-                "max_parallel_tools",
-                &self.max_parallel_tools,
-                defaults::MAX_PARALLEL_TOOLS,
-                max_parallel_tools,
-            )),
-            context_window: self.context_window.as_ref().map(|_| {
-                number(
-                    "context_window",
-                    &self.context_window,
-                    0,
-                    MAX_CONTEXT_WINDOW,
-                )
-            }),
-            on_full_context: self
-                .on_full_context
-                .and_then(FullContextWord::in_definition),
-            max_depth: number("max_depth", &self.max_depth, defaults::MAX_DEPTH, 10),
-            max_sub_agents: number(
-                "max_sub_agents",
-                &self.max_sub_agents,
-                defaults::MAX_SUB_AGENTS,
-                1000,
-            ),
+            max_steps: check.value_or(&self.max_steps, defaults::MAX_STEPS),
+            max_parallel_tools: Some(parallel),
+            context_window: check.value(&self.context_window),
+            on_full_context: on_full_context.map(String::from),
+            max_depth: check.value_or(&self.max_depth, defaults::MAX_DEPTH),
+            max_sub_agents: check.value_or(&self.max_sub_agents, defaults::MAX_SUB_AGENTS),
             // A 0 in the file means: the provider's own limit applies.
             max_output_tokens: self.max_output_tokens.filter(|tokens| *tokens > 0),
-            llm_timeout_ms: milliseconds(check.duration(
-                "llm_timeout",
-                &self.llm_timeout,
-                defaults::LLM_TIMEOUT,
-                SECOND..=HOUR,
-            )),
-            turn_timeout_ms: check
-                .optional_duration("turn_timeout", &self.turn_timeout, SECOND..=24 * HOUR)
-                .map(milliseconds),
-            on_cut_reply: self.on_cut_reply.and_then(CutReplyWord::in_definition),
+            llm_timeout_ms: milliseconds(llm_timeout),
+            turn_timeout_ms: check.value(&self.turn_timeout).map(milliseconds),
+            on_cut_reply: on_cut_reply.map(String::from),
             ..AgentDefinition::default()
         }
     }

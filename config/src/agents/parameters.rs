@@ -4,17 +4,16 @@
 //! A parameter that the provider's kind does not support is refused. Otherwise, calls would silently lack the
 //! parameter.
 
-use std::ops::RangeInclusive;
-
 use everturn_models::{Parameters, ProviderKind, ReasoningEffort};
 use everturn_proto::{Json, turn::AgentDefinition};
 use toml::Spanned;
 
 use super::AgentTable;
-use crate::checker::{Checker, is_json};
+use crate::{
+    checker::{Checker, is_json},
+    forms::within,
+};
 
-/// Gemini's limit on `seed`, which is the smallest of all providers.
-const MAX_SEED: u32 = i32::MAX.unsigned_abs();
 /// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. A provider refuses requests above its own limit.
 const MAX_STOPS: usize = 16;
 const MAX_STOP_CHARS: usize = 200;
@@ -36,9 +35,15 @@ impl AgentTable {
             | ProviderKind::Azure
             | ProviderKind::Gemini => 2.0,
         };
+        let mut share = |key, written: &Option<Spanned<f64>>, most| {
+            let written = written.as_ref()?;
+            check.right(written, key, within(*written.get_ref(), 0.0..=most))
+        };
+        let temperature = share("temperature", &self.temperature, most);
+        let top_p = share("top_p", &self.top_p, 1.0);
         AgentDefinition {
-            temperature: share(check, "temperature", self.temperature.as_ref(), 0.0..=most),
-            top_p: share(check, "top_p", self.top_p.as_ref(), 0.0..=1.0),
+            temperature,
+            top_p,
             reasoning_effort: self.effort(check, kind),
             stop: self.stops(check, kind),
             seed: self.seed(check, kind),
@@ -93,9 +98,9 @@ impl AgentTable {
     fn seed(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<u32> {
         let written = self.seed.as_ref()?;
         if !kind.has_seed() {
-            has_none(check, written, "seed", kind);
+            has_none(check, &written.at, "seed", kind);
         }
-        Some(check.number("seed", written, 0, 0..=MAX_SEED))
+        check.value(written)
     }
 
     fn extra_body(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<Json> {
@@ -134,13 +139,4 @@ fn has_none<T>(check: &mut Checker<'_>, written: &Spanned<T>, key: &str, kind: P
         written,
         format!("a provider of kind `{kind}` has no `{key}`; remove the key"),
     );
-}
-
-fn share(
-    check: &mut Checker<'_>,
-    key: &str,
-    written: Option<&Spanned<f64>>,
-    range: RangeInclusive<f64>,
-) -> Option<f64> {
-    written.map(|value| check.number(key, value, 0.0, range))
 }

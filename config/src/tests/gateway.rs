@@ -154,7 +154,7 @@ fn a_wrong_setting_of_a_gateway_is_explained() {
         ),
         (
             "[gateway]\ntrusted_proxies = [\"10.0.0.0/8\", \"proxy\"]\n",
-            "2:34: \"proxy\" is no network; write one like \"10.0.0.0/8\", or an address",
+            "2:34: `trusted_proxies` has \"proxy\", but a network is written like \"10.0.0.0/8\", or as an address",
         ),
         (
             "[gateway]\nmax_streams = 0\n",
@@ -162,7 +162,7 @@ fn a_wrong_setting_of_a_gateway_is_explained() {
         ),
         (
             "[gateway]\ntemporal_ui = \"http://localhost:8233\"\n",
-            "2:15: `temporal_ui`: the address of a workflow is an http or https URL without a user, with \
+            "2:15: `temporal_ui` cannot be used: the address of a workflow is an http or https URL without a user, with \
              `{workflow_id}` where",
         ),
     ]);

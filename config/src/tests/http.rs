@@ -95,11 +95,11 @@ fn a_wrong_tool_is_explained() {
         ),
         (
             format!("{TOOL}{url}{input}method = \"TRACE\"\n"),
-            "5:10: unknown variant `TRACE`",
+            "5:10: `method` has \"TRACE\", but the choices are: GET, POST",
         ),
         (
             format!("{TOOL}{url}{input}effect = \"twice\"\n"),
-            "5:10: unknown variant `twice`",
+            "5:10: `effect` has \"twice\", but the choices are: read,",
         ),
         (
             format!("{TOOL}{url}{input}timeout = \"2h\"\n"),
@@ -159,7 +159,7 @@ fn wrong_headers_secrets_and_schemas_of_a_tool_are_explained() {
         ),
         (
             format!("[tools.t]\ndescription = \" \"\n{url}{input}"),
-            "2:15: the model chooses a tool by",
+            "2:15: `description` must not be empty",
         ),
         (
             format!("[tools.calculate]\ndescription = \"x\"\n{url}{input}"),

@@ -84,7 +84,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             "[mcp.a]\ncommand = [\"x\"]\neffects = {t = \"write\"}",
-            "\"read\", \"idempotent\" or \"once\"",
+            "`t` has \"write\", but the choices are: read, idempotent, once",
         ),
         (
             "[mcp.a]\ncommand = [\"x\"]\nmax_tools = 0",
@@ -260,7 +260,10 @@ fn what_is_wrong_with_oauth_is_said() {
     let two = with_oauth("headers_env = {Authorization = \"TOKEN\"}", &whole);
     assert!(error(&two).contains("and not both"));
     let plain = with_oauth("", &whole).replace("https://h/mcp", "http://h/mcp");
-    assert!(error(&plain).contains("with `oauth`, `url` must be an https URL"));
+    assert!(
+        error(&plain)
+            .contains("`url` must be an https URL without a user and a fragment, because secrets")
+    );
     let program = format!("[mcp.a]\ncommand = [\"x\"]\n[mcp.a.oauth]\n{whole}");
     assert!(error(&program).contains("`oauth` belongs to a server with a `url`"));
 }

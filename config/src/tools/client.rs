@@ -9,13 +9,14 @@ use toml::Spanned;
 use super::description::{WrittenEffect, checked_spec};
 use crate::{
     checker::Checker,
+    forms::{Text, Written},
     names::{Names, Runner},
 };
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientToolTable {
-    description: Spanned<String>,
+    description: Written<Text>,
     #[serde(default)]
     input: toml::Table,
     effect: Option<WrittenEffect>,
@@ -29,7 +30,13 @@ pub(crate) fn check(
     let mut tools = Vec::new();
     for (name, table) in tables {
         if names.add_tool(check, name, Runner::Client) {
-            let spec = checked_spec(check, name, &table.description, &table.input, table.effect);
+            let spec = checked_spec(
+                check,
+                name,
+                &table.description,
+                &table.input,
+                table.effect.as_ref(),
+            );
             let run_by = RunBy::Client;
             tools.push(DescribedTool { spec, run_by });
         }

@@ -3,56 +3,40 @@
 
 use everturn_proto::Json;
 use everturn_tools::{Effect, ToolSpec};
-use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::checker::Checker;
+use crate::{
+    checker::Checker,
+    forms::{OneOf, Text, Words, Written},
+};
 
-/// `effect = …`. An unknown word is refused.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum WrittenEffect {
-    Read,
-    Idempotent,
-    Once,
-}
+/// `effect = …` of a tool.
+pub(super) type WrittenEffect = Written<OneOf<Effect>>;
 
-impl From<WrittenEffect> for Effect {
-    fn from(effect: WrittenEffect) -> Self {
-        match effect {
-            WrittenEffect::Read => Self::Read,
-            WrittenEffect::Idempotent => Self::Idempotent,
-            WrittenEffect::Once => Self::Once,
-        }
-    }
+impl Words for Effect {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("read", Self::Read),
+        ("idempotent", Self::Idempotent),
+        ("once", Self::Once),
+    ];
 }
 
 /// Returns the specification of a tool that runs elsewhere. Its effect is `once` unless the table sets another effect.
 pub(super) fn checked_spec(
     check: &mut Checker<'_>,
     name: &Spanned<String>,
-    description: &Spanned<String>,
+    description: &Written<Text>,
     input: &toml::Table,
-    effect: Option<WrittenEffect>,
+    effect: Option<&WrittenEffect>,
 ) -> ToolSpec {
     ToolSpec {
         name: name.get_ref().clone(),
-        description: checked_description(check, description),
+        description: check.value(description).unwrap_or_default(),
         parameters: checked_schema(check, name, Json::of(input).to_value()),
-        effect: effect.unwrap_or(WrittenEffect::Once).into(),
+        effect: check.value_or(effect, Effect::Once),
         is_inline: false,
     }
-}
-
-pub(super) fn checked_description(check: &mut Checker<'_>, text: &Spanned<String>) -> String {
-    if text.get_ref().trim().is_empty() {
-        check.wrong(
-            text,
-            "the model chooses a tool by `description`; the text must not be empty",
-        );
-    }
-    text.get_ref().clone()
 }
 
 /// Checks the schema of a tool's input. An input is always an object.

@@ -1,6 +1,6 @@
 //! `[remote_tools.NAME]`: tools that a worker of the operator's own runs, in any Temporal SDK's language.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use everturn_proto::{limits::REMOTE_RESULT_BYTES, turn};
 use everturn_tools::{DescribedTool, RunBy};
@@ -9,7 +9,8 @@ use toml::Spanned;
 
 use super::description::{WrittenEffect, checked_spec};
 use crate::{
-    checker::{Checker, HOUR, SECOND, milliseconds},
+    checker::{Checker, milliseconds},
+    forms::{DAY, HOUR, Number, SECOND, Text, Time, Written},
     names::{Names, Runner},
 };
 
@@ -17,23 +18,23 @@ use crate::{
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_mins(1);
 /// The limits on a result. One KiB has room for an answer, and 1 MiB is the limit of every tool
 /// (`TOOL_RESULT_MAX_BYTES`).
-const RESULT_BYTES: RangeInclusive<u32> = 1024..=1024 * 1024;
+type ResultBytes = Number<1024, { 1024 * 1024 }>;
 /// Temporal's limit on names of task queues and activities.
 const MAX_NAME_BYTES: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteToolTable {
-    description: Spanned<String>,
+    description: Written<Text>,
     #[serde(default)]
     input: toml::Table,
     effect: Option<WrittenEffect>,
     task_queue: Spanned<String>,
     activity_type: Option<Spanned<String>>,
-    timeout: Option<Spanned<String>>,
-    heartbeat_timeout: Option<Spanned<String>>,
-    start_timeout: Option<Spanned<String>>,
-    max_result_bytes: Option<Spanned<u32>>,
+    timeout: Option<Written<Time<SECOND, DAY>>>,
+    heartbeat_timeout: Option<Written<Time<SECOND, HOUR>>>,
+    start_timeout: Option<Written<Time<SECOND, DAY>>>,
+    max_result_bytes: Option<Written<ResultBytes>>,
 }
 
 pub(crate) fn check(
@@ -45,7 +46,13 @@ pub(crate) fn check(
     for (name, table) in tables {
         let runner = table.runner(name, check);
         if names.add_tool(check, name, runner) {
-            let spec = checked_spec(check, name, &table.description, &table.input, table.effect);
+            let spec = checked_spec(
+                check,
+                name,
+                &table.description,
+                &table.input,
+                table.effect.as_ref(),
+            );
             let run_by = RunBy::OtherWorker;
             tools.push(DescribedTool { spec, run_by });
         }
@@ -64,29 +71,17 @@ impl RemoteToolTable {
                 );
             }
         }
-        let heartbeat =
-            check.optional_duration("heartbeat_timeout", &self.heartbeat_timeout, SECOND..=HOUR);
-        let start = check.duration(
-            "start_timeout",
-            &self.start_timeout,
-            DEFAULT_START_TIMEOUT,
-            SECOND..=24 * HOUR,
-        );
-        let max_result_bytes = check.number(
-            "max_result_bytes",
-            &self.max_result_bytes,
-            REMOTE_RESULT_BYTES,
-            RESULT_BYTES,
-        );
+        let start_timeout = check.value_or(&self.start_timeout, DEFAULT_START_TIMEOUT);
+        let max_result_bytes = check.value_or(&self.max_result_bytes, REMOTE_RESULT_BYTES);
         Runner::Remote {
             worker: turn::RemoteTool {
                 task_queue: self.task_queue.get_ref().clone(),
                 activity_type: activity_type.get_ref().clone(),
-                heartbeat_timeout_ms: heartbeat.map(milliseconds),
-                start_timeout_ms: milliseconds(start),
+                heartbeat_timeout_ms: check.value(&self.heartbeat_timeout).map(milliseconds),
+                start_timeout_ms: milliseconds(start_timeout),
                 max_result_bytes: Some(max_result_bytes),
             },
-            timeout: check.optional_duration("timeout", &self.timeout, SECOND..=24 * HOUR),
+            timeout: check.value(&self.timeout),
         }
     }
 }

@@ -6,7 +6,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::checker::Checker;
+use crate::{
+    checker::Checker,
+    forms::{Variable, Written},
+};
 
 /// Headers of the connection itself, and headers with secrets. Secrets belong into `auth`.
 const RESERVED: [&str; 10] = [
@@ -31,8 +34,8 @@ pub(super) type Headers = BTreeMap<Spanned<String>, Spanned<String>>;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ToolAuthTable {
-    bearer_env: Option<Spanned<String>>,
-    headers_env: Headers,
+    bearer_env: Option<Written<Variable>>,
+    headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
 }
 
 pub(super) fn fixed(table: &Headers, check: &mut Checker<'_>) -> HeaderMap {
@@ -62,13 +65,13 @@ impl ToolAuthTable {
         if let Some(variable) = &self.bearer_env {
             let token = check.secret("bearer_env", variable);
             let value = token.map(|token| format!("Bearer {}", token.trim()));
-            add_secret(&mut secrets, AUTHORIZATION, variable, value, check);
+            add_secret(&mut secrets, AUTHORIZATION, &variable.at, value, check);
         }
         for (name, variable) in &self.headers_env {
             if let Some(header) = checked_name(name, check) {
                 let value = check.secret("headers_env", variable);
                 let value = value.map(|value| value.trim().to_owned());
-                add_secret(&mut secrets, header, variable, value, check);
+                add_secret(&mut secrets, header, &variable.at, value, check);
             }
         }
         secrets
@@ -78,7 +81,7 @@ impl ToolAuthTable {
 fn add_secret(
     secrets: &mut HeaderMap,
     header: HeaderName,
-    variable: &Spanned<String>,
+    at: &Spanned<()>,
     value: Option<String>,
     check: &mut Checker<'_>,
 ) {
@@ -88,11 +91,8 @@ fn add_secret(
             secrets.insert(header, value);
         }
         Some(Err(_)) => check.wrong(
-            variable,
-            format!(
-                "the value of {} holds characters that no header has",
-                variable.get_ref()
-            ),
+            at,
+            "the value of this environment variable holds characters that no header has",
         ),
         // The checker has already noted the missing variable, or a gateway reads the file and needs no secrets.
         None => {}

@@ -3,7 +3,7 @@
 mod headers;
 mod signing;
 
-use std::{collections::BTreeMap, fs, ops::RangeInclusive, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use everturn_proto::limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES};
 use everturn_tools::{
@@ -19,28 +19,28 @@ use self::{
     headers::{Headers, ToolAuthTable},
     signing::SigningTable,
 };
-use super::description::{WrittenEffect, checked_description, checked_schema};
+use super::description::{WrittenEffect, checked_schema};
 use crate::{
-    checker::{Checker, HOUR, SECOND},
+    checker::Checker,
+    forms::{Form, HOUR, Number, OneOf, SECOND, Text, Time, Words, Written},
     names::{Names, Runner},
 };
 
 /// The default time-out, because users wait for half a minute. A slower service sets a time-out in its own table.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-const TIMEOUT: RangeInclusive<Duration> = SECOND..=HOUR;
 const DEFAULT_IDEMPOTENCY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 /// The largest schema of an input. The limit exists because a model has to read the whole schema.
 const MAX_SCHEMA_BYTES: u64 = 256 * 1024;
 /// The limit on a response. A model sees the first `TOOL_RESULT_INLINE_BYTES` in any case.
-const RESPONSE_BYTES: RangeInclusive<usize> = TOOL_RESULT_INLINE_BYTES..=TOOL_RESULT_MAX_BYTES;
+type ResponseBytes =
+    Number<{ TOOL_RESULT_INLINE_BYTES as u64 }, { TOOL_RESULT_MAX_BYTES as u64 }, usize>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HttpToolTable {
-    description: Spanned<String>,
-    #[serde(default)]
-    method: WrittenMethod,
-    url: Spanned<String>,
+    description: Written<Text>,
+    method: Option<Written<OneOf<Method>>>,
+    url: Written<UrlTemplate>,
     input: Option<Spanned<Value>>,
     input_file: Option<Spanned<String>>,
     #[serde(default)]
@@ -49,20 +49,19 @@ pub(crate) struct HttpToolTable {
     auth: ToolAuthTable,
     effect: Option<WrittenEffect>,
     signing: Option<SigningTable>,
-    timeout: Option<Spanned<String>>,
-    max_response_bytes: Option<Spanned<usize>>,
+    timeout: Option<Written<Time<SECOND, HOUR>>>,
+    max_response_bytes: Option<Written<ResponseBytes>>,
     idempotency_header: Option<Spanned<String>>,
 }
 
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum WrittenMethod {
-    #[default]
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
+impl Words for Method {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("GET", Self::GET),
+        ("POST", Self::POST),
+        ("PUT", Self::PUT),
+        ("PATCH", Self::PATCH),
+        ("DELETE", Self::DELETE),
+    ];
 }
 
 pub(crate) fn check(
@@ -81,10 +80,8 @@ pub(crate) fn check(
 
 impl HttpToolTable {
     fn check(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<HttpToolDefinition> {
-        let description = checked_description(check, &self.description);
-        let url = UrlTemplate::parse(self.url.get_ref()).map_err(|reason| {
-            check.wrong(&self.url, format!("`url` cannot be used: {reason}"));
-        });
+        let description = check.value(&self.description);
+        let url = check.value(&self.url);
         let parameters = self.schema(name, check);
         let headers = headers::fixed(&self.headers, check);
         let secrets = self.auth.check(check);
@@ -93,26 +90,20 @@ impl HttpToolTable {
             Some(name) => headers::checked_name(name, check),
             None => Some(DEFAULT_IDEMPOTENCY_HEADER),
         };
-        let timeout = check.duration("timeout", &self.timeout, DEFAULT_TIMEOUT, TIMEOUT);
-        let max_response_bytes = check.number(
-            "max_response_bytes",
-            &self.max_response_bytes,
-            *RESPONSE_BYTES.end(),
-            RESPONSE_BYTES,
-        );
-        let method = Method::from(self.method);
+        let timeout = check.value_or(&self.timeout, DEFAULT_TIMEOUT);
+        let max_response_bytes = check.value_or(&self.max_response_bytes, TOOL_RESULT_MAX_BYTES);
+        let method = check.value_or(&self.method, Method::GET);
+        let effect = check.value_or(&self.effect, default_effect(&method));
         let definition = HttpToolDefinition {
             spec: ToolSpec {
                 name: name.get_ref().clone(),
-                description,
+                description: description.unwrap_or_default(),
                 parameters: parameters?,
-                effect: self
-                    .effect
-                    .map_or_else(|| default_effect(&method), Effect::from),
+                effect,
                 is_inline: false,
             },
             method,
-            url: url.ok()?,
+            url: url?,
             headers,
             secrets,
             signing,
@@ -126,7 +117,7 @@ impl HttpToolTable {
 
     /// Checks that the request uses every input, and that every placeholder of the URL has an input.
     fn check_inputs(&self, tool: &HttpToolDefinition, check: &mut Checker<'_>) {
-        let schema = &tool.spec.parameters;
+        let (at, schema) = (&self.url.at, &tool.spec.parameters);
         let is_required = |name: &str| {
             schema["required"]
                 .as_array()
@@ -134,10 +125,10 @@ impl HttpToolTable {
         };
         for name in tool.url.inputs() {
             if schema["properties"].get(name).is_none() {
-                check.wrong(&self.url, format!("`{{{name}}}` is no property of `input`"));
+                check.wrong(at, format!("`{{{name}}}` is no property of `input`"));
             } else if tool.url.path_inputs().contains(name) && !is_required(name) {
                 check.wrong(
-                    &self.url,
+                    at,
                     format!("`{{{name}}}` is part of the path: put it into `required` of `input`"),
                 );
             }
@@ -150,7 +141,7 @@ impl HttpToolTable {
             if !tool.url.inputs().contains(name.as_str()) {
                 let method = &tool.method;
                 check.wrong(
-                    &self.url,
+                    at,
                     format!(
                         "`{name}` of `input` has no place in `url`, and a {method} has no body"
                     ),
@@ -188,15 +179,12 @@ impl HttpToolTable {
     }
 }
 
-impl From<WrittenMethod> for Method {
-    fn from(method: WrittenMethod) -> Self {
-        match method {
-            WrittenMethod::Get => Self::GET,
-            WrittenMethod::Post => Self::POST,
-            WrittenMethod::Put => Self::PUT,
-            WrittenMethod::Patch => Self::PATCH,
-            WrittenMethod::Delete => Self::DELETE,
-        }
+impl Form for UrlTemplate {
+    type Toml = String;
+    type Value = Self;
+
+    fn read(text: String) -> Result<Self, String> {
+        Self::parse(&text).map_err(|reason| format!("cannot be used: {reason}"))
     }
 }
 

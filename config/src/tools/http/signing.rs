@@ -4,7 +4,10 @@ use everturn_tools::egress::SigningKey;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::checker::Checker;
+use crate::{
+    checker::Checker,
+    forms::{Variable, Written},
+};
 
 /// The fewest characters of a secret. HMAC-SHA256 is only as strong as its key.
 const MIN_SECRET_CHARS: usize = 32;
@@ -15,7 +18,7 @@ const MAX_ID_CHARS: usize = 64;
 #[serde(deny_unknown_fields)]
 pub(super) struct SigningTable {
     key_id: Spanned<String>,
-    secret_env: Spanned<String>,
+    secret_env: Written<Variable>,
 }
 
 impl SigningTable {
@@ -31,11 +34,10 @@ impl SigningTable {
         }
         let secret = check.secret("secret_env", &self.secret_env)?;
         if secret.len() < MIN_SECRET_CHARS {
-            let variable = self.secret_env.get_ref();
             let message = format!(
-                "{variable} is too short for a signing key; it needs {MIN_SECRET_CHARS} characters, for example from `openssl rand -hex 32`"
+                "the environment variable of `secret_env` is too short for a signing key; it needs {MIN_SECRET_CHARS} characters, for example from `openssl rand -hex 32`"
             );
-            check.wrong(&self.secret_env, message);
+            check.wrong(&self.secret_env.at, message);
         }
         Some(SigningKey {
             id: id.clone(),

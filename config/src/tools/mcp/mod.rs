@@ -6,7 +6,7 @@
 mod oauth;
 mod per;
 
-use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use everturn_supervisor::launch::Launch;
 use everturn_tools::{
@@ -19,18 +19,18 @@ use toml::Spanned;
 
 use self::{oauth::OAuthTable, per::PerWord};
 use crate::{
-    checker::{Checker, SECOND},
+    checker::Checker,
+    forms::{DAY, Form, HttpUrl, MINUTE, Number, OneOf, SECOND, Time, Variable, Written},
     names::Names,
     processes::{ProcessRules, ProcessTable},
     tenants::{self, TenantList},
 };
 
-const CONNECT_TIMEOUT: RangeInclusive<Duration> = SECOND..=Duration::from_mins(5);
-const IDLE_TIMEOUT: RangeInclusive<Duration> = SECOND..=Duration::from_hours(24);
-const KEEP_IDLE: RangeInclusive<Duration> = SECOND..=Duration::from_hours(24);
-const MESSAGE_BYTES: RangeInclusive<usize> = 1024..=64 * 1024 * 1024;
+type MessageBytes = Number<1024, { 64 << 20 }, usize>;
+type Count = Number<1, 1000, usize>;
 const OF_TENANTS: &str = "belongs to a server with `per = \"tenant\"`";
-const COUNT: RangeInclusive<usize> = 1..=1000;
+const OF_PROGRAMS: &str = "belongs to a server with a `command`";
+const OF_URLS: &str = "belongs to a server with a `url`";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,12 +38,12 @@ pub(crate) struct McpTable {
     command: Option<Spanned<Vec<String>>>,
     cwd: Option<Spanned<PathBuf>>,
     #[serde(default)]
-    env_from: Vec<Spanned<String>>,
-    url: Option<Spanned<String>>,
+    env_from: Vec<Written<Inherited>>,
+    url: Option<Written<HttpUrl>>,
     #[serde(default)]
-    headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
+    headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
     #[serde(default)]
-    effects: BTreeMap<String, Spanned<String>>,
+    effects: BTreeMap<String, Written<OneOf<Effect>>>,
     #[serde(default)]
     env_file: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
@@ -55,13 +55,13 @@ pub(crate) struct McpTable {
     agents: Vec<String>,
     #[serde(default)]
     per: PerWord,
-    max_connections: Option<Spanned<usize>>,
-    keep_idle: Option<Spanned<String>>,
-    connect_timeout: Option<Spanned<String>>,
-    idle_timeout: Option<Spanned<String>>,
-    max_message_bytes: Option<Spanned<usize>>,
-    max_tools: Option<Spanned<usize>>,
-    max_concurrent_calls: Option<Spanned<usize>>,
+    max_connections: Option<Written<Count>>,
+    keep_idle: Option<Written<Time<SECOND, DAY>>>,
+    connect_timeout: Option<Written<Time<SECOND, { 5 * MINUTE }>>>,
+    idle_timeout: Option<Written<Time<SECOND, DAY>>>,
+    max_message_bytes: Option<Written<MessageBytes>>,
+    max_tools: Option<Written<Count>>,
+    max_concurrent_calls: Option<Written<Count>>,
     process: Option<Spanned<ProcessTable>>,
     oauth: Option<Spanned<OAuthTable>>,
 }
@@ -105,33 +105,22 @@ impl McpTable {
     ) -> Option<ServerOptions> {
         let location = self.location(name, processes, check)?;
         let default = ServerOptions::new(name.get_ref(), location);
+        let effects = self.effects.iter();
+        let effects =
+            effects.filter_map(|(tool, effect)| Some((tool.clone(), check.value(effect)?)));
         Some(ServerOptions {
+            effects: effects.collect(),
             per_tenant: self.per_tenant(check),
             tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
             tenants: tenants::checked(check, self.tenants.as_ref()),
             agents: self.agents,
-            effects: checked_effects(self.effects, check),
             only: self.tools,
-            connect_timeout: check.duration(
-                "connect_timeout",
-                &self.connect_timeout,
-                default.connect_timeout,
-                CONNECT_TIMEOUT,
-            ),
-            idle_timeout: check.optional_duration("idle_timeout", &self.idle_timeout, IDLE_TIMEOUT),
-            max_message_bytes: check.number(
-                "max_message_bytes",
-                &self.max_message_bytes,
-                default.max_message_bytes,
-                MESSAGE_BYTES,
-            ),
-            max_tools: check.number("max_tools", &self.max_tools, default.max_tools, COUNT),
-            max_concurrent_calls: check.number(
-                "max_concurrent_calls",
-                &self.max_concurrent_calls,
-                default.max_concurrent_calls,
-                COUNT,
-            ),
+            connect_timeout: check.value_or(&self.connect_timeout, default.connect_timeout),
+            idle_timeout: check.value(&self.idle_timeout),
+            max_message_bytes: check.value_or(&self.max_message_bytes, default.max_message_bytes),
+            max_tools: check.value_or(&self.max_tools, default.max_tools),
+            max_concurrent_calls: check
+                .value_or(&self.max_concurrent_calls, default.max_concurrent_calls),
             ..default
         })
     }
@@ -140,23 +129,16 @@ impl McpTable {
     fn per_tenant(&self, check: &mut Checker<'_>) -> Option<PerTenant> {
         let default = PerTenant::default();
         let limits = PerTenant {
-            max_connections: check.number(
-                "max_connections",
-                &self.max_connections,
-                default.max_connections,
-                COUNT,
-            ),
-            idle: check.duration("keep_idle", &self.keep_idle, default.idle, KEEP_IDLE),
+            max_connections: check.value_or(&self.max_connections, default.max_connections),
+            idle: check.value_or(&self.keep_idle, default.idle),
         };
         if self.per == PerWord::Tenant {
             return Some(limits);
         }
-        if let Some(number) = &self.max_connections {
-            check.wrong(number, format!("`max_connections` {OF_TENANTS}"));
-        }
-        if let Some(duration) = &self.keep_idle {
-            check.wrong(duration, format!("`keep_idle` {OF_TENANTS}"));
-        }
+        let number = self.max_connections.iter().map(|number| &number.at);
+        misplaced("max_connections", number, OF_TENANTS, check);
+        let duration = self.keep_idle.iter().map(|duration| &duration.at);
+        misplaced("keep_idle", duration, OF_TENANTS, check);
         None
     }
 
@@ -203,60 +185,44 @@ impl McpTable {
                 "`command` is a program and its arguments, like [\"npx\", \"-y\", \"a-server\"]",
             );
         }
-        for header in self.headers_env.keys() {
-            check.wrong(header, "`headers_env` belongs to a server with a `url`");
-        }
-        for header in self.headers_file.keys() {
-            check.wrong(header, "`headers_file` belongs to a server with a `url`");
-        }
-        if let Some(table) = &self.oauth {
-            check.wrong(table, "`oauth` belongs to a server with a `url`");
-        }
+        misplaced("headers_env", self.headers_env.keys(), OF_URLS, check);
+        misplaced("headers_file", self.headers_file.keys(), OF_URLS, check);
+        misplaced("oauth", &self.oauth, OF_URLS, check);
         let rules = self
             .process
             .as_ref()
             .map_or_else(ProcessRules::default, |table| table.get_ref().check(check));
+        let environment = self.env_from.iter().filter_map(|variable| {
+            let name = check.value(variable)?;
+            let value = check.required_variable("env_from", &variable.at, &name)?;
+            Some((name, value))
+        });
         ServerLocation::Command {
             command: command.get_ref().clone(),
             directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
-            environment: self
-                .env_from
-                .iter()
-                .filter_map(|variable| inherited(variable, check))
-                .collect(),
+            environment: environment.collect(),
             environment_files: self.files("env_file", &self.env_file, check),
             launch: Launch::confined(rules.over(processes).policy()),
         }
     }
 
-    fn endpoint(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> ServerLocation {
-        check.http_url("url", url, "https://example.com/mcp");
-        if let Some(directory) = &self.cwd {
-            check.wrong(directory, "`cwd` belongs to a server with a `command`");
-        }
-        for variable in &self.env_from {
-            check.wrong(variable, "`env_from` belongs to a server with a `command`");
-        }
-        for variable in self.env_file.keys() {
-            check.wrong(variable, "`env_file` belongs to a server with a `command`");
-        }
-        if let Some(table) = &self.process {
-            check.wrong(table, "`process` belongs to a server with a `command`");
-        }
-        let header = |(name, variable): (&Spanned<String>, _)| {
-            let value = check.secret("headers_env", variable)?;
-            Some((name.get_ref().clone(), value))
-        };
+    fn endpoint(&self, url: &Written<HttpUrl>, check: &mut Checker<'_>) -> ServerLocation {
+        misplaced("cwd", &self.cwd, OF_PROGRAMS, check);
+        let variables = self.env_from.iter().map(|variable| &variable.at);
+        misplaced("env_from", variables, OF_PROGRAMS, check);
+        misplaced("env_file", self.env_file.keys(), OF_PROGRAMS, check);
+        misplaced("process", &self.process, OF_PROGRAMS, check);
+        let oauth = self.oauth(url, check).map(Box::new);
         ServerLocation::Url {
-            url: url.get_ref().clone(),
-            headers: self.headers_env.iter().filter_map(header).collect(),
+            url: check.value(url).map(|url| url.text).unwrap_or_default(),
+            headers: check.secret_headers(&self.headers_env),
             header_files: self.files("headers_file", &self.headers_file, check),
-            oauth: self.oauth(url, check).map(Box::new),
+            oauth,
         }
     }
 
     /// Returns how the worker requests tokens.
-    fn oauth(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> Option<OAuthOptions> {
+    fn oauth(&self, url: &Written<HttpUrl>, check: &mut Checker<'_>) -> Option<OAuthOptions> {
         let table = self.oauth.as_ref()?;
         let names = self.headers_env.keys().chain(self.headers_file.keys());
         for name in names.filter(|name| name.get_ref().eq_ignore_ascii_case("authorization")) {
@@ -269,35 +235,30 @@ impl McpTable {
     }
 }
 
-/// Returns the name and the value of a variable that the server inherits unchanged. The name may have lower-case
-/// letters.
-fn inherited(variable: &Spanned<String>, check: &mut Checker<'_>) -> Option<(String, String)> {
-    let name = variable.get_ref();
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if name.is_empty() || !name.bytes().all(is_fit) {
-        check.wrong(
-            variable,
-            "`env_from` holds names of environment variables, like GITHUB_TOKEN, not values",
-        );
-        return None;
+/// Notes keys that belong to another kind of server.
+fn misplaced<'v, T: 'v>(
+    key: &str,
+    written: impl IntoIterator<Item = &'v Spanned<T>>,
+    owner: &str,
+    check: &mut Checker<'_>,
+) {
+    for at in written {
+        check.wrong(at, format!("`{key}` {owner}"));
     }
-    let value = check.required_variable("env_from", variable)?;
-    Some((name.clone(), value))
 }
 
-fn checked_effects(
-    effects: BTreeMap<String, Spanned<String>>,
-    check: &mut Checker<'_>,
-) -> BTreeMap<String, Effect> {
-    let mut read = BTreeMap::new();
-    for (tool, word) in effects {
-        let known = [Effect::Read, Effect::Idempotent, Effect::Once]
-            .into_iter()
-            .find(|effect| effect.as_str() == word.get_ref());
-        match known {
-            Some(effect) => drop(read.insert(tool, effect)),
-            None => check.wrong(&word, "an effect is \"read\", \"idempotent\" or \"once\""),
+/// The name of a variable that the server inherits unchanged. The name may have lower-case letters.
+struct Inherited;
+
+impl Form for Inherited {
+    type Toml = String;
+    type Value = String;
+
+    fn read(name: String) -> Result<String, String> {
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if !name.is_empty() && name.bytes().all(is_fit) {
+            return Ok(name);
         }
+        Err("holds names of environment variables, like GITHUB_TOKEN, not values".to_owned())
     }
-    read
 }

@@ -5,31 +5,33 @@ use everturn_tools::mcp::{
 };
 use serde::Deserialize;
 use toml::Spanned;
-use url::Url;
 
 use super::per::PerWord;
-use crate::checker::Checker;
+use crate::{
+    checker::Checker,
+    forms::{Form, HttpUrl, OneOf, Text, Variable, Words, Written, WrittenUrl},
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OAuthTable {
-    issuer: Option<Spanned<String>>,
-    token_url: Option<Spanned<String>>,
-    client_auth: Option<Spanned<ClientAuthWord>>,
-    client_id: Option<Spanned<String>>,
-    client_id_env: Option<Spanned<String>>,
+    issuer: Option<Written<Issuer>>,
+    token_url: Option<Written<PrivateUrl>>,
+    client_auth: Option<Written<OneOf<ClientAuth>>>,
+    client_id: Option<Written<Text>>,
+    client_id_env: Option<Written<Variable>>,
     client_id_file: Option<Spanned<String>>,
-    client_secret_env: Option<Spanned<String>>,
+    client_secret_env: Option<Written<Variable>>,
     client_secret_file: Option<Spanned<String>>,
-    scopes: Option<Vec<Spanned<String>>>,
+    scopes: Option<Vec<Written<ScopeWord>>>,
 }
 
-/// How the client authenticates, in the words of RFC 7591.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ClientAuthWord {
-    ClientSecretBasic,
-    ClientSecretPost,
+impl Words for ClientAuth {
+    // The words of RFC 7591.
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("client_secret_basic", Self::Basic),
+        ("client_secret_post", Self::Post),
+    ];
 }
 
 impl OAuthTable {
@@ -37,17 +39,21 @@ impl OAuthTable {
     pub(super) fn check(
         &self,
         table: &Spanned<Self>,
-        server: &Spanned<String>,
+        server: &Written<HttpUrl>,
         per: PerWord,
         check: &mut Checker<'_>,
     ) -> Option<OAuthOptions> {
-        let server = private_url("url", server, check);
+        let server = server.value.as_ref().ok().and_then(|url| {
+            let private = PrivateUrl::read(url.text.clone());
+            check.right(&server.at, "url", private)
+        });
         let issuer = self.issuer(table, check);
         let client_id = self.client_id(table, per, check);
         let client_secret = self.client_secret(table, per, check);
-        let scopes = self.scopes(check);
+        let scopes = self.scopes.as_ref();
+        let scopes = scopes.map(|scopes| check.values(scopes));
         Some(OAuthOptions {
-            server: server?,
+            server: server?.url,
             issuer: issuer?,
             client_id: client_id?,
             client_secret: client_secret?,
@@ -58,24 +64,15 @@ impl OAuthTable {
     fn issuer(&self, table: &Spanned<Self>, check: &mut Checker<'_>) -> Option<TokenSource> {
         if let (Some(word), None) = (&self.client_auth, &self.token_url) {
             check.wrong(
-                word,
+                &word.at,
                 "`client_auth` belongs to a `token_url`; the metadata of an `issuer` names the methods",
             );
         }
         match (&self.issuer, &self.token_url) {
-            (Some(issuer), None) => {
-                let url = private_url("issuer", issuer, check)?;
-                if url.query().is_some() {
-                    check.wrong(issuer, "`issuer` has no query");
-                }
-                Some(TokenSource::Issuer(issuer.get_ref().clone()))
-            }
+            (Some(issuer), None) => check.value(issuer).map(TokenSource::Issuer),
             (None, Some(url)) => Some(TokenSource::Endpoint {
-                url: private_url("token_url", url, check)?,
-                method: match self.client_auth.as_ref().map(Spanned::get_ref) {
-                    None | Some(ClientAuthWord::ClientSecretBasic) => ClientAuth::Basic,
-                    Some(ClientAuthWord::ClientSecretPost) => ClientAuth::Post,
-                },
+                url: check.value(url)?.url,
+                method: check.value_or(&self.client_auth, ClientAuth::Basic),
             }),
             _ => {
                 check.wrong(
@@ -94,12 +91,7 @@ impl OAuthTable {
         check: &mut Checker<'_>,
     ) -> Option<SecretSource> {
         match (&self.client_id, &self.client_id_env, &self.client_id_file) {
-            (Some(id), None, None) => {
-                if id.get_ref().is_empty() {
-                    check.wrong(id, "`client_id` is empty");
-                }
-                Some(SecretSource::Value(id.get_ref().clone()))
-            }
+            (Some(id), None, None) => check.value(id).map(SecretSource::Value),
             (None, Some(variable), None) => from_variable("client_id_env", variable, check),
             (None, None, Some(path)) => {
                 Some(SecretSource::File(per.file("client_id_file", path, check)))
@@ -136,43 +128,60 @@ impl OAuthTable {
             }
         }
     }
-
-    fn scopes(&self, check: &mut Checker<'_>) -> Option<Vec<String>> {
-        let is_fit = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-        let written = self.scopes.as_ref()?;
-        for scope in written {
-            let text = scope.get_ref();
-            if text.is_empty() || !text.bytes().all(is_fit) {
-                check.wrong(
-                    scope,
-                    "a scope is a word without spaces, quotes and backslashes, like \"files:read\"",
-                );
-            }
-        }
-        Some(written.iter().map(|it| it.get_ref().clone()).collect())
-    }
 }
 
 fn from_variable(
     key: &str,
-    variable: &Spanned<String>,
+    variable: &Written<Variable>,
     check: &mut Checker<'_>,
 ) -> Option<SecretSource> {
     let value = check.secret(key, variable)?;
     Some(SecretSource::Value(value.trim().to_owned()))
 }
 
-/// Returns a URL that receives tokens or secrets.
-fn private_url(key: &str, text: &Spanned<String>, check: &mut Checker<'_>) -> Option<Url> {
-    let url = text.get_ref().parse::<Url>().ok();
-    let url = url.filter(is_private_to_its_host);
-    if url.is_none() {
-        check.wrong(
-            text,
-            format!(
-                "with `oauth`, `{key}` must be an https URL without a user and a fragment; http is for loopback alone"
-            ),
-        );
+/// A URL that receives tokens or secrets.
+struct PrivateUrl;
+
+impl Form for PrivateUrl {
+    type Toml = String;
+    type Value = WrittenUrl;
+
+    fn read(text: String) -> Result<WrittenUrl, String> {
+        WrittenUrl::read(text, is_private_to_its_host).ok_or_else(|| {
+            "must be an https URL without a user and a fragment, because secrets are sent there; http is for loopback alone"
+                .to_owned()
+        })
     }
-    url
+}
+
+/// The URL of an issuer, as the text that the issuer's metadata repeats.
+struct Issuer;
+
+impl Form for Issuer {
+    type Toml = String;
+    type Value = String;
+
+    fn read(text: String) -> Result<String, String> {
+        let issuer = PrivateUrl::read(text)?;
+        if issuer.url.query().is_some() {
+            return Err("has no query".to_owned());
+        }
+        Ok(issuer.text)
+    }
+}
+
+/// A scope of OAuth.
+struct ScopeWord;
+
+impl Form for ScopeWord {
+    type Toml = String;
+    type Value = String;
+
+    fn read(word: String) -> Result<String, String> {
+        let is_fit = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        if !word.is_empty() && word.bytes().all(is_fit) {
+            return Ok(word);
+        }
+        Err("has a wrong scope: a scope is a word without spaces, quotes and backslashes, like \"files:read\"".to_owned())
+    }
 }
