@@ -67,7 +67,7 @@ SOME := both::turn:: both::cost::a_turn_of_two_steps both::crash::while_the_mode
 
 # The end-to-end tests are one binary. Its tests are in four groups, and the first part of a test's path names the group.
 E2E := cargo test --workspace --locked --test e2e --
-E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 3
+E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 4
 
 .PHONY: empty-root page-and-clients crates embedded production long long-production other bench-smoke some
 empty-root:
@@ -81,11 +81,11 @@ page-and-clients:
 
 crates:
 	@echo "▸ tests of the crates"
-	@cargo test --workspace --locked -- --test-threads 4 $(addprefix --skip ,both:: embedded:: production:: verify::)
+	@cargo test --workspace --locked -- --test-threads 8 $(addprefix --skip ,both:: embedded:: production:: verify::)
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
-	@$(E2E) --test-threads 4 both:: embedded::
+	@$(E2E) --test-threads 6 both:: embedded::
 
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"

@@ -8,8 +8,8 @@ use everturn_proto::{
     words::{ApprovalState, OnBusy, ToolKind},
 };
 use everturn_store::{
-    Access, Conversations, EventLog, EventReader, EventWriter, MessageQueue, NewConversation,
-    NewMessage, OutsideTool, PageLimit, StepClaims, ToolClaims, ToolRecord, TurnInputs, Turns,
+    Access, Conversations, EventLog, EventReader, MessageQueue, NewConversation, NewMessage,
+    OutsideTool, PageLimit, ToolRecord, TurnInputs,
 };
 
 use super::store::{TestStore, finish};

@@ -16,7 +16,7 @@ const WITH_PAYLOADS: &str = "application/json+no-payload-shorthand";
 const WITH_VALUES: &str = "application/json";
 
 impl Temporal {
-    /// Returns the description of a workflow's latest run. Payloads of JSON are their values.
+    /// Returns the description of a workflow's latest run. Payloads of JSON are their values, but search attributes are base64.
     pub async fn describe(&self, workflow_id: &str) -> Value {
         self.describe_run(workflow_id, "").await
     }

@@ -93,11 +93,13 @@ async fn signal(stack: &Stack, conversation: &str, input: &Value) {
 
 /// Waits until the workflow's search attribute TurnStatus has this value.
 async fn turn_status(stack: &Stack, conversation: &str, expected: &str) {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    let data = STANDARD.encode(format!("{expected:?}"));
     let workflow_id = ids::workflow_id(conversation);
     wait::until(&format!("TurnStatus is {expected}"), || async {
         let described = stack.temporal.describe(&workflow_id).await;
         let attributes = &described["workflowExecutionInfo"]["searchAttributes"]["indexedFields"];
-        (attributes["TurnStatus"] == expected).then_some(())
+        (attributes["TurnStatus"]["data"] == data.as_str()).then_some(())
     })
     .await;
 }
