@@ -21,11 +21,12 @@ const BEGINNING_MS: i64 = 1_767_323_045_678;
 macro_rules! message {
     () => {
         "INSERT OR IGNORE INTO messages (
-            conversation_id, id, role, status, sequence_number, created_at, content, tool_calls, tool_results
+            conversation_id, id, role, status, sequence_number, created_at, content, tool_calls, tool_results,
+            tenant_id
         )
         SELECT
             id, $2, 'user', 'taken', (SELECT COUNT(*) + 1 FROM messages WHERE conversation_id = $1), created_at,
-            '', '[]', '[]'
+            '', '[]', '[]', tenant_id
         FROM conversations WHERE id = $1;"
     };
 }
@@ -63,11 +64,11 @@ const TOOL_EXECUTION: &str = "
     INSERT INTO tool_execution_records (
         conversation_id, execution_id, message_id, agent_execution_id, step, call_index, call_id, tool_name, effect,
         timeout_ms, status, created_at, expires_at, signatures, tool_input, events, result, kind, approval, input_hash,
-        approval_rule, claimant
+        approval_rule, claimant, is_error, duration_ms, definition_hash
     )
     VALUES (
         $1, $2, $3, $4, 0, (SELECT COUNT(*) FROM tool_execution_records), $5, $6, 'once',
-        $7, $8, $9, $10, '[]', $11, '[]', $12, $13, $14, $15, $16, 'run-1'
+        $7, $8, $9, $10, '[]', $11, '[]', $12, $13, $14, $15, $16, 'run-1', 0, 0, ''
     )";
 
 impl TestStore {
@@ -204,9 +205,9 @@ impl TestStore {
         self.run(
             "INSERT INTO execution_checkpoints (
                 id, conversation_id, message_id, agent_execution_id, checkpoint_type, step_number, generation,
-                input_tokens, output_tokens, cost_nano, created_at, execution_state
+                input_tokens, output_tokens, cost_nano, created_at, execution_state, execution_id
             )
-            SELECT id, conversation_id, message_id, id, 'llm_complete', $2, 1, 10, 5, 1500000, started_at, '{}'
+            SELECT id, conversation_id, message_id, id, 'llm_complete', $2, 1, 10, 5, 1500000, started_at, '{}', ''
             FROM agent_executions WHERE id = $1",
             &[agent_execution_id, &step.to_string()],
         );
