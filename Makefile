@@ -81,7 +81,8 @@ page-and-clients:
 
 crates:
 	@echo "▸ tests of the crates"
-	@cargo test --workspace --locked -- --test-threads 8 $(addprefix --skip ,both:: embedded:: production:: verify::)
+	@scripts/side-by-side.sh "the run of the documents' tests" "cargo test --workspace --locked --doc" \
+		"scripts/test_programs.py 3 --test-threads 4"
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"

@@ -1,4 +1,4 @@
-//! A silent stream stays open as if for an hour, with all limits of idleness at a hundredth of their defaults.
+//! A silent stream stays open as if for an hour, with all limits of idleness at a three-hundredth of their defaults.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt};
 use crate::support::TestGateway;
 
 /// The number by which every default of a limit is divided.
-const SCALE: u32 = 100;
+const SCALE: u32 = 300;
 
 const HOUR: Duration = Duration::from_hours(1);
 

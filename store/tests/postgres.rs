@@ -383,8 +383,8 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
     let line = Line::to(database.port()).await;
     let options = PostgresOptions {
         max_connections: 2,
-        acquire_timeout: Duration::from_millis(500),
-        call_timeout: Duration::from_secs(1),
+        acquire_timeout: Duration::from_secs(1),
+        call_timeout: Duration::from_secs(2),
         ..PostgresOptions::default()
     };
     let store = PostgresStore::connect(&database.url_at(line.port), options)
@@ -408,7 +408,7 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
         assert!(refused.is_retryable(), "{refused}");
     }
     assert!(
-        started.elapsed() < Duration::from_secs(8),
+        started.elapsed() < Duration::from_secs(16),
         "no call waits for TCP to give up"
     );
     // The pool has room again although the dead connections never answered, so new connections would pass.
