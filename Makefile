@@ -47,7 +47,7 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 
 # In this order. Each step is a target of its own, so that `make <step>` repeats it.
 INSTALL := deps temporal temporal-server s3 mcp-servers aimock python python-tool
-STEPS := chart-test deny check build empty-root page-and-clients crates embedded production
+STEPS := check-and-build empty-root page-and-clients crates embedded production
 test: ## Everything CI checks: formatting, lints, all tests but the long ones. Ends with the time of each step and the slowest tests.
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
 
@@ -67,12 +67,17 @@ SOME := both::turn:: both::cost::a_turn_of_two_steps both::crash::while_the_mode
 
 # The end-to-end tests are one binary. Its tests are in four groups, and the first part of a test's path names the group.
 E2E := cargo test --workspace --locked --test e2e --
-E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 4
+E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 5
 
-.PHONY: empty-root page-and-clients crates embedded production long long-production other bench-smoke some
+.PHONY: check-and-build empty-root page-and-clients crates embedded production long long-production other bench-smoke some
 empty-root:
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
+
+# Nothing here measures time, so what compiles in Go and what reads lists runs beside the compiler of Rust.
+check-and-build:
+	@scripts/side-by-side.sh "the check of deploy/ and of what we depend on" \
+		"$(MAKE) --no-print-directory chart-test deny" "$(MAKE) --no-print-directory check build"
 
 # A test in a browser waits for most of its time, and so does a test of a client.
 page-and-clients:
@@ -86,7 +91,7 @@ crates:
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
-	@$(E2E) --test-threads 6 both:: embedded::
+	@$(E2E) --test-threads 8 both:: embedded::
 
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
