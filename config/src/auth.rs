@@ -84,7 +84,7 @@ struct OidcTable {
     tenants: Option<Vec<Written<Tenant>>>,
     /// Without an audience, the gateway would accept tokens for any service.
     audience: Written<Text>,
-    algorithms: Option<Spanned<Vec<Written<OneOf<Algorithm>>>>>,
+    algorithms: Option<Spanned<Vec<Written<Signature>>>>,
     tenant_claim: Option<String>,
     scope_claim: Option<String>,
     scopes: Option<BTreeMap<String, Vec<Written<Scope>>>>,
@@ -180,6 +180,27 @@ impl OidcTable {
             jwks_url: check.value(&self.jwks_url).map(|url| url.text),
             ..default
         }
+    }
+}
+
+/// An algorithm that signs tokens with a key of the issuer alone.
+struct Signature;
+
+impl Form for Signature {
+    type Toml = String;
+    type Value = Algorithm;
+
+    fn read(text: String) -> Result<Algorithm, String> {
+        let is_open = text.starts_with("HS") || text.eq_ignore_ascii_case("none");
+        OneOf::<Algorithm>::read(text).map_err(|error| {
+            if is_open {
+                format!(
+                    "{error}. A service with the key to check such a token could also sign tokens"
+                )
+            } else {
+                error
+            }
+        })
     }
 }
 

@@ -94,6 +94,10 @@ fn what_is_wrong_is_named_with_its_place() {
             "4:24: `algorithms` has \"HS256\", but the choices are: RS256",
         ),
         (
+            &format!("{oidc}algorithms = [\"HS512\"]\n"),
+            "A service with the key to check such a token could also sign tokens",
+        ),
+        (
             &format!("{oidc}algorithms = [\"none\"]\n"),
             "4:15: `algorithms` has \"none\", but",
         ),
