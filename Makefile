@@ -91,7 +91,7 @@ crates:
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
-	@$(E2E) --test-threads 8 both:: embedded::
+	@$(E2E) --test-threads 6 both:: embedded::
 
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
