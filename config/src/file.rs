@@ -1,4 +1,4 @@
-//! The whole file: its tables, and the order in which they are checked.
+//! The tables of the whole file, and the order of their checks.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The forms of values: the rules for a single value of the file, as types. A table's field names its form.
 //!
-//! A form that only one table has is beside that table.
+//! The form of a single table is in the table's file.
 //!
 //! Must not be here: relations between two values. The tables check relations.
 

@@ -17,6 +17,7 @@
 //! - [`count`]: a number that rises in other tasks, and that a test waits for
 //! - [`engine_dump`]: everything that Temporal and Redis keep, as text
 //! - [`hostile`]: a tenant that attacks a gateway in every way at once
+//! - `http`: the HTTP client
 //! - [`append`]: turns that nobody runs, whose batches are saved without a worker
 //! - [`outage`]: messages that come while the engine is away
 //! - [`soak`]: many short turns, and what they leave
@@ -39,6 +40,7 @@ pub mod engine_dump;
 pub mod events;
 mod failpoints;
 pub mod hostile;
+mod http;
 pub mod mcp;
 pub mod model;
 pub mod outage;

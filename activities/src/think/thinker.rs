@@ -1,4 +1,4 @@
-//! The dependencies of all LLM calls of a worker, and the parts of them that each stage gets.
+//! The dependencies of a worker's LLM calls. Each stage gets the dependencies of the stage's work.
 //!
 //! Must not be here: the order of the stages (`mod.rs`), and the work of a stage.
 

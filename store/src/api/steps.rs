@@ -1,4 +1,4 @@
-//! Steps: their keys, their claims and their replies.
+//! The keys, the claims and the replies of steps.
 
 use async_trait::async_trait;
 use everturn_proto::{LogId, turn::LlmCompleteState};

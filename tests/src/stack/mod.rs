@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::{
     backends::Backends,
+    http,
     model::Model,
     postgres::Postgres,
     redis::Redis,
@@ -95,8 +96,6 @@ impl Stack {
 
     /// Makes a stack on this Temporal server and these backends, with these keys in `[agents.default]`.
     pub fn of(temporal: &'static Temporal, backends: Backends, model: Model, agent: &str) -> Self {
-        // HTTP clients of the test panic without a TLS backend, even for http.
-        let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let directory = tempfile::Builder::new()
             .prefix("everturn-test-")
             .tempdir()
@@ -130,7 +129,7 @@ impl Stack {
             backends,
             gateway_ports,
             next_gateway,
-            http: http_client(),
+            http: http::client(),
         }
     }
 
@@ -337,10 +336,4 @@ impl Drop for Stack {
             }
         }
     }
-}
-
-/// Makes a client that keeps no connection: a request never goes to a gateway over a connection that died with it.
-fn http_client() -> reqwest::Client {
-    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
-    client.build().unwrap()
 }

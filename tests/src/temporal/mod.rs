@@ -18,7 +18,7 @@ use temporalio_client::Client;
 use tokio::{net::TcpStream, sync::OnceCell};
 use tokio_util::sync::CancellationToken;
 
-use crate::{backends, search_attributes, wait};
+use crate::{backends, http, search_attributes, wait};
 
 pub use everturn_test_servers::{
     ports::free_port,
@@ -144,7 +144,7 @@ impl Temporal {
         let temporal = Self {
             port,
             http_port,
-            http: http_client(),
+            http: http::client(),
             metrics_port,
             dynamic_config,
             server: Server::Dev(Mutex::new(Some(server))),
@@ -211,7 +211,7 @@ impl Temporal {
         Self {
             port: cluster.port(),
             http_port: cluster.http_port(),
-            http: http_client(),
+            http: http::client(),
             metrics_port: None,
             dynamic_config: Vec::new(),
             server: Server::Production(cluster),
@@ -318,14 +318,6 @@ impl Temporal {
         .await;
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
-}
-
-/// A client that keeps no connection: a server may be killed and started again on its port.
-fn http_client() -> reqwest::Client {
-    // HTTP clients panic without a TLS backend, even for http.
-    let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
-    client.build().unwrap()
 }
 
 /// Sums the counter `metric{` of the Prometheus format by its label `operation`.

@@ -168,7 +168,7 @@ fn with_results(
     Ok(Arc::new(tools))
 }
 
-/// Runs a worker until `shutdown`. Its activities then have the configured time to end.
+/// Runs a worker until `shutdown`. After `shutdown`, running activities have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
     tell_configuration(parts.store.audit.clone(), "worker", &parts.config);
