@@ -86,6 +86,16 @@ impl Temporal {
         waiting.map_or(0, |count| count.parse().unwrap())
     }
 
+    /// Returns the build id of the version to which a task queue gives new workflow tasks. The engine tells its task queues
+    /// of a new current version a moment after the command of the operator has succeeded.
+    pub async fn current_version(&self, task_queue: &str) -> Option<String> {
+        let query = [("taskQueueType", "TASK_QUEUE_TYPE_WORKFLOW")];
+        let path = ["task-queues", task_queue];
+        let described = self.expect(&path, &query, WITH_VALUES).await;
+        let current = &described["versioningInfo"]["currentDeploymentVersion"];
+        current["buildId"].as_str().map(str::to_owned)
+    }
+
     async fn expect(&self, path: &[&str], query: &[(&str, &str)], accept: &str) -> Value {
         let found = self.read(path, query, accept).await;
         found.unwrap_or_else(|| panic!("the Temporal server does not know {path:?} {query:?}"))

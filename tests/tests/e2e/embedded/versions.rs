@@ -51,6 +51,14 @@ impl<'a> Deployment<'a> {
             output.status.success().then_some(())
         })
         .await;
+        wait::until(
+            &format!("the queue knows that {build_id} is current"),
+            || async {
+                let current = self.stack.temporal.current_version(self.name()).await;
+                (current.as_deref() == Some(build_id)).then_some(())
+            },
+        )
+        .await;
     }
 
     /// The versions whose workers have ended workflow tasks of a conversation's run, in order.
