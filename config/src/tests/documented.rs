@@ -1,4 +1,4 @@
-//! docs/configuration.md names every key of the file, and no other.
+//! The two pages of the configuration name every key of the file, and no other key. Each table is on one of the pages.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,43 +10,39 @@ use crate::{agents, file::File};
 
 type Tables = BTreeMap<String, BTreeSet<String>>;
 
-/// The chapter of the document about the file's keys.
-fn chapter() -> String {
-    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
-    let document = fs::read_to_string(document).unwrap();
-    let (_, text) = document
-        .split_once("\n# Keys of everturn.toml\n")
-        .expect("a chapter about keys");
-    text.split("\n# ").next().unwrap_or_default().to_owned()
-}
+/// The page for authors of agents, and the page for operators.
+const PAGES: [&str; 2] = ["docs/configuration.md", "docs/operate/configuration.md"];
 
-/// The first cells of tables' rows that are in back quotes. One may name several things.
-fn first_cells(text: &str) -> BTreeSet<String> {
-    let cells = text
+/// The keys in the first cells of a table's rows. A cell may have several keys in back quotes.
+fn documented_keys(section: &str) -> BTreeSet<String> {
+    let cells = section
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
-    cells
-        .flat_map(|cell| cell.split(", ").map(|name| name.replace('`', "")))
-        .collect()
+    let mut keys = BTreeSet::new();
+    for key in cells.flat_map(|cell| cell.split(", ").map(|name| name.replace('`', ""))) {
+        assert!(keys.insert(key.clone()), "{key} has two rows: {section}");
+    }
+    keys
 }
 
+/// The tables of both pages: the heading of a table's section is the table's name in back quotes.
 fn documented_tables() -> Tables {
-    let chapter = chapter();
-    let sections = chapter
-        .split("\n## ")
-        .chain(chapter.split("\n### "))
-        .skip(1);
     let mut tables = Tables::new();
-    for section in sections {
-        let Some(name) = section
-            .strip_prefix('`')
-            .and_then(|rest| rest.split('`').next())
-        else {
-            continue;
-        };
-        let own = section.split("\n#").next().unwrap_or_default();
-        let name = name.trim_matches(['[', ']']).to_owned();
-        tables.insert(name, first_cells(own));
+    for page in PAGES {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
+        let text = fs::read_to_string(path).unwrap();
+        for section in text.split("\n#").skip(1) {
+            let heading = section.trim_start_matches('#').trim_start();
+            let Some(name) = heading
+                .strip_prefix('`')
+                .and_then(|name| name.split('`').next())
+            else {
+                continue;
+            };
+            let name = name.trim_matches(['[', ']']).to_owned();
+            let earlier = tables.insert(name.clone(), documented_keys(section));
+            assert!(earlier.is_none(), "{page}: {name} has two sections");
+        }
     }
     tables
 }

@@ -5,7 +5,7 @@
 //! - `citations`: what a comment or a document names exists
 //! - `facts`: the facts and invariants that comments cite by name
 //! - `commands`: the commands and variables of the documents exist
-//! - `variables`: docs/configuration.md names the variables that the product reads
+//! - `variables`: docs/operate/configuration.md names the variables that the product reads
 //! - `documents`: what the documents must not leave out
 //! - `groups`: which command runs an end-to-end test
 //! - `harnesses`: the property tests that SECURITY.md names

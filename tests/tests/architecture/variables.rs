@@ -1,4 +1,5 @@
-//! docs/configuration.md names every environment variable that a process of the product reads, and no other.
+//! docs/operate/configuration.md names every environment variable that a process of the product reads, and no other
+//! variable.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,22 +15,23 @@ use crate::repository::{Source, files, read};
 /// Folders of programs that only tests, measurements and readers of the documents run.
 const NOT_SHIPPED: [&str; 4] = ["tests/", "bench/", "examples/", "clients/"];
 
-/// The chapter of the document about environment variables.
+/// The chapter about environment variables. Only the page for operators has the chapter.
 fn chapter() -> String {
-    let document = read("docs/configuration.md");
-    let (_, text) = document
-        .split_once("\n# Environment variables\n")
+    let operators = read("docs/operate/configuration.md");
+    let (_, text) = operators
+        .split_once("\n## Environment variables\n")
         .expect("a chapter about variables");
-    text.split("\n# ").next().unwrap_or_default().to_owned()
+    text.split("\n## ").next().unwrap_or_default().to_owned()
 }
 
-/// The names in the first cells of the tables' rows. A cell may have several names in back quotes.
-fn first_cells(text: &str) -> BTreeSet<String> {
+/// The variables in the first cells of the tables' rows. A cell may have several variables in back quotes.
+fn rows(text: &str) -> Vec<String> {
     let cells = text
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
     cells
         .flat_map(|cell| cell.split(", ").map(|name| name.replace('`', "")))
+        .filter(|name| name.starts_with(|first: char| first.is_ascii_uppercase()))
         .collect()
 }
 
@@ -82,6 +84,19 @@ fn every_variable_is_documented_and_every_documented_variable_exists() {
 }
 
 #[test]
+fn a_variable_has_one_row_in_the_two_pages_of_the_configuration() {
+    let mut rows_of_both = rows(&chapter());
+    rows_of_both.extend(rows(&read("docs/configuration.md")));
+    assert!(rows_of_both.len() > 30, "{rows_of_both:?}");
+    let mut seen = BTreeSet::new();
+    let twice: Vec<_> = rows_of_both
+        .iter()
+        .filter(|name| !seen.insert(*name))
+        .collect();
+    assert!(twice.is_empty(), "documented twice: {twice:?}");
+}
+
+#[test]
 fn temporal_reads_every_variable_that_is_documented_for_it() {
     let profile = |variable: &str| {
         // Each is read differently from when it is not set; TLS is on by default where another variable of it is set.
@@ -100,7 +115,7 @@ fn temporal_reads_every_variable_that_is_documented_for_it() {
         )
     };
     let nothing = profile("UNKNOWN");
-    let documented = first_cells(&chapter());
+    let documented = rows(&chapter());
     // Some are Temporal's own names for variables that are options of ours.
     let command = Cli::command();
     let arguments = command

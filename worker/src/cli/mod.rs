@@ -42,7 +42,8 @@ Exit codes:
   130  a second Ctrl-C or SIGTERM ended it, or the first one ended a tool's call
 
 Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and TEMPORAL_TLS*. \
-docs/configuration.md describes every option, environment variable and key of everturn.toml.";
+docs/configuration.md describes the keys of everturn.toml for agents and tools. \
+docs/operate/configuration.md describes every option, environment variable and further key.";
 
 const CHAT_HELP: &str = "\
 On a terminal, a message during a running turn waits for a new turn. Lines that begin with / are commands:
