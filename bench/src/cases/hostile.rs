@@ -55,8 +55,8 @@ const MIB: usize = 1024 * 1024;
 /// Memory limits of the gateway in MiB: for every tenant together, and per tenant.
 const ALL: usize = 96;
 const OF_TENANT: usize = 48;
-/// Memory beyond the limits, according to docs/operate/configuration.md: the process itself in MiB, and an open stream in
-/// bytes.
+/// Memory beyond the limits, according to docs/operate/configuration.md: the process itself in MiB, and an open stream
+/// in bytes.
 const BESIDE: usize = 100;
 const OF_STREAM: usize = 40 * 1024;
 /// Events of the conversation that the hostile tenant keeps reading: a page of the maximum size.
