@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use everturn_gateway::GatewayConfig;
+use everturn_gateway::{GatewayConfig, OfferedAgent};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -78,6 +78,7 @@ impl File {
         let models = Models::check(&self.models, check);
         let tenant_budgets = self.tenant_budget.check(check);
         let limits = agents::money_limits(&self.agents);
+        let mut samples = agents::samples(&self.agents, check);
         let agents = agents::check(self.agents, check, &mut names, &models, &mut providers);
         // A gateway does not know which model answers when the file has no agent `default`.
         if check.is_of_worker() {
@@ -87,11 +88,12 @@ impl File {
         let gateway = self.gateway.check(check);
         let gateway = self.limits.check(check, gateway);
         let gateway = GatewayConfig {
-            agents: agents.iter().map(|agent| agent.name.clone()).collect(),
-            agent_tenants: agents
+            agents: agents
                 .iter()
-                .filter(|agent| !agent.tenants.is_empty())
-                .map(|agent| (agent.name.clone(), agent.tenants.clone()))
+                .map(|agent| OfferedAgent {
+                    definition: agent.clone(),
+                    samples: samples.remove(&agent.name).unwrap_or_default(),
+                })
                 .collect(),
             auth: self.auth.check(check),
             audit: self.audit.check(check),

@@ -34,7 +34,9 @@ mod server;
 pub mod turns;
 
 pub use audited::AuditEntryBody;
-pub use config::{AuditConfig, AuthConfig, GatewayConfig, OwnerLimits, RequestRate, TenantLimits};
+pub use config::{
+    AuditConfig, AuthConfig, GatewayConfig, OfferedAgent, OwnerLimits, RequestRate, TenantLimits,
+};
 pub use deliveries::{DeliveredEvent, Deliveries};
 pub use http::{
     auth, problem,

@@ -40,6 +40,12 @@ def test_send_and_answer(gateway: Gateway, connect: Connect) -> None:
     assert {request.headers["authorization"] for request in gateway.received} == {"Bearer secret"}
 
 
+def test_agents_are_listed(gateway: Gateway, connect: Connect) -> None:
+    agents = {"agents": [{"name": "support", "samples": ["Where is it?"]}], "default_agent": None}
+    gateway.on("GET", "agents", problem(503, "store_unavailable"), Answer(body=agents))
+    assert connect().agents() == agents
+
+
 def test_key_may_be_a_function(gateway: Gateway, connect: Connect) -> None:
     keys = iter(["first", "second", "third"])
     conversation = connect(key=lambda: next(keys)).conversation("talk")

@@ -4,6 +4,10 @@ import type { components } from "./generated/openapi.js";
 
 type Schemas = components["schemas"];
 
+/** An agent that conversations may have. */
+export type Agent = Schemas["Agent"];
+/** The agents that conversations may have. */
+export type AgentList = Schemas["AgentList"];
 /** A conversation, as lists show it. */
 export type Conversation = Schemas["Conversation"];
 /** A page of conversations. */

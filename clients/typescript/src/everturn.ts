@@ -1,6 +1,7 @@
 /** The door: a client of one installation of Everturn, with the rights of one key. */
 
 import type {
+  AgentList,
   Blob as StoredBlob,
   Conversation as ConversationRow,
   ConversationPage,
@@ -36,6 +37,11 @@ export class Everturn {
   create(conversation: NewConversation = {}, signal?: AbortSignal): Promise<ConversationRow> {
     const isRepeatable = typeof conversation.id === "string";
     return this.#http.json({ method: "POST", path: "/agent/conversations", json: conversation, isRepeatable, signal });
+  }
+
+  /** Lists the agents that conversations may have, and the agent of a conversation that names no agent. */
+  agents({ signal }: { signal?: AbortSignal | undefined } = {}): Promise<AgentList> {
+    return this.#http.json({ method: "GET", path: "/agent/agents", isRepeatable: true, signal });
   }
 
   /** Yields conversations, page by page; the one that was updated last comes first. */

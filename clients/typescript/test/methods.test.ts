@@ -14,6 +14,7 @@ provider = "demo"
 model = "demo"
 tools = ["calculate", "read_page", { name = "refund", approval = "always" }]
 delegates = ["helper"]
+samples = ["What is 21 * 2?"]
 
 [agents.helper]
 provider = "demo"
@@ -57,6 +58,18 @@ async function assertSameTimeline(chat: Conversation): Promise<void> {
   await until(chat, ({ state }) => timeline(state.items).length >= ofApi.length);
   assert.deepEqual(timeline(chat.current.state.items), ofApi);
 }
+
+test("agents are listed with their tools and samples", { skip }, async () => {
+  const { agents, default_agent } = await everturn.agents();
+  assert.equal(default_agent, "default");
+  assert.deepEqual(
+    agents.map(({ name, model }) => [name, model]),
+    [["default", "demo/demo"], ["helper", "demo/demo"]],
+  );
+  const refund = agents[0]?.tools.find(({ name }) => name === "refund");
+  assert.deepEqual(refund, { name: "refund", kind: "client", needs_approval: true });
+  assert.deepEqual(agents[0]?.samples, ["What is 21 * 2?"]);
+});
 
 test("conversations are made, listed, renamed and deleted", { skip }, async () => {
   const { id } = await everturn.create({ title: "A title", agent: "helper" });

@@ -7,6 +7,7 @@
 //! - `fallback`: the models that answer when the agent's own model cannot
 //! - `hooks`: the tools that run around an agent's turns
 //! - `delegates`: the agents that an agent may start
+//! - `samples`: the messages with which a person may begin
 //! - `defaults`: the defaults of an agent's table, and the agent of a start without any configuration
 
 mod approval;
@@ -17,6 +18,7 @@ mod fallback;
 mod hooks;
 mod output;
 mod parameters;
+mod samples;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -35,6 +37,8 @@ pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
 use self::fallback::{FallbackTable, OwnModel};
 use self::hooks::HooksTable;
 use self::output::OutputTable;
+use self::samples::Sample;
+pub(super) use self::samples::samples;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
@@ -88,6 +92,8 @@ pub(super) struct AgentTable {
     output: Option<OutputTable>,
     hooks: Option<HooksTable>,
     tenants: Option<TenantList>,
+    #[serde(default)]
+    samples: Vec<Written<Sample>>,
 }
 
 impl Words for OnCutReply {

@@ -335,6 +335,32 @@ fn a_provider_of_azure_has_an_address_and_headers_come_from_the_environment() {
 }
 
 #[test]
+fn samples_are_for_gateways_and_not_part_of_the_definition() {
+    let text = |samples: &str| {
+        format!(
+            "{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\nsamples = [{samples}]\n"
+        )
+    };
+    let [with, without] = ["\"What is 21 * 2?\"", ""].map(|samples| {
+        let config = parse(&text(samples), &[("KEY", "k")]).unwrap();
+        (config.agents, config.gateway.agents)
+    });
+    assert_eq!(with.1[0].samples, ["What is 21 * 2?"]);
+    assert_eq!(with.0, without.0, "another sample is no other agent");
+    assert_errors(&[
+        (
+            text("\"a\", ").replace("\"a\", ", &"\"a\", ".repeat(9)),
+            "`samples` has at most 8 messages",
+        ),
+        (text("\" \""), "`samples` must not be empty"),
+        (
+            text(&format!("\"{}\"", "x".repeat(501))),
+            "has a text of 501 bytes, but the limit is 500",
+        ),
+    ]);
+}
+
+#[test]
 fn an_agent_may_be_for_some_tenants() {
     let text = |tenants: &str| {
         format!(
@@ -344,9 +370,16 @@ fn an_agent_may_be_for_some_tenants() {
     let config = parse(&text("[\"acme\", \"globex\"]"), &[("KEY", "k")]).unwrap();
     let clerk = config.agents.iter().find(|agent| agent.name == "clerk");
     assert!(clerk.unwrap().serves("acme") && !clerk.unwrap().serves("other"));
-    let tenants = &config.gateway.agent_tenants;
-    assert_eq!(tenants["clerk"], ["acme", "globex"]);
-    assert!(!tenants.contains_key("default"));
+    let offered = config.gateway.agents.iter();
+    let tenants: Vec<_> = offered
+        .map(|agent| {
+            (
+                agent.definition.name.as_str(),
+                agent.definition.tenants.len(),
+            )
+        })
+        .collect();
+    assert_eq!(tenants, [("clerk", 2), ("default", 0)]);
     assert_errors(&[
         (text("[]"), "10:11: `tenants` names 1 to 1000 tenants"),
         (text("[\"a/b\"]"), "a tenant has 1 to 100 letters"),

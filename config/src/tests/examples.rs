@@ -21,7 +21,11 @@ fn the_example_file_is_valid() {
     let text = fs::read_to_string(root().join("everturn.example.toml")).unwrap();
     let config = parse(&text, &[("OPENAI_API_KEY", "k")]).unwrap();
     assert_eq!(config.agents[0].tools[2].timeout_ms, 30_000);
-    let (written, default) = (config.gateway, everturn_gateway::GatewayConfig::default());
+    let default = everturn_gateway::GatewayConfig {
+        agents: config.gateway.agents.clone(),
+        ..everturn_gateway::GatewayConfig::default()
+    };
+    let written = config.gateway;
     assert_eq!(
         format!("{written:?}"),
         format!("{default:?}"),

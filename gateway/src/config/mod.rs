@@ -1,5 +1,6 @@
 //! The gateway's limits and defaults.
 
+mod agents;
 mod audit;
 mod auth;
 mod codec;
@@ -10,7 +11,7 @@ mod scope;
 mod temporal_ui;
 mod tenant;
 
-use std::{collections::BTreeMap, num::NonZeroUsize, ops::RangeInclusive, time::Duration};
+use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
@@ -20,6 +21,7 @@ use everturn_store::PageLimit;
 
 pub(crate) use self::origin::host_of;
 pub use self::{
+    agents::OfferedAgent,
     audit::AuditConfig,
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
     codec::CodecServer,
@@ -39,10 +41,7 @@ pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
     /// Agents a conversation may be created with. Default: only `default`.
-    pub agents: Vec<String>,
-    /// The allowed tenants of a restricted agent, by the agent's name. An agent without an entry is open to every
-    /// tenant. Default: no entries.
-    pub agent_tenants: BTreeMap<String, Vec<String>>,
+    pub agents: Vec<OfferedAgent>,
     /// The agent of a conversation created without an agent's name. Default `default`.
     pub default_agent: String,
     /// Bytes of one message. The default is also the maximum: `limits::MAX_MESSAGE_BYTES`.
@@ -120,8 +119,7 @@ pub struct GatewayConfig {
 impl Default for GatewayConfig {
     fn default() -> Self {
         Self {
-            agents: vec![DEFAULT_AGENT.to_owned()],
-            agent_tenants: BTreeMap::new(),
+            agents: vec![OfferedAgent::named(DEFAULT_AGENT)],
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
             body_bytes: None,
@@ -156,16 +154,15 @@ impl Default for GatewayConfig {
 
 impl GatewayConfig {
     /// Returns the agents that a conversation of the tenant may be created with.
-    pub(crate) fn agents_of(&self, tenant_id: &str) -> Vec<&str> {
-        let may_use = |agent: &&String| {
-            let tenants = self.agent_tenants.get(*agent);
-            tenants.is_none_or(|tenants| tenants.iter().any(|tenant| tenant == tenant_id))
-        };
-        self.agents
-            .iter()
-            .filter(may_use)
-            .map(String::as_str)
-            .collect()
+    pub(crate) fn agents_of(&self, tenant_id: &str) -> impl Iterator<Item = &OfferedAgent> {
+        let agents = self.agents.iter();
+        agents.filter(move |agent| agent.is_for(tenant_id))
+    }
+
+    /// Returns the names of the agents that a conversation of the tenant may be created with.
+    pub(crate) fn agent_names_of(&self, tenant_id: &str) -> Vec<&str> {
+        let agents = self.agents_of(tenant_id);
+        agents.map(|agent| agent.definition.name.as_str()).collect()
     }
 
     /// Returns the most bytes of a request body.

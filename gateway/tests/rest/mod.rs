@@ -1,5 +1,6 @@
 //! The endpoints over HTTP, except the streams.
 
+mod agents;
 mod blobs;
 mod conversations;
 mod documentation;

@@ -13,6 +13,7 @@ import httpx
 from .api import (
     AcceptedMessage,
     AgentExecution,
+    AgentList,
     AnsweredApproval,
     Blob,
     Cancelled,
@@ -94,6 +95,10 @@ class Everturn:
         self._runner.check(tools)
         first, begins = FirstMessage(agent, title), Beginning(cursor, history)
         return Conversation(self._runner, self._parts.session(id, first, begins, tools, storage))
+
+    def agents(self) -> AgentList:
+        """Lists the agents that conversations may have, and the agent of a conversation that names no agent."""
+        return self._runner.run(self._parts.calls.agents())
 
     def conversations(
         self, *, search: str | None = None, agent: str | None = None, page_size: int | None = None

@@ -151,6 +151,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the agents that conversations of the caller's tenant may have.
+         * @description The list is as long as the configuration, and has no pages. An agent for other tenants is not in the list.
+         */
+        get: operations["list_agents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/blobs": {
         parameters: {
             query?: never;
@@ -771,6 +791,31 @@ export interface components {
             /** @enum {string} */
             status: "queued" | "accepted_before";
         };
+        /** @description An agent. */
+        Agent: {
+            /**
+             * @description The purpose of the agent; empty if the configuration has no description.
+             * @example Answers questions about orders
+             */
+            description: string;
+            limits: components["schemas"]["AgentLimits"];
+            /**
+             * @description `provider/model`; null when only workers know the model.
+             * @example openai/gpt-5-mini
+             */
+            model: string | null;
+            /** @example support */
+            name: string;
+            /**
+             * @description Messages with which a person may begin.
+             * @example [
+             *       "Where is my order 1007?"
+             *     ]
+             */
+            samples: string[];
+            /** @description The tools, in the order of the configuration. */
+            tools: components["schemas"]["AgentTool"][];
+        };
         /** @description An agent execution: an agent's work on a turn, or on a task from a parent agent. */
         AgentExecution: {
             agent: string;
@@ -832,6 +877,55 @@ export interface components {
             executions: components["schemas"]["AgentExecution"][];
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
+        };
+        /** @description Limits of an agent's turns. Null means: no limit. */
+        AgentLimits: {
+            /**
+             * Format: int32
+             * @description The most LLM calls of an agent execution.
+             */
+            max_steps: number | null;
+            /**
+             * Format: int32
+             * @description The time limit of a turn, in milliseconds.
+             */
+            turn_timeout_ms: number | null;
+            /**
+             * Format: int64
+             * @description The most tokens of a turn, read and written.
+             */
+            turn_tokens: number | null;
+            /**
+             * @description The most money of a turn, in USD.
+             * @example 0.5
+             */
+            turn_usd: string | null;
+        };
+        /** @description The agents of the caller's tenant. */
+        AgentList: {
+            /** @description The agents, ordered by name. */
+            agents: components["schemas"]["Agent"][];
+            /**
+             * @description The agent of a conversation that is created without an agent's name; null if the configuration has no such agent
+             *     for the tenant.
+             * @example default
+             */
+            default_agent: string | null;
+        };
+        /** @description A tool of an agent. */
+        AgentTool: {
+            /**
+             * @description The party that runs the tool: `worker`, `client`, `remote` or `delegate`.
+             * @example worker
+             */
+            kind: string;
+            /**
+             * @description The tool's name; `server__*` stands for every tool of an MCP server.
+             * @example refund
+             */
+            name: string;
+            /** @description True if a person must approve calls of the tool: every call, or the calls that the configuration names. */
+            needs_approval: boolean;
         };
         /** @description The answered tool call. */
         AnsweredApproval: {
@@ -2619,6 +2713,121 @@ export interface operations {
                         /** @enum {string} */
                         code?: "invalid_parameter";
                     };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_agents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agents */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentList"];
                 };
             };
             /** @description The request has no valid credential (`unauthenticated`) */

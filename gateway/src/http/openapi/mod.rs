@@ -96,8 +96,8 @@ struct Common;
 /// Declares a type for the `responses` of an annotation from the endpoint's problem codes.
 /// The macro adds the codes of [`COMMON`] unless the list begins with `only`.
 macro_rules! problems {
-    ($name:ident: $($code:ident),+) => {
-        $crate::http::openapi::problems!(@ $name, $crate::http::openapi::with_common(&[$($crate::http::problem::Code::$code),+]));
+    ($name:ident: $($code:ident),*) => {
+        $crate::http::openapi::problems!(@ $name, $crate::http::openapi::with_common(&[$($crate::http::problem::Code::$code),*]));
     };
     (only $name:ident: $($code:ident),+) => {
         $crate::http::openapi::problems!(@ $name, $crate::http::openapi::responses(&[$($crate::http::problem::Code::$code),+]));

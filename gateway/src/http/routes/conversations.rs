@@ -132,7 +132,7 @@ async fn find_or_create(
         return Ok((conversation, false));
     }
     let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
-    let agents = state.config.agents_of(&caller.access.tenant_id);
+    let agents = state.config.agent_names_of(&caller.access.tenant_id);
     if !agents.contains(&agent.as_str()) {
         let detail = format!("The agents of your tenant are: {}.", agents.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));

@@ -2,6 +2,7 @@
 //! `tests/`, a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
 
 mod admin;
+mod agents;
 mod approvals;
 mod attachments;
 mod blobs;
@@ -73,6 +74,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(approvals::resolve))
         .route_layer(middleware::from_fn(auth::check_approve));
     let agent = OpenApiRouter::default()
+        .routes(routes!(agents::list))
         .routes(routes!(conversations::create, conversation_list::list))
         .routes(routes!(conversation_list::stream))
         .routes(routes!(

@@ -80,7 +80,8 @@ fn rule(name: &str) -> Rule {
         "POST /api/v1/agent/blobs" => Rule::InBody("", 415, "blob_type_refused"),
         "POST /api/v1/codec/decode" | "POST /api/v1/codec/encode" => Rule::OfOperator,
         name if name.contains("/api/v1/admin/") => Rule::OfOperator,
-        "GET /api/v1/auth/session"
+        "GET /api/v1/agent/agents"
+        | "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
         "GET /"

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from ..api import (
     AgentExecution,
+    AgentList,
     AnsweredApproval,
     Blob,
     Cancelled,
@@ -39,6 +40,11 @@ class Calls:
 
     def __init__(self, http: Http) -> None:
         self.http = http
+
+    def agents(self) -> Flow[AgentList]:
+        """The agents that conversations may have."""
+        answer: AgentList = yield from _get(self.http, path("agent", "agents"))
+        return answer
 
     def conversations(self, search: str | None, agent: str | None, page_size: int | None) -> Stream[ListedConversation]:
         """Every conversation, page by page."""

@@ -88,7 +88,7 @@ pub(in crate::http::routes) async fn list(
     let shown = |tenant: TenantSummary| TenantBody {
         agents: state
             .config
-            .agents_of(&tenant.tenant_id)
+            .agent_names_of(&tenant.tenant_id)
             .into_iter()
             .map(str::to_owned)
             .collect(),

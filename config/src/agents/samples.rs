@@ -1,0 +1,52 @@
+//! `samples` of an agent: messages with which a person may begin. Clients offer the samples.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use super::AgentTable;
+use crate::{
+    checker::Checker,
+    forms::{Form, Text},
+};
+
+/// The most samples of an agent. A page has room for this number of buttons.
+const MAX_SAMPLES: usize = 8;
+/// The largest sample, in bytes. A button has room for this text.
+const MAX_SAMPLE_BYTES: usize = 500;
+
+/// A message of one person, short enough for a button.
+pub(super) struct Sample;
+
+impl Form for Sample {
+    type Toml = String;
+    type Value = String;
+
+    fn read(text: String) -> Result<String, String> {
+        let text = Text::read(text)?;
+        if text.len() > MAX_SAMPLE_BYTES {
+            let bytes = text.len();
+            return Err(format!(
+                "has a text of {bytes} bytes, but the limit is {MAX_SAMPLE_BYTES}"
+            ));
+        }
+        Ok(text)
+    }
+}
+
+/// Returns the samples of each agent, by the agent's name.
+pub(crate) fn samples(
+    tables: &BTreeMap<Spanned<String>, AgentTable>,
+    check: &mut Checker<'_>,
+) -> BTreeMap<String, Vec<String>> {
+    let of_agent = |(name, table): (&Spanned<String>, &AgentTable)| {
+        if let Some(surplus) = table.samples.get(MAX_SAMPLES) {
+            check.wrong(
+                &surplus.at,
+                format!("`samples` has at most {MAX_SAMPLES} messages; remove some"),
+            );
+        }
+        (name.get_ref().clone(), check.values(&table.samples))
+    };
+    tables.iter().map(of_agent).collect()
+}
