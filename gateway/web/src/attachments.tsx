@@ -2,6 +2,7 @@
 
 import type { PendingMessage } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { UploadedFile } from "./drafts";
 import { everturn } from "./everturn";
 import { Fault, visible } from "./shown";
 import { texts } from "./texts";
@@ -27,15 +28,17 @@ export interface Attachments {
   readonly files: readonly Attachment[];
   /** False while one is being uploaded, or could not be. */
   readonly areReady: boolean;
+  readonly uploaded: readonly UploadedFile[];
   readonly ready: () => Ready[];
   readonly add: (files: FileList) => void;
   readonly remove: (file: Attachment) => void;
   readonly clear: () => void;
 }
 
-export function useAttachments(): Attachments {
-  const [files, setFiles] = useState<readonly Attachment[]>([]);
-  const last = useRef(0);
+/** `first` were uploaded before, for the same message. */
+export function useAttachments(first: readonly UploadedFile[]): Attachments {
+  const [files, setFiles] = useState<readonly Attachment[]>(() => first.map((file, at) => ({ ...file, number: at + 1 })));
+  const last = useRef(first.length);
   const uploads = useRef(new Map<number, AbortController>());
   useEffect(() => () => uploads.current.forEach((upload) => upload.abort()), []);
   const change = (number: number, now: Partial<Attachment>) =>
@@ -51,10 +54,12 @@ export function useAttachments(): Attachments {
       .finally(() => uploads.current.delete(number));
     return { number, name: file.name, bytes: file.size };
   };
+  const uploaded = files.flatMap(({ name, bytes, blobId }) => (blobId === undefined ? [] : [{ name, bytes, blobId }]));
   return {
     files,
+    uploaded,
     areReady: files.every((file) => file.blobId !== undefined),
-    ready: () => files.flatMap(({ blobId }) => (blobId === undefined ? [] : [{ blob_id: blobId }])),
+    ready: () => uploaded.map(({ blobId }) => ({ blob_id: blobId })),
     add: (chosen) => {
       const added = [...chosen].slice(0, Math.max(0, MOST - files.length)).map(upload);
       setFiles((known) => [...known, ...added]);

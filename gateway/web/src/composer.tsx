@@ -1,7 +1,9 @@
 /** Where a message is written. Enter sends it, and Shift+Enter breaks the line. */
 
-import { useRef, useState } from "preact/hooks";
-import { AttachmentList, type Ready, useAttachments } from "./attachments";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { AttachmentList, type Attachments, type Ready, useAttachments } from "./attachments";
+import { draftOf, forgetDraft, keepDraft } from "./drafts";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 
@@ -19,18 +21,25 @@ export interface Written {
 }
 
 interface ComposerProps {
+  /** The conversation, whose draft is shown; "" for a new one. */
+  id: string;
   /** Resolves when what was written may be forgotten here. */
   onSend: (written: Written) => Promise<void>;
-  /** There while a turn runs. */
-  onStop?: (() => Promise<unknown>) | undefined;
+  /** The turn that runs. */
+  turn?: string | null;
+  /** Ends a turn, and no other. */
+  onStop?: (turn: string) => Promise<unknown>;
+  /** Something else on the page takes the focus. */
+  isQuiet?: boolean;
 }
 
-export function Composer({ onSend, onStop }: ComposerProps) {
-  const [text, setText] = useState("");
+export function Composer({ id, onSend, turn = null, onStop, isQuiet = false }: ComposerProps) {
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
   const [onBusy, setOnBusy] = useState<OnBusy>("queue");
-  const attachments = useAttachments();
+  const { text, setText, attachments } = useDraft(id);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useFocus(field, isQuiet, turn);
   const isEmpty = text.trim() === "" && attachments.files.length === 0;
   const canSend = !isEmpty && !isSending && attachments.areReady;
   const attempt = (action: Promise<unknown>) => {
@@ -42,7 +51,8 @@ export function Composer({ onSend, onStop }: ComposerProps) {
     setSending(true);
     const ready = attachments.ready();
     try {
-      await onSend({ content: text, ...(ready.length > 0 && { attachments: ready }), ...(onStop && { onBusy }) });
+      await onSend({ content: text, ...(ready.length > 0 && { attachments: ready }), ...(turn !== null && { onBusy }) });
+      forgetDraft(id);
       setText("");
       attachments.clear();
     } finally {
@@ -55,42 +65,80 @@ export function Composer({ onSend, onStop }: ComposerProps) {
     event.preventDefault();
     attempt(send());
   };
-  const onDrop = (event: DragEvent) => {
-    if (!event.dataTransfer?.files.length) return;
+  const onSubmit = (event: Event) => {
     event.preventDefault();
-    attachments.add(event.dataTransfer.files);
-  };
-  const onPaste = (event: ClipboardEvent) => {
-    if (!event.clipboardData?.files.length) return;
-    event.preventDefault();
-    attachments.add(event.clipboardData.files);
+    attempt(send());
   };
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        attempt(send());
-      }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={onDrop}
-    >
+    <form class="composer" onSubmit={onSubmit} {...takesFiles(attachments)}>
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
       <AttachmentList attachments={attachments} />
       <AttachButton onChosen={attachments.add} />
       <textarea
+        ref={field}
         aria-label={texts.message}
         placeholder={texts.message}
         rows={1}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={onKeyDown}
-        onPaste={onPaste}
       />
-      {onStop && <WhileBusy chosen={onBusy} onChoose={setOnBusy} />}
-      {onStop && <button type="button" class="stop" onClick={() => attempt(onStop())}>{texts.stop}</button>}
+      {turn !== null && <WhileBusy chosen={onBusy} onChoose={setOnBusy} />}
+      {turn !== null && onStop && <Stop key={turn} onStop={() => onStop(turn)} onError={setError} />}
       <button type="submit" disabled={!canSend}>{texts.send}</button>
     </form>
+  );
+}
+
+/** What is written for a conversation. It is kept with each change. */
+function useDraft(id: string) {
+  const [text, setText] = useState(() => draftOf(id).text);
+  const attachments = useAttachments(draftOf(id).files);
+  useLayoutEffect(() => keepDraft(id, { text, files: attachments.uploaded }), [text, attachments.files]);
+  return { text, setText, attachments };
+}
+
+/**
+ * Gives the field the focus when it comes, and when a turn ends with the focus nowhere: whoever types writes a message. On a
+ * touch screen the focus would open a keyboard that nobody asked for.
+ */
+function useFocus(field: RefObject<HTMLTextAreaElement | null>, isQuiet: boolean, turn: string | null): void {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    const isFree = isFirst.current || document.activeElement === document.body;
+    isFirst.current = false;
+    if (isFree && !isQuiet && !matchMedia("(pointer: coarse)").matches) field.current?.focus({ preventScroll: true });
+  }, [turn]);
+}
+
+/** Files that are dropped or pasted go with the message. */
+function takesFiles({ add }: Attachments) {
+  const take = (event: Event, files: FileList | undefined) => {
+    if (!files?.length) return;
+    event.preventDefault();
+    add(files);
+  };
+  return {
+    onDragOver: (event: DragEvent) => event.preventDefault(),
+    onDrop: (event: DragEvent) => take(event, event.dataTransfer?.files),
+    onPaste: (event: ClipboardEvent) => take(event, event.clipboardData?.files),
+  };
+}
+
+/** Ends the turn that somebody sees. Pressed again, it does nothing: the next turn has a button of its own. */
+function Stop({ onStop, onError }: { onStop: () => Promise<unknown>; onError: (error: unknown) => void }) {
+  const [isSent, setSent] = useState(false);
+  const stop = () => {
+    if (isSent) return;
+    setSent(true);
+    onError(undefined);
+    onStop().catch((caught: unknown) => {
+      setSent(false);
+      onError(caught);
+    });
+  };
+  return (
+    <button type="button" class="stop" aria-disabled={isSent} onClick={stop}>{isSent ? texts.stopping : texts.stop}</button>
   );
 }
 

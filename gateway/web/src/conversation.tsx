@@ -41,7 +41,13 @@ export function ConversationView({ chat, developer, onRefused }: ConversationPro
         <Timeline chat={chat} update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
         <Resume chat={chat} update={update} />
-        <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
+        <Composer
+          id={chat.id}
+          onSend={send}
+          turn={state.turn}
+          onStop={(turn) => chat.cancel({ messageId: turn })}
+          isQuiet={developer !== undefined}
+        />
       </main>
       {developer && <DeveloperView chat={chat} update={update} place={developer} />}
     </>
@@ -58,7 +64,7 @@ export function NewConversation() {
   return (
     <main class="conversation">
       <section class="timeline" aria-label={texts.timeline}><p class="hint">{texts.empty}</p></section>
-      <Composer onSend={send} />
+      <Composer id="" onSend={send} />
     </main>
   );
 }

@@ -3,6 +3,7 @@
 import type { api } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { forgetDraft } from "./drafts";
 import { conversation, forget } from "./everturn";
 import { Fault, isolated } from "./shown";
 import { texts } from "./texts";
@@ -36,6 +37,7 @@ function Delete({ row, onClose }: { row: api.ListedConversation; onClose: () => 
   const remove = async () => {
     await conversation(row.id).delete();
     forget(row.id);
+    forgetDraft(row.id);
     location.hash = "#/";
   };
   return (

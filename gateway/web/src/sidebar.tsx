@@ -2,6 +2,7 @@
 
 import { type api, ApiError, type Connection } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { forgetDrafts } from "./drafts";
 import { everturn } from "./everturn";
 import { Manage } from "./manage";
 import { More } from "./more";
@@ -35,7 +36,10 @@ export function Sidebar({ open, isListOpen, isSession, onToggle, onRefused }: Si
   useEffect(() => {
     document.title = title ? `${isolated(title)} · Everturn` : "Everturn";
   }, [title]);
-  const signOut = () => void everturn.signOut().finally(onRefused);
+  const signOut = () => {
+    forgetDrafts();
+    void everturn.signOut().finally(onRefused);
+  };
   return (
     <nav class="sidebar" aria-label={texts.conversations}>
       <div class="bar">
