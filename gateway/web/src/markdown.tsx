@@ -8,6 +8,7 @@ import { Code } from "./code";
 import { later } from "./later";
 import { keepWritten, more, NOTHING, PART, readingOf, tokensOf, tokensOfWritten, withPlainLines } from "./reading";
 import { exact, Plain, visible } from "./shown";
+import { texts } from "./texts";
 
 /** Longer texts are shown as they are: to read their structure takes too long (docs/performance.md). */
 const MAX_CHARACTERS = 50_000;
@@ -138,7 +139,7 @@ function table(token: Tokens.Table, depth: number) {
     <tr>{row.map((cell) => <Cell class={cell.align ?? undefined}>{blocks(cell.tokens, depth + 1)}</Cell>)}</tr>
   );
   return (
-    <div class="wide">
+    <div class="wide" tabIndex={0} role="region" aria-label={texts.table}>
       <table>
         <thead>{cells(token.header, "th")}</thead>
         <tbody>{token.rows.map((row) => cells(row, "td"))}</tbody>

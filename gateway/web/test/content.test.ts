@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { type Bench, startBench } from "./support/bench";
+import { tabTo } from "./support/keyboard";
 import { gate } from "./support/model";
 import { assertAccessible, openedId, painted, see, send, turnEnds } from "./support/page";
 import { gif } from "./support/pictures";
@@ -66,6 +67,34 @@ test("code has colours once it is written, and is the same text", async () => {
   await blocks.nth(1).locator(".code-keyword").first().waitFor();
   assert.deepEqual(await blocks.allTextContents(), [python, rust]);
   assert.deepEqual(await blocks.first().locator(".code-comment").allTextContents(), ["# twice"]);
+});
+
+test("words in tables stay whole, and a wide table is scrolled sideways, also by the keyboard", async () => {
+  const names = ["Manufacturer", "Registration", "Classification", "Specification", "Responsibility"];
+  const row = names.map((name) => `${name} of \`${name.toLowerCase()}_id\``);
+  const lines = [names, names.map(() => "---"), row, row].map((cells) => `| ${cells.join(" | ")} |`);
+  bench.model.on("wide table", () => ({ texts: [`Here:\n\n${lines.join("\n")}`] }));
+  const { page } = await bench.open("/", { viewport: { width: 390, height: 844 } });
+  await send(page, "Now a wide table");
+  await turnEnds(page);
+  // A word that was broken has a box for each of its lines.
+  const broken = await page.locator(".markdown th").evaluateAll((cells) =>
+    cells.filter((cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return new Set([...range.getClientRects()].map((box) => box.top)).size > 1;
+    }).map((cell) => cell.textContent),
+  );
+  assert.deepEqual(broken, []);
+  const heights = await page.locator(".markdown td code").evaluateAll((found) => found.map((code) => code.getClientRects().length));
+  assert.deepEqual([...new Set(heights)], [1], "names in code stay whole, too");
+  const table = page.getByRole("region", { name: "Table" });
+  assert.ok(await table.evaluate((box) => box.scrollWidth > box.clientWidth));
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false);
+  await tabTo(page, "region", "Table");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction(() => document.querySelector(".markdown .wide")!.scrollLeft > 0);
+  await assertAccessible(page);
 });
 
 test("a text that grows is read as one that came at once", async () => {
