@@ -51,7 +51,7 @@ async fn the_page_runs_nothing_but_what_the_gateway_serves() {
         let text = page.text.replace("http://www.w3.org/2000/svg", "");
         assert!(!text.contains(absent), "{absent} in {text}");
     }
-    for path in ["/", "/page/app.js", "/page/style.css"] {
+    for path in ["/", "/page/app.js", "/page/worker.js", "/page/style.css"] {
         let file = gateway.get(path).await;
         assert_eq!(file.status, 200, "{path}");
         let policy = file.header("content-security-policy");

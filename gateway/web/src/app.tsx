@@ -4,6 +4,7 @@ import { type api, ApiError } from "everturn-client";
 import { useEffect, useState } from "preact/hooks";
 import { ConversationView, NewConversation } from "./conversation";
 import { conversation, everturn } from "./everturn";
+import { useHub } from "./hub";
 import { useRoute } from "./route";
 import { Fault } from "./shown";
 import { SignIn } from "./signin";
@@ -35,21 +36,23 @@ export function App() {
 
 function Conversations({ session, onRefused }: { session: api.Session; onRefused: () => void }) {
   const { id, developer } = useRoute();
+  const shared = useHub(session, onRefused);
   const [isListOpen, setListOpen] = useState(false);
   useEffect(() => setListOpen(false), [id]);
   return (
     <div class={isListOpen ? "frame list-open" : "frame"}>
       <Sidebar
         open={id}
+        shared={shared}
         isListOpen={isListOpen}
         onToggle={() => setListOpen(!isListOpen)}
         onRefused={onRefused}
         isSession={session.credential === "session"}
       />
       {id === undefined ? (
-        <NewConversation />
+        <NewConversation shared={shared} />
       ) : (
-        <ConversationView key={id} chat={conversation(id)} developer={developer} onRefused={onRefused} />
+        <ConversationView key={id} chat={conversation(id)} shared={shared} developer={developer} onRefused={onRefused} />
       )}
     </div>
   );

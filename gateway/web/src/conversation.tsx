@@ -2,9 +2,10 @@
 
 import { ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
 import { useSyncExternalStore } from "preact/compat";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
+import type { Shared } from "./hub";
 import { DeveloperLink, DeveloperView } from "./developer/view";
 import { addressOf, type DeveloperPlace } from "./route";
 import { Fault } from "./shown";
@@ -16,14 +17,16 @@ const QUIET_MS = 15_000;
 
 interface ConversationProps {
   chat: Conversation;
+  shared: Shared;
   /** What is open of its developer's view. */
   developer: DeveloperPlace | undefined;
   onRefused: () => void;
 }
 
-export function ConversationView({ chat, developer, onRefused }: ConversationProps) {
+export function ConversationView({ chat, shared, developer, onRefused }: ConversationProps) {
   const [attempt, setAttempt] = useState(0);
-  const update = useUpdate(chat, attempt);
+  const update = useUpdate(chat, attempt, shared.isLive);
+  useReport(chat, update, shared);
   const { state, connection } = update;
   const isRefused = connection.status === "closed" && connection.error instanceof ApiError && connection.error.status === 401;
   const hasEnded = isRefused || state.ended === "token_expired";
@@ -54,8 +57,20 @@ export function ConversationView({ chat, developer, onRefused }: ConversationPro
   );
 }
 
+/** Tells the hub whether this tab has all that the list knows of the conversation. */
+function useReport(chat: Conversation, { state, connection }: Update, { rows, report }: Shared): void {
+  const wasOpen = useRef(false);
+  wasOpen.current ||= connection.status === "open";
+  const hasFailed = connection.status === "closed" && connection.error !== undefined;
+  const last = rows?.find((row) => row.id === chat.id)?.last_sequence ?? 0;
+  const hasAll = wasOpen.current && (Number.parseInt(state.cursor, 10) || 0) >= last;
+  const isBehind = !hasFailed && !hasAll;
+  useEffect(() => report({ hasConversation: true, isBehind }), [isBehind]);
+}
+
 /** Where a conversation begins. It is created with its first message. */
-export function NewConversation() {
+export function NewConversation({ shared: { report } }: { shared: Shared }) {
+  useEffect(() => report({ hasConversation: false, isBehind: false }), []);
   const send = async ({ content, ...options }: Written) => {
     const { id } = await everturn.create({ id: crypto.randomUUID?.() });
     void conversation(id).post(content, options as SendOptions).catch(() => undefined);

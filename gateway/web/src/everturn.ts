@@ -33,8 +33,14 @@ export function forget(id: string): void {
   opened.delete(id);
 }
 
-/** Follows a conversation while a component shows it. Another `attempt` follows it again, after it could not be followed. */
-export function useUpdate(chat: Conversation, attempt: number) {
-  const follow = useCallback((onChange: () => void) => chat.subscribe(onChange), [chat, attempt]);
+/**
+ * Follows a conversation while a component shows it and the tab is live. Another `attempt` follows the conversation again, after
+ * a failure.
+ */
+export function useUpdate(chat: Conversation, attempt: number, isLive: boolean) {
+  const follow = useCallback(
+    (onChange: () => void) => (isLive ? chat.subscribe(onChange) : () => undefined),
+    [chat, attempt, isLive],
+  );
   return useSyncExternalStore(follow, () => chat.current);
 }

@@ -1,9 +1,10 @@
 /** The list of conversations, as it changes, with a search in their titles. */
 
-import { type api, ApiError, type Connection } from "everturn-client";
+import type { api } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { forgetDrafts } from "./drafts";
 import { everturn } from "./everturn";
+import type { Shared } from "./hub";
 import { Manage } from "./manage";
 import { More } from "./more";
 import { addressOf } from "./route";
@@ -21,15 +22,15 @@ type Row = api.ListedConversation;
 
 interface SidebarProps {
   open: string | undefined;
+  shared: Shared;
   isListOpen: boolean;
   isSession: boolean;
   onToggle: () => void;
   onRefused: () => void;
 }
 
-export function Sidebar({ open, isListOpen, isSession, onToggle, onRefused }: SidebarProps) {
+export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, onToggle, onRefused }: SidebarProps) {
   const [search, setSearch] = useState("");
-  const { rows, error } = useRows(onRefused);
   const found = useFound(search.trim());
   const shown = search.trim() === "" ? rows : found;
   const title = rows?.find((row) => row.id === open)?.title;
@@ -122,29 +123,6 @@ function Earlier({ rows, open }: { rows: readonly Row[]; open: string | undefine
       {!isAll && <More isBusy={isReading} onMore={onMore}>{isReading ? texts.loading : texts.earlierConversations}</More>}
     </>
   );
-}
-
-/** The newest conversations; undefined until they are known. */
-function useRows(onRefused: () => void) {
-  const [rows, setRows] = useState<readonly Row[]>();
-  const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    const stop = new AbortController();
-    const onConnection = (connection: Connection) => {
-      if (connection.status === "open") setError(undefined);
-    };
-    const follow = async () => {
-      for await (const now of everturn.followConversations({ signal: stop.signal, onConnection })) setRows(now);
-      onRefused(); // the session has ended
-    };
-    follow().catch((caught: unknown) => {
-      if (stop.signal.aborted) return;
-      if (caught instanceof ApiError && caught.status === 401) onRefused();
-      else setError(caught);
-    });
-    return () => stop.abort();
-  }, []);
-  return { rows, error };
 }
 
 /** The conversations whose titles contain a text; undefined while that is not known. */

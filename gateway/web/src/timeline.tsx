@@ -1,7 +1,8 @@
 /** What was said and done in a conversation, with what is being written, and what is on its way. */
 
-import type { Conversation, Item, PendingMessage, Update } from "everturn-client";
+import type { Connection, Conversation, Item, PendingMessage, Update } from "everturn-client";
 import type { RefObject } from "preact";
+import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { PAGE } from "./everturn";
 import { estimateOf, mustStay, nameOf, RowView, Writing } from "./items";
@@ -24,7 +25,8 @@ const KEPT_AT_END = 1000;
 /** How often a conversation is looked at for what can be forgotten. */
 const FORGET_MS = 5000;
 
-export function Timeline({ chat, update }: { chat: Conversation; update: Update }) {
+/** It is drawn again when the conversation changes, and not with each change of the list. */
+export const Timeline = memo(function Timeline({ chat, update }: { chat: Conversation; update: Update }) {
   const { state, pending, hasOlder, connection } = update;
   const box = useRef<HTMLElement>(null);
   const isAtEnd = useRef(true);
@@ -40,7 +42,7 @@ export function Timeline({ chat, update }: { chat: Conversation; update: Update 
           <More class="earlier" isBusy={isReadingOlder} onMore={readOlder}>{isReadingOlder ? texts.loading : texts.earlier}</More>
         )}
         {isFull && <p class="hint">{texts.full}</p>}
-        {isNothing && connection.status === "connecting" && <p class="hint">{texts.loading}</p>}
+        {isNothing && isComing(connection) && <p class="hint">{texts.loading}</p>}
         {isNothing && connection.status === "open" && <p class="hint">{texts.empty}</p>}
         <RowWindow
           box={box}
@@ -63,6 +65,11 @@ export function Timeline({ chat, update }: { chat: Conversation; update: Update 
       </section>
     </Kept.Provider>
   );
+});
+
+/** What there is has not been read yet: the connection is made, or the tab waits for its turn to have one. */
+function isComing(connection: Connection): boolean {
+  return connection.status === "connecting" || (connection.status === "closed" && connection.error === undefined);
 }
 
 /** Reads what came before, when somebody goes there or asks for it. */

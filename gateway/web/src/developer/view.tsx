@@ -1,6 +1,7 @@
 /** The developer's view of a conversation: where the time of its turns went, what is recorded of them, and the raw events. */
 
 import type { Conversation, Update } from "everturn-client";
+import { memo } from "preact/compat";
 import { useEffect, useRef } from "preact/hooks";
 import { addressOf, type DeveloperPlace } from "../route";
 import { texts } from "../texts";
@@ -22,7 +23,8 @@ interface ViewProps {
   place: DeveloperPlace;
 }
 
-export function DeveloperView({ chat, update, place }: ViewProps) {
+/** It is drawn again when the conversation changes, and not with each change of the list. */
+export const DeveloperView = memo(function DeveloperView({ chat, update, place }: ViewProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     heading.current?.focus();
@@ -53,4 +55,4 @@ export function DeveloperView({ chat, update, place }: ViewProps) {
       )}
     </section>
   );
-}
+});
