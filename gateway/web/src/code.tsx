@@ -4,8 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { parse, type TokenType } from "sugar-high/core";
 import { lang, languages } from "sugar-high/lang";
+import { CopyButton } from "./copy";
 import { later } from "./later";
 import { exact } from "./shown";
+import { texts } from "./texts";
 
 /** Longer code has no colours: to look at it takes too long. */
 const MOST_CHARACTERS = 20_000;
@@ -38,7 +40,12 @@ export function Code({ text, language, isOpen }: { text: string; language: strin
       redraw({});
     });
   }, [key]);
-  return <pre tabIndex={0}><code>{pieces ? pieces.map(element) : exact(text)}</code></pre>;
+  return (
+    <div class="code">
+      <pre tabIndex={0}><code>{pieces ? pieces.map(element) : exact(text)}</code></pre>
+      {!isOpen && <CopyButton text={text} label={texts.copyCode} />}
+    </div>
+  );
 }
 
 function element({ text, type }: Piece): ComponentChildren {

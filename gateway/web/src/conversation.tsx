@@ -2,11 +2,12 @@
 
 import { ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
 import { useSyncExternalStore } from "preact/compat";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
 import type { Shared } from "./hub";
 import { DeveloperLink, DeveloperView } from "./developer/view";
+import { costOf, money } from "./money";
 import { addressOf, type DeveloperPlace } from "./route";
 import { Fault } from "./shown";
 import { texts } from "./texts";
@@ -40,7 +41,7 @@ export function ConversationView({ chat, shared, developer, onRefused }: Convers
   return (
     <>
       <main class="conversation">
-        <header class="heading"><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></header>
+        <header class="heading"><Cost update={update} /><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></header>
         <Timeline chat={chat} update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
         <Resume chat={chat} update={update} />
@@ -55,6 +56,12 @@ export function ConversationView({ chat, shared, developer, onRefused }: Convers
       {developer && <DeveloperView chat={chat} update={update} place={developer} />}
     </>
   );
+}
+
+/** What the turns of the conversation cost; nothing while no turn has a price. */
+function Cost({ update: { state, hasOlder } }: { update: Update }) {
+  const cost = useMemo(() => costOf(state.items), [state.items]);
+  return <span class="hint cost">{cost !== undefined && texts.cost(money(cost), !hasOlder)}</span>;
 }
 
 /** Tells the hub whether this tab has all that the list knows of the conversation. */

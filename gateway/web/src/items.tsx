@@ -4,8 +4,10 @@ import type { AssistantMessage, Conversation, End, Item, OpenText, ToolCall, Wor
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { Files, filesOf } from "./files";
+import { CopyButton } from "./copy";
 import { useKept } from "./kept";
 import { Markdown } from "./markdown";
+import { money } from "./money";
 import { NoteLine } from "./notes";
 import { ResultCard } from "./output";
 import { callsOf, isSameRow, type Row, type Rows, rowsWithin, textsBelow } from "./rows";
@@ -128,6 +130,7 @@ function Answer({ item }: { item: AssistantMessage }) {
         <Markdown text={item.content} />
       </div>
       {why && <p class="hint">{why}</p>}
+      <p class="after"><CopyButton text={item.content} label={texts.copyAnswer} /></p>
     </>
   );
 }
@@ -156,7 +159,7 @@ function EndLine({ end }: { end: End }) {
     end.outcome === "cancelled" ? texts.cancelled : "",
     end.steps === undefined ? "" : texts.steps(end.steps),
     tokensOf(end) === 0 ? "" : texts.tokens(tokensOf(end)),
-    end.costUsd === undefined ? "" : `$${end.costUsd}`,
+    end.costUsd === undefined ? "" : money(Number(end.costUsd)),
   ];
   const took = parts.filter((part) => part !== "").join(" · ");
   if (end.outcome !== "error") return <p class={`item end ${end.outcome}`} data-item={end.id}>{visible(took)}</p>;

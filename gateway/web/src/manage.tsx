@@ -17,7 +17,7 @@ export function Manage({ row }: { row: api.ListedConversation }) {
   return (
     <span class="manage">
       <button type="button" class="quiet" onClick={() => setDialog("rename")}>{texts.rename}</button>
-      <button type="button" class="quiet" onClick={() => setDialog("delete")}>{texts.delete}</button>
+      <button type="button" class="quiet danger" onClick={() => setDialog("delete")}>{texts.delete}</button>
       {dialog === "rename" && <Rename row={row} onClose={close} />}
       {dialog === "delete" && <Delete row={row} onClose={close} />}
     </span>
@@ -41,7 +41,7 @@ function Delete({ row, onClose }: { row: api.ListedConversation; onClose: () => 
     location.hash = "#/";
   };
   return (
-    <Question label={texts.deleteWhat(isolated(row.title || texts.untitled))} action={texts.delete} onClose={onClose} onAgree={remove}>
+    <Question label={texts.deleteWhat(isolated(row.title || texts.untitled))} action={texts.delete} isDangerous onClose={onClose} onAgree={remove}>
       <p>{texts.deleteWhy}</p>
     </Question>
   );
@@ -50,13 +50,15 @@ function Delete({ row, onClose }: { row: api.ListedConversation; onClose: () => 
 interface QuestionProps {
   label: string;
   action: string;
+  /** The action cannot be taken back: Cancel has the focus. */
+  isDangerous?: boolean;
   onAgree: () => Promise<unknown>;
   onClose: () => void;
   children: ComponentChildren;
 }
 
 /** A modal dialog, which keeps the focus, and which Escape closes. */
-function Question({ label, action, onAgree, onClose, children }: QuestionProps) {
+function Question({ label, action, isDangerous = false, onAgree, onClose, children }: QuestionProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [error, setError] = useState<unknown>();
   const [isSent, setSent] = useState(false);
@@ -76,8 +78,8 @@ function Question({ label, action, onAgree, onClose, children }: QuestionProps) 
         <h2>{label}</h2>
         {children}
         {error !== undefined && <p role="alert"><Fault error={error} /></p>}
-        <button type="submit" disabled={isSent}>{action}</button>{" "}
-        <button type="button" onClick={() => dialog.current?.close()}>{texts.keep}</button>
+        <button type="submit" class={isDangerous ? "danger" : undefined} disabled={isSent}>{action}</button>{" "}
+        <button type="button" autofocus={isDangerous} onClick={() => dialog.current?.close()}>{texts.cancel}</button>
       </form>
     </dialog>
   );

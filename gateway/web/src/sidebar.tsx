@@ -2,6 +2,7 @@
 
 import type { api } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { dateOf, groupsOf } from "./days";
 import { forgetDrafts } from "./drafts";
 import { everturn } from "./everturn";
 import type { Shared } from "./hub";
@@ -61,7 +62,7 @@ export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, 
         {error !== undefined && <p role="alert"><Fault error={error} /></p>}
         {shown === undefined && error === undefined && <p class="hint">{texts.loading}</p>}
         {shown?.length === 0 && <p class="hint">{shown === rows ? texts.none : texts.noneFound}</p>}
-        <ul>{shown?.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
+        {shown && <Groups rows={shown} open={open} />}
         {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} open={open} />}
         <a class="hint" href="about">{texts.about}</a>
         {isSession && <button type="button" class="quiet" onClick={signOut}>{texts.signOut}</button>}
@@ -70,11 +71,26 @@ export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, 
   );
 }
 
+/** Conversations below the names of their days. `after` is above them: a group that goes on has no second name. */
+function Groups({ rows, open, after }: { rows: readonly Row[]; open: string | undefined; after?: Row | undefined }) {
+  const before = after && groupsOf([after])[0]?.name;
+  return (
+    <>
+      {groupsOf(rows).map(({ name, rows: found }) => (
+        <div key={name}>
+          {name !== before && <h2 class="day">{name}</h2>}
+          <ul aria-label={name}>{found.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
+        </div>
+      ))}
+    </>
+  );
+}
+
 function Entry({ row, isOpen }: { row: Row; isOpen: boolean }) {
   const state = row.state ?? "idle";
   return (
     <li>
-      <a href={addressOf(row.id)} aria-current={isOpen ? "page" : undefined}>
+      <a href={addressOf(row.id)} title={dateOf(row)} aria-current={isOpen ? "page" : undefined}>
         <span class={`dot ${state}`} role="img" aria-label={texts.state[state] ?? state} title={texts.state[state] ?? state} />
         <bdi>{visible(row.title) || texts.untitled}</bdi>
       </a>
@@ -118,7 +134,7 @@ function Earlier({ rows, open }: { rows: readonly Row[]; open: string | undefine
   const shown = read.filter((row) => !followed.has(row.id));
   return (
     <>
-      <ul>{shown.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
+      <Groups rows={shown} open={open} after={rows.at(-1)} />
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
       {!isAll && <More isBusy={isReading} onMore={onMore}>{isReading ? texts.loading : texts.earlierConversations}</More>}
     </>

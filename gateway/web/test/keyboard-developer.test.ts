@@ -84,7 +84,7 @@ test("events are filtered by type and by text, opened and copied", async () => {
   await page.waitForFunction(() => document.querySelectorAll(".events li").length === 1);
   await unfold(page, events, "act");
   await see(page, ".events pre", '"expression": "6 * 7"');
-  await enter(page, "button", "Copy");
+  await enter(page, "button", "Copy the JSON");
   await page.getByRole("button", { name: "Copied" }).waitFor();
   const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText())) as { event_type: string };
   assert.equal(copied.event_type, "act");

@@ -2,6 +2,7 @@
 
 import type { Json } from "everturn-client";
 import { useState } from "preact/hooks";
+import { CopyButton } from "../copy";
 import { Value } from "../shown";
 import { texts } from "../texts";
 
@@ -10,7 +11,7 @@ export function JsonBlock({ value }: { value: unknown }) {
   const text = JSON.stringify(value, null, 2);
   return (
     <div class="json">
-      <CopyButton text={text} />
+      <CopyButton text={text} label={texts.developer.copyJson} />
       <Value of={text} />
     </div>
   );
@@ -24,17 +25,5 @@ export function FoldedJson({ label, value }: { label: string; value: unknown }) 
       <summary>{label}</summary>
       {isOpen && <JsonBlock value={value as Json} />}
     </details>
-  );
-}
-
-/** Copies a text. Browsers without TLS have no clipboard: there, the text is marked and copied by hand. */
-export function CopyButton({ text }: { text: string }) {
-  const [isCopied, setCopied] = useState(false);
-  if (!navigator.clipboard) return null;
-  const copy = () => void navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
-  return (
-    <button type="button" class="quiet copy" onClick={copy} onBlur={() => setCopied(false)}>
-      {isCopied ? texts.developer.copied : texts.developer.copy}
-    </button>
   );
 }
