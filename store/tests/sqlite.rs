@@ -5,7 +5,11 @@
 
 mod conformance;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use conformance::{
     Backend,
@@ -94,6 +98,40 @@ async fn tables(connection: &mut SqliteConnection) -> Vec<String> {
 }
 
 conformance_suite!(SqliteFile::fresh().await);
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn only_the_owner_reads_a_new_file() {
+    let file = SqliteFile::fresh().await;
+    let _store = file.open().await;
+    // A machine's usual umask, 022, leaves rights to others, so SQLite alone would make readable files.
+    let folder = file.path().parent().unwrap().to_owned();
+    assert_eq!(mode(&folder), 0o700);
+    let mut modes: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            (
+                entry.file_name().into_string().unwrap(),
+                mode(&entry.path()),
+            )
+        })
+        .collect();
+    modes.sort();
+    let expected = ["everturn.db", "everturn.db-shm", "everturn.db-wal"];
+    assert_eq!(modes, expected.map(|name| (name.to_owned(), 0o600)));
+}
+
+#[tokio::test]
+async fn others_lose_their_rights_on_an_existing_file_and_the_group_keeps_its_own() {
+    let file = SqliteFile::fresh().await;
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o664)).unwrap();
+    let _store = file.open().await;
+    assert_eq!(mode(&file.path()), 0o660);
+}
 
 #[tokio::test]
 async fn a_fresh_file_has_the_tables_of_the_requirements() {

@@ -8,6 +8,7 @@
 //! - `options.rs`: opening the file
 //! - `dialect.rs`: SQLite's own ways
 //! - `parts.rs`: running the statements of a batch
+//! - `rights.rs`: who may read the file
 //! - `../backend/`: the bodies of the traits, shared by the two databases
 
 #[path = "../backend/mod.rs"]
@@ -15,6 +16,7 @@ pub(crate) mod backend;
 mod dialect;
 mod options;
 mod parts;
+mod rights;
 
 /// The statements of `sql/`, a module for each subject.
 #[allow(clippy::pedantic, reason = "the build script writes this code")]
@@ -79,10 +81,10 @@ impl ConnectionUsage for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file and migrates its tables. Creates a missing file and folder. Several processes may use the file at
+    /// Opens the file and migrates its tables. Creates a missing file and folder, for the process's user alone. Several processes may use the file at
     /// once, and may open it concurrently.
     pub async fn open(path: &Path, options: SqliteOptions) -> Result<Self> {
-        options::create_parent(path)?;
+        rights::prepare(path)?;
         let write = options.writer(path).await?;
         migrate(&write).await?;
         let (read, signs) = (options.readers(path), options.second_writer(path));

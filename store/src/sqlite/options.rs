@@ -82,7 +82,7 @@ impl SqliteOptions {
 
     /// Opens the main writing connection.
     pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
-        let connect = self.connect_to_write(path).create_if_missing(true);
+        let connect = self.connect_to_write(path);
         let pool = self.pool(1);
         let started = Instant::now();
         loop {
@@ -107,16 +107,6 @@ impl SqliteOptions {
     pub(super) async fn in_memory(&self) -> Result<SqlitePool> {
         let pool = self.pool(1).min_connections(1).test_before_acquire(false);
         Ok(pool.connect_with(self.connect().in_memory(true)).await?)
-    }
-}
-
-/// Creates the folder of the file.
-pub(super) fn create_parent(path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(parent) => {
-            std::fs::create_dir_all(parent).map_err(|error| StoreError::Unavailable(error.into()))
-        }
-        None => Ok(()),
     }
 }
 

@@ -58,8 +58,7 @@ pub async fn run(
     // The port is bound first, because a port in use is the most common mistake.
     let listener = roles::gateway::bind(&options.listen)?;
     let data_dir = common.data_dir();
-    std::fs::create_dir_all(&data_dir)
-        .with_context(|| format!("cannot create {}", data_dir.display()))?;
+    prepare::folder(&data_dir)?;
     let _lock = prepare::lock(&data_dir)?;
     println!("everturn dev · data in {}", data_dir.display());
 

@@ -1,6 +1,10 @@
 //! Prepares the start of gateway and worker in `everturn dev`, with a line of progress for each step.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::{DirBuilder, File},
+    os::unix::fs::DirBuilderExt as _,
+    path::Path,
+};
 
 use anyhow::{Context, bail};
 use everturn_codec::Codec;
@@ -16,6 +20,13 @@ use crate::{
     connections,
     demo::DemoModel,
 };
+
+/// Creates a missing data directory for the user alone: conversations are in the databases of Everturn and Temporal.
+pub(super) fn folder(data_dir: &Path) -> anyhow::Result<()> {
+    let mut folder = DirBuilder::new();
+    let made = folder.recursive(true).mode(0o700).create(data_dir);
+    made.with_context(|| format!("cannot create {}", data_dir.display()))
+}
 
 /// Locks the data directory until the process ends, in any way. Two processes on one data directory would run two
 /// Temporal servers on one database.
@@ -83,4 +94,21 @@ pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Opt
     providers.insert(DEMO_PROVIDER.to_owned(), provider);
     Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
     Ok((providers, Some(demo)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    #[test]
+    fn only_the_user_enters_a_new_data_directory() {
+        let parent = tempfile::tempdir().unwrap();
+        let data_dir = parent.path().join("data");
+        folder(&data_dir).unwrap();
+        let mode = fs::metadata(&data_dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
 }
