@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_proto::{ids, limits::MAX_ID_BYTES};
+use everturn_proto::ids;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, value},
@@ -187,12 +187,10 @@ impl Form for Tenant {
     type Value = String;
 
     fn read(name: String) -> Result<String, String> {
-        if ids::is_valid(&name) {
-            return Ok(name);
+        match ids::check(&name) {
+            Ok(()) => Ok(name),
+            Err(reason) => Err(format!("has \"{name}\", but a tenant {reason}")),
         }
-        Err(format!(
-            "has \"{name}\", but a tenant has 1 to {MAX_ID_BYTES} letters, digits or -_.: characters"
-        ))
     }
 }
 

@@ -18,8 +18,11 @@ impl PartialSchema for Id {
             .schema_type(Type::String)
             .min_length(Some(1))
             .max_length(Some(MAX_ID_BYTES))
-            .pattern(Some("^[A-Za-z0-9._:-]+$"))
-            .description(Some("Part of workflow ids and of paths."))
+            // Every text of these characters but `.` and `..`.
+            .pattern(Some(r"^(\.{0,2}[A-Za-z0-9_:-]|\.{3})[A-Za-z0-9._:-]*$"))
+            .description(Some(
+                "Part of workflow ids and of paths, and therefore neither `.` nor `..`.",
+            ))
             .examples(["talk-1"])
             .into()
     }

@@ -138,13 +138,34 @@ pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)
 }
 
-/// True for an id that may be part of a workflow id and of a URL path: letters, digits, `-`, `_`, `.`, `:`.
+/// Why a text is no id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidId {
+    /// The text is empty or too long, or has a character that needs an escape in a path or in a workflow id.
+    #[error("must have 1 to {max} letters, digits, `-`, `_`, `.` or `:`", max = MAX_ID_BYTES)]
+    Characters,
+    /// The text is `.` or `..`. Clients and proxies remove both from a path (RFC 3986, 5.2.4), so a request with the id
+    /// would reach another endpoint.
+    #[error("must not be `.` or `..`, because clients and proxies remove both from a path")]
+    Dots,
+}
+
+/// Checks that an id may be part of a workflow id and of a URL path.
+pub fn check(id: &str) -> Result<(), InvalidId> {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
+    if id.is_empty() || id.len() > MAX_ID_BYTES || !id.bytes().all(is_plain) {
+        return Err(InvalidId::Characters);
+    }
+    if matches!(id, "." | "..") {
+        return Err(InvalidId::Dots);
+    }
+    Ok(())
+}
+
+/// True for an id that may be part of a workflow id and of a URL path.
 pub fn is_valid(id: &str) -> bool {
-    !id.is_empty()
-        && id.len() <= MAX_ID_BYTES
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
+    check(id).is_ok()
 }
 
 /// Returns the first `length` hex digits of the SHA-256 of the parts. A NUL ends every part, because ("a", "bc") and
@@ -256,11 +277,16 @@ mod tests {
 
     #[test]
     fn ids_of_clients_are_checked() {
-        for good in ["a", "0190-ab_c.d:e", &"x".repeat(MAX_ID_BYTES)] {
-            assert!(is_valid(good), "{good}");
+        let longest = "x".repeat(MAX_ID_BYTES);
+        for good in ["a", "0190-ab_c.d:e", "...", ".a", "..a", "a..", &longest] {
+            assert_eq!(check(good), Ok(()), "{good}");
         }
-        for bad in ["", "a/b", "a b", "ü", "a\n", &"x".repeat(MAX_ID_BYTES + 1)] {
-            assert!(!is_valid(bad), "{bad}");
+        let too_long = format!("{longest}x");
+        for bad in ["", "a/b", "a b", "ü", "a\n", "%2e", &too_long] {
+            assert_eq!(check(bad), Err(InvalidId::Characters), "{bad}");
+        }
+        for dots in [".", ".."] {
+            assert_eq!(check(dots), Err(InvalidId::Dots), "{dots}");
         }
     }
 }

@@ -151,11 +151,8 @@ impl AgentTable {
         models: &Models,
         providers: &Providers,
     ) -> AgentDefinition {
-        if !ids::is_valid(name.get_ref()) {
-            check.wrong(
-                name,
-                "the name of an agent has 1 to 100 letters, digits or -_.: characters",
-            );
+        if let Err(reason) = ids::check(name.get_ref()) {
+            check.wrong(name, format!("the name of an agent {reason}"));
         }
         let provider = self.provider.get_ref();
         if !providers.contains_key(provider) && provider != DEMO_PROVIDER {

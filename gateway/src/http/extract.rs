@@ -9,7 +9,7 @@ use axum::{
     },
     http::{StatusCode, request::Parts},
 };
-use everturn_proto::{ids, limits::MAX_ID_BYTES};
+use everturn_proto::ids;
 use serde::{
     Deserialize, Deserializer,
     de::{self, DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
@@ -214,19 +214,17 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 
 /// Returns `id` when it can be part of a workflow id and of a path.
 pub fn checked_id(what: &str, id: String) -> Result<String, Problem> {
-    if ids::is_valid(&id) {
-        return Ok(id);
+    match ids::check(&id) {
+        Ok(()) => Ok(id),
+        Err(reason) => Err(Problem::new(Code::InvalidId, format!("A {what} {reason}."))),
     }
-    let detail =
-        format!("A {what} must have 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
-    Err(Problem::new(Code::InvalidId, detail))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use axum::http::header;
-    use everturn_proto::Json as RawJson;
+    use everturn_proto::{Json as RawJson, limits::MAX_ID_BYTES};
     use futures::FutureExt;
     use proptest::prelude::*;
 
@@ -314,9 +312,12 @@ mod tests {
         }
 
         #[test]
-        fn any_id_is_one_of_a_path_or_is_refused(id in "\\PC{0,120}") {
+        fn any_id_is_one_of_a_path_or_is_refused(id in "\\PC{0,120}|[.a]{1,3}") {
             match checked_id("thing", id.clone()) {
-                Ok(checked) => prop_assert!(checked == id && id.len() <= MAX_ID_BYTES && !id.contains(['/', ' '])),
+                Ok(checked) => {
+                    prop_assert!(checked == id && id.len() <= MAX_ID_BYTES && !id.contains(['/', ' ']));
+                    prop_assert!(![".", ".."].contains(&id.as_str()));
+                }
                 Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidId),
             }
         }

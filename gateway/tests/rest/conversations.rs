@@ -119,6 +119,12 @@ async fn conversations_that_cannot_be_are_refused() {
     post(json!({"id": ""}))
         .await
         .assert_problem(400, "invalid_id");
+    for dots in [".", ".."] {
+        let refused = post(json!({"id": dots})).await;
+        refused.assert_problem(400, "invalid_id");
+        let detail = refused.json()["detail"].to_string();
+        assert!(detail.contains("remove both from a path"), "{detail}");
+    }
     post(json!({"agent": "nobody"}))
         .await
         .assert_problem(400, "unknown_agent");

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use everturn_gateway::config::{Scope, Scopes};
-use everturn_proto::{ids, limits::MAX_ID_BYTES};
+use everturn_proto::ids;
 
 use super::serve::{ListenOptions, TestTools};
 
@@ -188,12 +188,9 @@ fn parse_expiry(text: &str) -> Result<Expiry, String> {
 }
 
 fn parse_tenant(text: &str) -> Result<String, String> {
-    if ids::is_valid(text) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "a tenant has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`"
-        ))
+    match ids::check(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(reason) => Err(format!("a tenant {reason}")),
     }
 }
 

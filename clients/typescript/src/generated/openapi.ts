@@ -1276,7 +1276,7 @@ export interface components {
             status: "ok";
         };
         /**
-         * @description Part of workflow ids and of paths.
+         * @description Part of workflow ids and of paths, and therefore neither `.` nor `..`.
          * @example talk-1
          */
         Id: string;

@@ -43,7 +43,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_cursor_of_a_list_or_is_refused(
-            text in "\\PC{0,40}", seconds in -62_167_219_200_i64..253_402_300_799, id in "[A-Za-z0-9._:-]{1,100}",
+            text in "\\PC{0,40}", seconds in -62_167_219_200_i64..253_402_300_799, id in "[A-Za-z0-9:_-][A-Za-z0-9._:-]{0,99}",
         ) {
             if let Err(problem) = parse_page_cursor(&text, "detail") {
                 prop_assert_eq!(problem.code(), Code::InvalidParameter);

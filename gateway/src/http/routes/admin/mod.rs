@@ -7,7 +7,6 @@ pub(super) mod tenants;
 pub(super) mod usage;
 
 use everturn_proto::ids;
-use everturn_proto::limits::MAX_ID_BYTES;
 
 use crate::{
     config::Scope,
@@ -52,12 +51,13 @@ impl Seen {
 }
 
 fn checked_tenant(tenant: String) -> Result<String, Problem> {
-    if ids::is_valid(&tenant) {
-        return Ok(tenant);
+    match ids::check(&tenant) {
+        Ok(()) => Ok(tenant),
+        Err(reason) => {
+            let detail = format!("A tenant {reason}.");
+            Err(Problem::new(Code::InvalidParameter, detail))
+        }
     }
-    let detail =
-        format!("A tenant must have 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
-    Err(Problem::new(Code::InvalidParameter, detail))
 }
 
 /// The reason why the gateway refuses an admin's request.
