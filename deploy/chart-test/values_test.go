@@ -31,6 +31,8 @@ func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
 		{"temporal: {tls: {enabled: false}}", "temporal.address would be reached without TLS"},
 		{"allowPlaintext: [postgres]", "value must be one of 'database', 'redis', 'temporal'"},
 		{"config: \"\"", "no `required = true` under [auth]"},
+		{"gateway: {ingress: {enabled: true}}", "config has no `trusted_proxies` under [gateway]"},
+		{"{gateway: {ingress: {enabled: true}}, config: \"[auth]\\nrequired = true\\n[gateway]\\ntrusted_proxies = []\"}", "set `trusted_proxies` to the network"},
 		{"config: \"[auth\"", "config is not a valid everturn.toml"},
 		{config("graceful_shutdown = '20 parsecs'"), `the duration "20 parsecs" is not understood`},
 		{"existingConfigMap: mine", "gateway.terminationGracePeriodSeconds must be set with existingConfigMap"},
@@ -79,6 +81,19 @@ func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
 			t.Errorf("%s: is not refused", wrong.values)
 		} else if !strings.Contains(err.Error(), wrong.expect) {
 			t.Errorf("%s: the reason is not %q but %v", wrong.values, wrong.expect, err)
+		}
+	}
+}
+
+func TestAnIngressNeedsTrustedProxiesWhereTheChartCanReadThem(t *testing.T) {
+	const proxies = "[auth]\\nrequired = true\\n[gateway]\\ntrusted_proxies = ['10.0.0.0/8']"
+	for _, values := range []string{
+		"{gateway: {ingress: {enabled: true}}, config: \"" + proxies + "\"}",
+		"{gateway: {ingress: {enabled: true}, insecureNoAuth: true}}",
+		"{gateway: {ingress: {enabled: true}, terminationGracePeriodSeconds: 30}, workers: {terminationGracePeriodSeconds: 120}, existingConfigMap: mine}",
+	} {
+		if _, err := render(t, parseValues(t, values)); err != nil {
+			t.Errorf("%s: %v", values, err)
 		}
 	}
 }

@@ -15,9 +15,15 @@
 {{- fail "temporal.address would be reached without TLS, which no process of everturn does unless it is allowed; set temporal.tls.enabled (and temporal.tls.caSecret for an authority of your own), or allowPlaintext: [temporal] where nobody else is on the way" -}}
 {{- end -}}
 {{- end -}}
-{{- $auth := dig "auth" dict (fromJson (include "everturn.config" .)) -}}
+{{- $config := fromJson (include "everturn.config" .) -}}
+{{- $auth := dig "auth" dict $config -}}
 {{- if not (or .Values.existingConfigMap .Values.gateway.insecureNoAuth (get $auth "required")) -}}
 {{- fail "config has no `required = true` under [auth], so no gateway would start; set it, or gateway.insecureNoAuth when a proxy asks who is calling" -}}
+{{- end -}}
+{{- if and .Values.gateway.ingress.enabled (not .Values.existingConfigMap) (not .Values.gateway.insecureNoAuth) -}}
+{{- if not (dig "gateway" "trusted_proxies" list $config) -}}
+{{- fail "gateway.ingress.enabled, but config has no `trusted_proxies` under [gateway], so every client would have the address of the ingress, in limits on addresses and in the audit trail; set `trusted_proxies` to the network of the ingress pods, like [\"10.0.0.0/8\"]" -}}
+{{- end -}}
 {{- end -}}
 {{- $pools := fromJson (include "everturn.pools" .) -}}
 {{- if .Values.existingConfigMap -}}
