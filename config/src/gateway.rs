@@ -41,8 +41,8 @@ pub(super) struct GatewayTable {
     body_timeout: Option<Written<Time<SECOND, HOUR>>>,
     body_bytes_per_second: Option<Written<Number<0, MAX_BODY_RATE>>>,
     trusted_proxies: Vec<Written<Network>>,
-    unknown_keys_per_second: Option<Written<Rate>>,
-    unknown_key_burst: Option<Written<Rate>>,
+    refused_sign_ins_per_second: Option<Written<Rate>>,
+    refused_sign_in_burst: Option<Written<Rate>>,
     linger: Option<Written<WaitOrNone>>,
     poll_interval: Option<Written<Wait>>,
     stall_timeout: Option<Written<Wait>>,
@@ -85,8 +85,8 @@ impl GatewayTable {
     /// Returns the limits of connections whose caller is not yet known.
     fn connections(&self, check: &mut Checker<'_>, default: &ConnectionLimits) -> ConnectionLimits {
         let bytes = &self.body_bytes_per_second;
-        let burst = Some(default.unknown_key_burst);
-        let burst = check.value_or(&self.unknown_key_burst, burst);
+        let burst = Some(default.refused_sign_in_burst);
+        let burst = check.value_or(&self.refused_sign_in_burst, burst);
         ConnectionLimits {
             most: check.value_or(&self.max_connections, default.most).max(1),
             most_of_address: check.value_or(&self.max_connections_per_address, None),
@@ -95,11 +95,11 @@ impl GatewayTable {
             body_timeout: check.value_or(&self.body_timeout, default.body_timeout),
             body_bytes_per_second: check.value_or(bytes, default.body_bytes_per_second).max(1),
             trusted_proxies: check.values(&self.trusted_proxies),
-            unknown_keys_per_second: check.value_or(
-                &self.unknown_keys_per_second,
-                default.unknown_keys_per_second,
+            refused_sign_ins_per_second: check.value_or(
+                &self.refused_sign_ins_per_second,
+                default.refused_sign_ins_per_second,
             ),
-            unknown_key_burst: burst.unwrap_or(NonZeroU32::MIN),
+            refused_sign_in_burst: burst.unwrap_or(NonZeroU32::MIN),
         }
     }
 

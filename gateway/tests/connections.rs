@@ -156,7 +156,7 @@ async fn secret(gateway: &TestGateway, tenant: &str) -> String {
     secret.reveal()
 }
 
-fn few_unknown_keys(key_cache: Duration) -> GatewayConfig {
+fn few_refusals(key_cache: Duration) -> GatewayConfig {
     GatewayConfig {
         auth: AuthConfig {
             required: true,
@@ -164,8 +164,8 @@ fn few_unknown_keys(key_cache: Duration) -> GatewayConfig {
             ..AuthConfig::default()
         },
         connections: ConnectionLimits {
-            unknown_keys_per_second: NonZeroU32::new(1),
-            unknown_key_burst: NonZeroU32::new(5).unwrap(),
+            refused_sign_ins_per_second: NonZeroU32::new(1),
+            refused_sign_in_burst: NonZeroU32::new(5).unwrap(),
             trusted_proxies: vec!["127.0.0.0/8".parse().unwrap()],
             ..ConnectionLimits::default()
         },
@@ -176,7 +176,7 @@ fn few_unknown_keys(key_cache: Duration) -> GatewayConfig {
 #[tokio::test]
 async fn an_address_that_tries_keys_has_to_wait_and_nobody_else() {
     // Keys that hold are read again at each request.
-    let gateway = TestGateway::with(few_unknown_keys(Duration::from_nanos(1))).await;
+    let gateway = TestGateway::with(few_refusals(Duration::from_nanos(1))).await;
     let (known, other) = (
         secret(&gateway, "acme").await,
         secret(&gateway, "other").await,
@@ -205,14 +205,51 @@ async fn an_address_that_tries_keys_has_to_wait_and_nobody_else() {
     assert_eq!(ask(&other, "192.0.2.2").await.status, 200);
 }
 
-#[tokio::test]
-async fn a_key_that_does_not_exist_is_looked_up_once_in_a_while() {
-    let gateway = TestGateway::with(few_unknown_keys(Duration::from_mins(5))).await;
-    let bogus = format!("evk_{:016x}_{}", 7, "A".repeat(43));
-    for _ in 0..50 {
-        let request = gateway.request("GET", "/conversations").bearer_auth(&bogus);
+/// Sends a credential from an address until the gateway refuses more than the credential. Returns the last answer, and the
+/// number of the answers before.
+async fn refused(
+    gateway: &TestGateway,
+    header: &str,
+    credential: &str,
+    address: &str,
+) -> (Answer, u32) {
+    for tried in 0..1000 {
+        let request = gateway
+            .request("GET", "/conversations")
+            .header("x-forwarded-for", address)
+            .header(header, credential);
         let answer = Answer::of(request.send().await.unwrap()).await;
-        answer.assert_problem(401, "unauthenticated");
+        if answer.status != 401 {
+            return (answer, tried);
+        }
+    }
+    panic!("any number of refused credentials is checked");
+}
+
+#[tokio::test]
+async fn every_refused_credential_counts_and_its_address_alone_waits() {
+    let gateway = TestGateway::with(few_refusals(Duration::from_mins(5))).await;
+    let key = secret(&gateway, "acme").await;
+    let id = key.split('_').nth(1).unwrap();
+    let wrong_secret = format!("Bearer evk_{id}_{}", "A".repeat(43));
+    let unknown = format!("Bearer evk_{:016x}_{}", 7, "A".repeat(43));
+    let session = format!("everturn=evs_{:016x}_{}", 7, "A".repeat(43));
+    for (number, (header, credential)) in [
+        ("authorization", wrong_secret.as_str()),
+        // The gateway remembers the unknown key, and asks the store once.
+        ("authorization", &unknown),
+        ("authorization", "Bearer a.token.perhaps"),
+        ("cookie", &session),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let address = format!("192.0.2.{number}");
+        let (answer, tried) = refused(&gateway, header, credential, &address).await;
+        answer.assert_problem(429, "rate_limited");
+        assert!(tried >= 5, "{credential}: only {tried}");
+        let seconds: u64 = answer.header("retry-after").parse().unwrap();
+        assert!((1..=2).contains(&seconds), "{seconds}");
     }
 }
 

@@ -100,7 +100,7 @@ fn a_gateway_takes_what_is_written() {
 #[test]
 fn connections_have_limits_of_their_own() {
     let text = "[gateway]\nmax_connections = 9\nmax_connections_per_address = 3\nheader_timeout = \"1s\"\nbody_timeout = \"2s\"\n\
-                body_bytes_per_second = 7\nunknown_keys_per_second = 0\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
+                body_bytes_per_second = 7\nrefused_sign_ins_per_second = 0\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
     let limits = parse(text, &[]).unwrap().gateway.connections;
     assert_eq!((limits.most, limits.most_of_address), (9, Some(3)));
     assert_eq!(
@@ -111,7 +111,7 @@ fn connections_have_limits_of_their_own() {
         ),
         (Duration::from_secs(1), Duration::from_secs(2), 7)
     );
-    assert_eq!(limits.unknown_keys_per_second, None);
+    assert_eq!(limits.refused_sign_ins_per_second, None);
     let proxies: Vec<_> = limits
         .trusted_proxies
         .iter()

@@ -25,16 +25,17 @@ pub struct ConnectionLimits {
     pub body_bytes_per_second: u32,
     /// Trusted proxies: the gateway believes their header `X-Forwarded-For`. Default none.
     pub trusted_proxies: Vec<IpNet>,
-    /// Look-ups of unknown keys and sessions per second, for one address. Default 100. `None`: any number.
-    pub unknown_keys_per_second: Option<NonZeroU32>,
-    /// The burst of look-ups of unknown keys and sessions before `unknown_keys_per_second` holds. Default 1000: the
-    /// users behind one proxy, after the end of the users' sessions.
-    pub unknown_key_burst: NonZeroU32,
+    /// Refused credentials per second, for one address. Default 10: a person's browser sends an ended session once, and
+    /// a program with a wrong key needs no more. `None`: any number.
+    pub refused_sign_ins_per_second: Option<NonZeroU32>,
+    /// The burst of refused credentials before `refused_sign_ins_per_second` holds. Default 1000: the users behind one
+    /// address, after the end of the users' sessions.
+    pub refused_sign_in_burst: NonZeroU32,
 }
 
 impl Default for ConnectionLimits {
     fn default() -> Self {
-        const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(1000).unwrap();
+        const REFUSED_BURST: NonZeroU32 = NonZeroU32::new(1000).unwrap();
         Self {
             most: 20_000,
             most_of_address: None,
@@ -43,8 +44,8 @@ impl Default for ConnectionLimits {
             body_timeout: Duration::from_secs(30),
             body_bytes_per_second: 16 * 1024,
             trusted_proxies: Vec::new(),
-            unknown_keys_per_second: NonZeroU32::new(100),
-            unknown_key_burst: UNKNOWN_KEY_BURST,
+            refused_sign_ins_per_second: NonZeroU32::new(10),
+            refused_sign_in_burst: REFUSED_BURST,
         }
     }
 }

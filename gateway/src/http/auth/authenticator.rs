@@ -19,6 +19,7 @@ use super::{
     keys::{Invalid, KeyRing},
     origin,
     refusal::AuthRefusal,
+    refused_sign_ins::RefusedSignIns,
     secret::Secret,
     token::Tokens,
 };
@@ -42,6 +43,7 @@ pub(crate) struct Authenticator {
     trusted_proxies: Vec<IpNet>,
     keys: Arc<KeyRing>,
     tokens: Option<Tokens>,
+    sign_ins: RefusedSignIns,
     audit: Audit,
     refusals: Arc<Refusals>,
 }
@@ -50,12 +52,13 @@ impl Authenticator {
     pub(crate) fn new(config: &GatewayConfig, keys: Arc<dyn Keys>, audit: Audit) -> Self {
         let refusals = Refusals::new(audit.clone(), &config.audit);
         let (config, limits) = (&config.auth, &config.connections);
-        let keys = Arc::new(KeyRing::new(keys, config, limits));
+        let keys = Arc::new(KeyRing::new(keys, config));
         Self {
             config: config.clone(),
             trusted_proxies: limits.trusted_proxies.clone(),
             keys,
             tokens: Tokens::new(&config.oidc),
+            sign_ins: RefusedSignIns::new(limits),
             audit,
             refusals,
         }
@@ -83,14 +86,16 @@ impl Authenticator {
         // The address is unknown when another server than `serve` serves the router.
         let address = source.address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
         if let Some(credential) = bearer(headers)? {
-            return self.bearer(credential, address).await;
+            let checked = self.bearer(credential);
+            return self.within_limit(credential, address, checked).await;
         }
         if let Some(cookie) = cookie::sent(headers, &self.config) {
             // A browser sends the cookie by itself, and therefore the page must be a trusted page.
             if !method.is_safe() && page() != Some(true) {
                 return Err(AuthRefusal::Origin);
             }
-            return self.session(cookie, headers, address).await;
+            let checked = self.session(cookie, headers);
+            return self.within_limit(cookie, address, checked).await;
         }
         if self.config.required {
             return Err(AuthRefusal::Missing);
@@ -106,10 +111,32 @@ impl Authenticator {
         Ok(Caller::anonymous())
     }
 
-    async fn bearer(&self, credential: &str, address: IpAddr) -> Result<Caller, AuthRefusal> {
+    /// Checks a credential, unless the address has sent too many refused credentials.
+    async fn within_limit(
+        &self,
+        credential: &str,
+        address: IpAddr,
+        check: impl Future<Output = Result<Caller, AuthRefusal>>,
+    ) -> Result<Caller, AuthRefusal> {
+        if let Some(wait) = self.sign_ins.wait(credential, address) {
+            return Err(barred(wait));
+        }
+        let checked = check.await;
+        match &checked {
+            Ok(_) => self.sign_ins.accepted(credential),
+            Err(refusal) if refusal.reason().is_some() => {
+                self.sign_ins.refused(credential, address);
+            }
+            // The gateway could not check the credential.
+            Err(_) => {}
+        }
+        checked
+    }
+
+    async fn bearer(&self, credential: &str) -> Result<Caller, AuthRefusal> {
         match (Secret::parse(credential), &self.tokens) {
             (Some(secret), _) if secret.kind() == KeyKind::Key => {
-                let verified = self.keys.verify(&secret, address).await?;
+                let verified = self.keys.verify(&secret).await?;
                 let key = verified.map_err(|invalid| match invalid {
                     Invalid::Unknown => {
                         AuthRefusal::Invalid("The key is not known to the gateway.")
@@ -122,7 +149,6 @@ impl Authenticator {
                         why: "The key has expired.",
                         key,
                     },
-                    Invalid::Barred { wait } => barred(wait),
                 })?;
                 Ok(Caller::of_key(&key))
             }
@@ -133,18 +159,12 @@ impl Authenticator {
         }
     }
 
-    async fn session(
-        &self,
-        cookie: &str,
-        headers: &HeaderMap,
-        address: IpAddr,
-    ) -> Result<Caller, AuthRefusal> {
+    async fn session(&self, cookie: &str, headers: &HeaderMap) -> Result<Caller, AuthRefusal> {
         let secret = Secret::parse(cookie).filter(|secret| secret.kind() == KeyKind::Session);
         let (why, ended) = match secret {
             None => ("The session cannot be read.", None),
-            Some(secret) => match self.keys.verify(&secret, address).await? {
+            Some(secret) => match self.keys.verify(&secret).await? {
                 Ok(key) => return Ok(Caller::of_key(&key)),
-                Err(Invalid::Barred { wait }) => return Err(barred(wait)),
                 Err(Invalid::Unknown) => ("The session is not known to the gateway.", None),
                 Err(Invalid::Revoked(session) | Invalid::Expired(session)) => {
                     ("The session has ended.", Some(session))
@@ -288,11 +308,10 @@ impl Authenticator {
     }
 }
 
-/// Makes the refusal of an address that has tried too many unknown keys.
+/// Makes the refusal of an address that has sent too many refused credentials.
 fn barred(wait: Duration) -> AuthRefusal {
     let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-    let detail =
-        "Too many unknown keys were sent from your address. Wait before you send a valid key.";
+    let detail = "Too many refused credentials were sent from your address. Wait before you send a valid credential.";
     AuthRefusal::Unknown(
         Problem::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1)),
     )

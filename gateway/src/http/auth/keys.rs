@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,8 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use everturn_store::{ApiKey, KeyKind, Keys, StoreError};
 use tokio::time::Instant;
 
-use super::{lookups::FailedLookups, secret::Secret};
-use crate::config::{AuthConfig, ConnectionLimits};
+use super::{lookups::UnknownKeys, secret::Secret};
+use crate::config::AuthConfig;
 
 /// The shortest time between two updates of a key's last use in the store.
 const USE_NOTED_EVERY: TimeDelta = TimeDelta::minutes(1);
@@ -23,7 +22,7 @@ pub(crate) struct KeyRing {
     ttl: Duration,
     max_cached: usize,
     cache: Mutex<HashMap<String, Cached>>,
-    failed: FailedLookups,
+    unknown: UnknownKeys,
 }
 
 struct Cached {
@@ -39,24 +38,16 @@ pub(crate) enum Invalid {
     Unknown,
     Revoked(Arc<ApiKey>),
     Expired(Arc<ApiKey>),
-    /// The client's address has tried too many unknown keys.
-    Barred {
-        wait: Duration,
-    },
 }
 
 impl KeyRing {
-    pub(crate) fn new(
-        store: Arc<dyn Keys>,
-        config: &AuthConfig,
-        limits: &ConnectionLimits,
-    ) -> Self {
+    pub(crate) fn new(store: Arc<dyn Keys>, config: &AuthConfig) -> Self {
         Self {
             store,
             ttl: config.key_cache,
             max_cached: config.max_cached_keys,
             cache: Mutex::default(),
-            failed: FailedLookups::new(limits, config.key_cache),
+            unknown: UnknownKeys::new(config.key_cache),
         }
     }
 
@@ -65,25 +56,19 @@ impl KeyRing {
         &*self.store
     }
 
-    /// Returns the secret's key, when the key is valid. `address` is the client's address.
+    /// Returns the secret's key, when the key is valid.
     pub(crate) async fn verify(
         &self,
         secret: &Secret,
-        address: IpAddr,
     ) -> Result<Result<Arc<ApiKey>, Invalid>, StoreError> {
         let id = secret.id();
         let found = match self.cached(id) {
             Some(key) => Some(key),
-            None if self.failed.remembers(id) => None,
+            None if self.unknown.remember(id) => None,
             None => {
-                if let Some(wait) = self.failed.wait(address)
-                    && !self.held_lately(secret)
-                {
-                    return Ok(Err(Invalid::Barred { wait }));
-                }
                 let read = self.read(id).await?;
                 if read.is_none() {
-                    self.failed.failed(id, address);
+                    self.unknown.note(id);
                 }
                 read
             }
@@ -121,13 +106,6 @@ impl KeyRing {
         let cache = self.lock();
         let cached = cache.get(id)?;
         (cached.read_at.elapsed() < self.ttl).then(|| cached.key.clone())
-    }
-
-    /// Returns true for the secret of a key in memory, however old the key's last read is.
-    fn held_lately(&self, secret: &Secret) -> bool {
-        let cache = self.lock();
-        let cached = cache.get(secret.id());
-        cached.is_some_and(|cached| secret.has_hash(&cached.key.secret_hash))
     }
 
     /// Reads a key from the store.

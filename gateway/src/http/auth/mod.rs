@@ -4,7 +4,8 @@
 //! - `authenticator`: from a request to its caller; opens and ends sessions
 //! - [`caller`]: the caller as handlers see it
 //! - `keys`, [`secret`]: API keys and sessions, in the store and as text
-//! - `lookups`: limits for look-ups of unknown keys
+//! - `lookups`: unknown keys, which are looked up once in a while
+//! - `refused_sign_ins`: the limit of refused credentials of an address
 //! - `token`, `jwks`: tokens of an identity provider, and its public keys
 //! - `cookie`: the session of a browser
 //! - `origin`: pages that may call (CORS), and pages that may use a cookie
@@ -24,6 +25,7 @@ mod lookups;
 mod middleware;
 mod origin;
 mod refusal;
+mod refused_sign_ins;
 pub mod secret;
 mod token;
 
