@@ -7,7 +7,7 @@
 //! - [`responses`]: a scripted model behind OpenAI's Responses API, whose responses run in the background
 //! - [`aimock`]: providers as another project mocks them
 //! - [`mcp`]: MCP servers of other projects
-//! - [`runbook`]: the commands of a document, to run them
+//! - [`blocks`]: the commands of a document, to run them
 //! - [`python`]: the worker of `examples/python-tool`
 //! - `failpoints`: workers and tool executions that stop where a test says
 //! - [`events`]: helpers that read the events of a conversation
@@ -33,6 +33,7 @@ pub mod aimock;
 pub mod append;
 pub mod arena;
 pub mod backends;
+pub mod blocks;
 pub mod collector;
 pub mod count;
 pub mod crowd;
@@ -48,7 +49,6 @@ pub mod python;
 pub mod random;
 pub mod reader;
 pub mod responses;
-pub mod runbook;
 mod search_attributes;
 pub mod soak;
 pub mod stack;

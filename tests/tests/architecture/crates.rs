@@ -90,6 +90,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
         &[
             "proto",
             "codec",
+            "config",
             "store",
             "stream",
             "supervisor",

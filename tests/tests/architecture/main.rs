@@ -5,6 +5,7 @@
 //! - `citations`: what a comment or a document names exists
 //! - `facts`: the facts and invariants that comments cite by name
 //! - `commands`: the commands and variables of the documents exist
+//! - `configurations`: every block of TOML in the documents is a file that `everturn config check` accepts
 //! - `variables`: docs/operate/configuration.md names the variables that the product reads
 //! - `documents`: what the documents must not leave out
 //! - `groups`: which command runs an end-to-end test
@@ -21,6 +22,7 @@
 mod circles;
 mod citations;
 mod commands;
+mod configurations;
 mod crates;
 mod documents;
 mod facts;

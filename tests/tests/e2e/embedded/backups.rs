@@ -3,9 +3,9 @@
 use std::process::Stdio;
 
 use everturn_tests::{
+    blocks,
     events::types,
     model::{Model, Reply, Request},
-    runbook,
     stack::Stack,
 };
 use serde_json::json;
@@ -24,7 +24,7 @@ fn answer(request: &Request) -> Reply {
 /// Runs the commands of the page under a heading.
 async fn run(stack: &Stack, heading: &str) {
     let status = Command::new("sh")
-        .args(["-euc", &runbook::commands(PAGE, heading)])
+        .args(["-euc", &blocks::commands(PAGE, heading)])
         .env("EVERTURN_DATA_DIR", stack.directory())
         .env("BACKUP", stack.path("backup"))
         .stdin(Stdio::null())

@@ -11,9 +11,9 @@ use std::{
 };
 
 use everturn_tests::{
+    blocks,
     events::{contents, count, data, types},
     model::{Model, Reply, Request},
-    runbook,
     stack::Stack,
     temporal, wait,
 };
@@ -82,7 +82,7 @@ impl Backup {
     async fn run(&self, heading: &str, point: &str) -> String {
         let stack = &self.stack;
         let queue = format!("'{}'", stack.task_queue);
-        let commands = runbook::commands(PAGE, heading).replace("'everturn'", &queue);
+        let commands = blocks::commands(PAGE, heading).replace("'everturn'", &queue);
         let programs = temporal::binary();
         let programs = programs.parent().unwrap().display();
         let commands = format!("PATH=\"{programs}:$PATH\"\n{commands}");
