@@ -5,6 +5,8 @@ TEMPORAL_VERSION := v1.5.1
 TEMPORAL_SERVER_VERSION := v1.29.1
 # A store that speaks S3, for tests.
 VERSITYGW_VERSION := v1.8.0
+# The program that makes the site of the documents. The version is in the program's name, so another version leaves the folder below.
+MDBOOK_VERSION := 0.5.4
 # The files that pin what is installed for tests, besides the versions above.
 PINS := $(addprefix tests/mcp/,package-lock.json requirements.txt) \
 	tests/aimock/package-lock.json tests/requirements.txt deploy/requirements.txt deploy/supply/requirements.txt \
@@ -32,7 +34,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test verify quick check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images mdbook site previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -46,7 +48,7 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 	@target/debug/everturn-stack
 
 # In this order. Each step is a target of its own, so that `make <step>` repeats it.
-INSTALL := deps temporal temporal-server s3 mcp-servers aimock python python-tool
+INSTALL := deps temporal temporal-server s3 mdbook mcp-servers aimock python python-tool
 STEPS := check-and-build empty-root page-and-clients crates embedded production
 test: ## Everything CI checks: formatting, lints, all tests but the long ones. Ends with the time of each step and the slowest tests.
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
@@ -77,7 +79,7 @@ empty-root:
 # Nothing here measures time, so what compiles in Go and what reads lists runs beside the compiler of Rust.
 check-and-build:
 	@scripts/side-by-side.sh "the check of deploy/ and of what we depend on" \
-		"$(MAKE) --no-print-directory chart-test deny" "$(MAKE) --no-print-directory check build"
+		"$(MAKE) --no-print-directory chart-test deny site" "$(MAKE) --no-print-directory check build"
 
 # A test in a browser waits for most of its time, and so does a test of a client.
 page-and-clients:
@@ -284,6 +286,20 @@ $(TOOLS)/temporal-sql-tool:
 	@echo "▸ temporal-sql-tool $(TEMPORAL_SERVER_VERSION) with go install (about a minute, once)"
 	@GOBIN="$(TOOLS)/new" go install go.temporal.io/server/cmd/tools/sql@$(TEMPORAL_SERVER_VERSION)
 	@mv "$(TOOLS)/new/sql" "$@"
+
+MDBOOK := $(TOOLS)/mdbook-$(MDBOOK_VERSION)
+
+mdbook: $(MDBOOK) ## Install mdBook, which makes the site of the documents, into .tools/bin, unless it is there.
+
+# cargo install gives the program no name of our choice.
+$(MDBOOK):
+	@echo "▸ mdBook $(MDBOOK_VERSION) with cargo install (about 2 minutes, once)"
+	@cargo install --quiet --locked --no-default-features --features search --no-track --root "$(TOOLS)/new" "mdbook@$(MDBOOK_VERSION)"
+	@mv "$(TOOLS)/new/bin/mdbook" "$@"
+
+site: $(MDBOOK) ## Build the site of the documents into target/site, with search, and check the site's links.
+	@echo "▸ the site of the documents"
+	@python3 scripts/site.py "$(MDBOOK)"
 
 s3: $(TOOLS)/versitygw ## Install a store that speaks S3 into .tools/bin, unless it is there.
 

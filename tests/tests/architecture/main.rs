@@ -12,6 +12,7 @@
 //! - `harnesses`: the property tests that SECURITY.md names
 //! - `releases`: what an archive of a release holds, and the sections of the changelog
 //! - `plain`: how plainly comments, documents and texts for users are written; `literals`: the texts in the code
+//! - `site`: the site of the documents has every page
 //! - `sql`: SQL is in files
 //! - `circles`: no files of a crate name one another in a circle
 //! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
@@ -34,6 +35,7 @@ mod plain;
 mod releases;
 mod repository;
 mod rooms;
+mod site;
 mod sources;
 mod sql;
 mod variables;
