@@ -209,8 +209,8 @@ $(BENCH_TYPESCRIPT)/installed: | $(addprefix bench/peers/typescript/,$(PEER_FILE
 
 CLIENT_TYPESCRIPT := clients/typescript
 
-clients: temporal everturn $(CLIENT_TYPESCRIPT)/node_modules/installed ## Compile the clients of the API and run their tests, against a real gateway too.
-	@echo "▸ the client in TypeScript: shared transcripts, connections, the examples of its README"
+clients: deps temporal everturn $(CLIENT_TYPESCRIPT)/node_modules/installed ## Compile the clients of the API and run their tests, against a real gateway too.
+	@echo "▸ the client in TypeScript: shared transcripts, connections, the examples of its README, a chat in React"
 	@cd $(CLIENT_TYPESCRIPT) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
 
 # The compiler looks for packages beside the sources.

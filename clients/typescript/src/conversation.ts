@@ -16,6 +16,7 @@ import type {
   ToolResultSlice,
   WaitingCall,
 } from "./api.js";
+import { bindMethods } from "./bound.js";
 import { EverturnError, TurnError } from "./errors.js";
 import { type Http, path, type Request } from "./http.js";
 import { newId } from "./ids.js";
@@ -42,8 +43,8 @@ export interface ConversationOptions {
   readonly history?: number;
   /** The client tools that this program runs. */
   readonly tools?: ClientTools;
-  /** What survives a reload: `localStorage` in a browser. By default nothing does. */
-  readonly storage?: TextStorage;
+  /** What survives a reload: `localStorage` in a browser. Without it, as on a server, nothing does. */
+  readonly storage?: TextStorage | undefined;
   /** What lets a single tab run a call of a client tool: `navigator.locks`, which pages with TLS have by default. */
   readonly locks?: Locks;
 }
@@ -73,7 +74,7 @@ export interface Answer {
 /** A call that waits for a person: from the state, or from the list of approvals. */
 export type ApprovalRequest = ToolCall | PendingApproval;
 
-/** One conversation. It is followed while somebody iterates over it or listens. */
+/** One conversation. It is followed while somebody iterates over it or listens. Its methods are bound. */
 export class Conversation {
   readonly id: string;
   readonly #http: Http;
@@ -96,6 +97,7 @@ export class Conversation {
       locks: options.locks ?? defaultLocks(),
       first: firstMessage(options),
     });
+    bindMethods(this);
   }
 
   /** What is known now. The same object stands for as long as nothing changes. */
@@ -103,7 +105,20 @@ export class Conversation {
     return this.#session.current;
   }
 
-  /** Calls the listener after each change, and follows the conversation until the function that it returns is called. */
+  /** Returns `current`, for React's `useSyncExternalStore(chat.subscribe, chat.getSnapshot, chat.getServerSnapshot)`. */
+  getSnapshot(): Update {
+    return this.current;
+  }
+
+  /** Returns what was known at first: what a server renders, and what the browser then begins with. */
+  getServerSnapshot(): Update {
+    return this.#session.initial;
+  }
+
+  /**
+   * Calls the listener after each change, and follows the conversation until the function that it returns is called. A
+   * conversation that does not exist is `missing`, and followed as soon as a message of this program has created it.
+   */
   subscribe(listener: () => void): () => void {
     return this.#session.subscribe(listener);
   }
@@ -172,9 +187,12 @@ export class Conversation {
   }
 
   /** Creates the conversation. One that is there stays as it is. */
-  create(signal?: AbortSignal): Promise<ConversationRow> {
+  async create(signal?: AbortSignal): Promise<ConversationRow> {
     const json = { id: this.id, ...firstMessage(this.#options) };
-    return this.#http.json({ method: "POST", path: "/agent/conversations", json, isRepeatable: true, signal });
+    const request = { method: "POST", path: "/agent/conversations", json, isRepeatable: true, signal } as const;
+    const row = await this.#http.json<ConversationRow>(request);
+    this.#session.exists();
+    return row;
   }
 
   /** Its title, agent and counts. */
@@ -306,10 +324,15 @@ export class Conversation {
       .then((accepted) => (sent.messageId = accepted.message_id))
       .catch((error: unknown) => (failed.error = error))
       .finally(() => this.#session.changed());
-    for await (const update of this.#session.updates(options.signal, true)) {
-      yield update;
-      if (failed.error !== undefined) throw failed.error;
-      if (sent.messageId !== undefined && (await this.#hasEnded(sent.messageId, options.signal))) return;
+    try {
+      for await (const update of this.#session.updates(options.signal)) {
+        yield update;
+        if (failed.error !== undefined) throw failed.error;
+        if (sent.messageId !== undefined && (await this.#hasEnded(sent.messageId, options.signal))) return;
+      }
+    } catch (error) {
+      // Why the message was refused says more than that its conversation is missing.
+      throw failed.error ?? error;
     }
     throw new EverturnError("stream_ended", `The stream ended before the turn did: ${this.current.state.ended}.`);
   }

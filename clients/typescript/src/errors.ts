@@ -18,6 +18,8 @@ export type ClientCode =
 
 /** An error of the client. */
 export class EverturnError extends Error {
+  // Written out, because a bundler gives the classes of a page other names.
+  override readonly name: string = "EverturnError";
   /** A stable word: a {@link ClientCode}, a code of the API, or a code of a turn (docs/errors). */
   readonly code: ClientCode | Code | (string & {});
   /** The page of the code, where there is one. */
@@ -25,7 +27,6 @@ export class EverturnError extends Error {
 
   constructor(code: EverturnError["code"], message: string, options?: { cause?: unknown; docs?: string | undefined }) {
     super(message, { cause: options?.cause });
-    this.name = new.target.name;
     this.code = code;
     if (options?.docs !== undefined) this.docs = options.docs;
   }
@@ -33,6 +34,7 @@ export class EverturnError extends Error {
 
 /** The gateway refused a request. `message` is the problem's `detail`. */
 export class ApiError extends EverturnError {
+  override readonly name = "ApiError";
   /** The HTTP status. */
   readonly status: number;
   /** One line, the same for each occurrence of the code. */
@@ -52,4 +54,6 @@ export class ApiError extends EverturnError {
 }
 
 /** A turn ended without an answer. `code` is that of its event `error`, or `cancelled`. */
-export class TurnError extends EverturnError {}
+export class TurnError extends EverturnError {
+  override readonly name = "TurnError";
+}

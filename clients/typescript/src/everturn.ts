@@ -9,6 +9,7 @@ import type {
   NewConversation,
   Session,
 } from "./api.js";
+import { bindMethods } from "./bound.js";
 import { Conversation, type ConversationOptions } from "./conversation.js";
 import { Http, path } from "./http.js";
 import { newId } from "./ids.js";
@@ -16,12 +17,13 @@ import { followList } from "./live/list.js";
 import type { EverturnOptions } from "./options.js";
 import type { Connection } from "./wire/stream.js";
 
-/** A client of Everturn. It holds no connection; a conversation does, while it is followed. */
+/** A client of Everturn. It holds no connection; a conversation does, while it is followed. Its methods are bound. */
 export class Everturn {
   readonly #http: Http;
 
   constructor(options: EverturnOptions) {
     this.#http = new Http(options);
+    bindMethods(this);
   }
 
   /**

@@ -107,15 +107,15 @@ test("503 and a broken connection pass, and people are told", async (t) => {
 
 test("a refusal stops the reader with the gateway's code, sentence and page", async (t) => {
   const gateway = await FakeGateway.start(t);
-  gateway.onStream((stream) => stream.problem(404, "conversation_not_found"));
+  gateway.onStream((stream) => stream.problem(403, "insufficient_scope"));
   const chat = client(gateway).conversation("c", { cursor: "0" });
   const error = await drain(chat.follow()).catch((it: unknown) => it);
   assert.ok(error instanceof ApiError, String(error));
-  assert.equal(error.code, "conversation_not_found");
-  assert.equal(error.status, 404);
+  assert.equal(error.code, "insufficient_scope");
+  assert.equal(error.status, 403);
   assert.equal(error.message, "A sentence for people.");
   assert.deepEqual(chat.current.connection, { status: "closed", error });
-  assert.equal(error.docs, `${gateway.url}/docs/errors/conversation_not_found`);
+  assert.equal(error.docs, `${gateway.url}/docs/errors/insufficient_scope`);
 });
 
 async function drain(updates: AsyncIterable<unknown>): Promise<void> {

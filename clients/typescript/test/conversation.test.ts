@@ -89,6 +89,72 @@ test("a message that nobody confirmed is sent again with its id, also after a re
   assert.equal(storage.length, 0);
 });
 
+/** A gateway without the conversation `c`, until a message creates it. */
+async function startEmpty(t: TestContext) {
+  let exists = false;
+  const gateway = await start(t, {
+    [`GET ${EVENTS}`]: () => (exists ? { json: { events: [], has_more: false } } : missing),
+    [`POST ${MESSAGES}`]: () => ((exists = true), accepted),
+  });
+  gateway.onStream((stream) => stream.frames(user(1), answer(2), complete(3)));
+  return gateway;
+}
+
+test("who listens before the first message sees its turn, however late the message is", async (t) => {
+  const gateway = await startEmpty(t);
+  const chat = client(gateway).conversation("c");
+  t.after(chat.subscribe(() => undefined));
+  await until(() => chat.current.connection.status === "missing");
+  await chat.post("Hi");
+  await until(() => chat.current.state.items.length === 3);
+  assert.deepEqual([chat.current.pending, chat.current.connection.status], [[], "open"]);
+});
+
+test("a message that is sent while a listener looks for its conversation has its turn followed", async (t) => {
+  const gateway = await startEmpty(t);
+  const chat = client(gateway).conversation("c");
+  t.after(chat.subscribe(() => undefined));
+  await chat.post("Hi");
+  await until(() => chat.current.state.items.length === 3);
+});
+
+test("a conversation that is created after a listener is followed, and iterating over one that is missing fails", async (t) => {
+  let exists = false;
+  const gateway = await start(t, {
+    [`GET ${EVENTS}`]: () => (exists ? { json: { events: [], has_more: false } } : missing),
+    "POST /api/v1/agent/conversations": () => ((exists = true), { status: 201, json: { id: "c" } }),
+  });
+  gateway.onStream((stream) => stream.frames(user(1)));
+  const chat = client(gateway).conversation("c");
+  const following = (async () => {
+    for await (const _ of chat.follow());
+  })();
+  await assert.rejects(following, { code: "conversation_not_found" });
+  t.after(chat.subscribe(() => undefined));
+  await until(() => chat.current.connection.status === "missing");
+  await chat.create();
+  await until(() => chat.current.state.items.length === 1);
+});
+
+test("a first message that nobody confirmed creates its conversation after a reload", async (t) => {
+  const gateway = await startEmpty(t);
+  const storage = memoryStorage();
+  const away = new Everturn({ url: "http://127.0.0.1:1", limits: { attempts: 1 } }).conversation("c", { storage });
+  await assert.rejects(away.post("Hi"), { code: "unreachable" });
+  const reloaded = client(gateway).conversation("c", { storage });
+  t.after(reloaded.subscribe(() => undefined));
+  await until(() => reloaded.current.state.items.length === 3);
+  assert.equal(storage.length, 0);
+});
+
+test("a first message that is refused says why", async (t) => {
+  const gateway = await start(t, {
+    [`GET ${EVENTS}`]: () => missing,
+    [`POST ${MESSAGES}`]: () => ({ status: 400, json: problem("unknown_agent", 400) }),
+  });
+  await assert.rejects(client(gateway).conversation("c", { agent: "none" }).ask("Hi"), { code: "unknown_agent" });
+});
+
 test("a refused message fails with the gateway's code, and is not sent again", async (t) => {
   const gateway = await start(t, {
     [`POST ${MESSAGES}`]: () => ({ status: 409, json: problem("turn_running", 409) }),

@@ -40,6 +40,9 @@ pub struct AuthConfig {
     pub allowed_hosts: Option<Vec<String>>,
     /// Trusted origins: their pages may call the gateway. Default none: only pages of the gateway's own origin.
     pub allowed_origins: Vec<Origin>,
+    /// Also trust every loopback origin, like `http://localhost:5173`: the pages of development servers on the
+    /// gateway's machine. Default false. No configuration file sets the field; `everturn dev` on a loopback address does.
+    pub trusts_loopback_pages: bool,
     /// How long the gateway uses a key from memory after it read the key from the store. A revoked key keeps working
     /// for at most `key_cache`, and every key in use costs one query per `key_cache`. Default 5 s.
     pub key_cache: Duration,
@@ -65,6 +68,7 @@ impl Default for AuthConfig {
             public_origin: None,
             allowed_hosts: Some(Vec::new()),
             allowed_origins: Vec::new(),
+            trusts_loopback_pages: false,
             key_cache: Duration::from_secs(5),
             max_cached_keys: 10_000,
             session_lifetime: Duration::from_hours(12),

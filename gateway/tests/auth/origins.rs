@@ -109,6 +109,36 @@ async fn other_pages_may_not() {
 }
 
 #[tokio::test]
+async fn pages_of_the_own_machine_may_call_where_they_are_trusted() {
+    const DEV_SERVER: &str = "http://localhost:5173";
+    let open = |trusts_loopback_pages| AuthConfig {
+        required: false,
+        allowed_origins: Vec::new(),
+        trusts_loopback_pages,
+        ..config()
+    };
+    let (dev, production) = (gateway(open(true)).await, gateway(open(false)).await);
+    for (gateway, origin, allowed, status) in [
+        (&dev, DEV_SERVER, DEV_SERVER, 201),
+        (&dev, "https://evil.example", "", 403),
+        (&production, DEV_SERVER, "", 403),
+    ] {
+        let answer = preflight(gateway, origin).await;
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            allowed,
+            "{origin}"
+        );
+        let create = gateway
+            .request("POST", "/conversations")
+            .header("origin", origin)
+            .json(&json!({}));
+        let answer = Answer::of(create.send().await.unwrap()).await;
+        assert_eq!(answer.status, status, "{origin}");
+    }
+}
+
+#[tokio::test]
 async fn a_gateway_that_asks_for_nothing_serves_programs_and_its_own_pages() {
     let gateway = gateway(AuthConfig {
         required: false,

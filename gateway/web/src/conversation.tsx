@@ -95,8 +95,7 @@ export function NewConversation({ shared: { report } }: { shared: Shared }) {
 function Status({ update: { state, connection }, onRetry }: { update: Update; onRetry: () => void }) {
   const isOnline = useOnline();
   const error = connection.status === "closed" ? connection.error : undefined;
-  const isMissing =
-    state.ended === "conversation_deleted" || (error instanceof ApiError && error.code === "conversation_not_found");
+  const isMissing = state.ended === "conversation_deleted" || connection.status === "missing";
   if (isMissing) return <p class="status" role="alert">{texts.missing}</p>;
   if (error !== undefined) {
     return (

@@ -57,6 +57,8 @@ pub async fn run(
     config.worker.wait_for_peer = Duration::ZERO;
     // The port is bound first, because a port in use is the most common mistake.
     let listener = roles::gateway::bind(&options.listen)?;
+    // A development server, like the server of a React app, has an origin of its own on this machine.
+    config.gateway.auth.trusts_loopback_pages = listener.local_addr()?.ip().is_loopback();
     let data_dir = common.data_dir();
     prepare::folder(&data_dir)?;
     let _lock = prepare::lock(&data_dir)?;

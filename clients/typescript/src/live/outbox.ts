@@ -31,6 +31,7 @@ export class Outbox {
   readonly #storage: TextStorage;
   readonly #first: NonNullable<NewMessage["create"]>;
   readonly #onChange: () => void;
+  readonly #onAccepted: () => void;
   #pending: readonly PendingMessage[] = [];
   readonly #onTheirWay = new Set<Promise<unknown>>();
 
@@ -41,12 +42,14 @@ export class Outbox {
     storage: TextStorage,
     first: NonNullable<NewMessage["create"]>,
     onChange: () => void,
+    onAccepted: () => void,
   ) {
     this.#http = http;
     this.#conversationId = conversationId;
     this.#storage = storage;
     this.#first = first;
     this.#onChange = onChange;
+    this.#onAccepted = onAccepted;
   }
 
   /** The messages, in the order in which they were written. */
@@ -119,7 +122,11 @@ export class Outbox {
       create: this.#first,
     };
     const messages = path`/agent/conversations/${this.#conversationId}/messages`;
-    const sending = this.#http.json<AcceptedMessage>({ method: "POST", path: messages, json, isRepeatable: true, signal });
+    const request = { method: "POST", path: messages, json, isRepeatable: true, signal } as const;
+    const sending = this.#http.json<AcceptedMessage>(request).then((accepted) => {
+      this.#onAccepted();
+      return accepted;
+    });
     this.#onTheirWay.add(sending);
     return sending.finally(() => this.#onTheirWay.delete(sending));
   }

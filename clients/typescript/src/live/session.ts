@@ -46,6 +46,11 @@ export interface SessionOptions {
   readonly first: NonNullable<NewMessage["create"]>;
 }
 
+/** Why a conversation cannot be followed. */
+interface Failure {
+  readonly error: unknown;
+}
+
 /** A conversation that is followed while somebody wants to know. */
 export class Session {
   readonly outbox: Outbox;
@@ -60,8 +65,12 @@ export class Session {
   /** Ends the connection; undefined while there is none. */
   #stop: AbortController | undefined;
   /** Why following failed, until it is tried again. */
-  #failure: { error: unknown } | undefined;
+  #failure: Failure | undefined;
   #isAnnounced = false;
+  /** How often a request of this program has created the conversation, or found it. */
+  #found = 0;
+  /** What was known at first. */
+  readonly initial: Update;
 
   constructor(http: Http, options: SessionOptions) {
     const { conversationId, cursor, storage, first } = options;
@@ -69,13 +78,17 @@ export class Session {
     this.#options = options;
     this.#reducer = this.#newReducer(cursor);
     this.#isLoaded = cursor !== undefined;
-    this.outbox = new Outbox(http, conversationId, storage, first, () => this.changed());
+    this.outbox = new Outbox(http, conversationId, storage, first, () => this.changed(), () => this.exists());
     this.#tools = new ToolRunner(http, conversationId, options.tools, storage, options.locks);
+    this.initial = this.current;
   }
 
   /** What is known now. */
   get current(): Update {
-    return (this.#current ??= {
+    if (this.#current) return this.#current;
+    // Whoever looks before the listeners are told must not see a message twice: pending, and in the log.
+    this.outbox.settle(this.#reducer.state.items);
+    return (this.#current = {
       state: this.#reducer.state,
       pending: this.outbox.pending,
       connection: this.#connection,
@@ -85,9 +98,9 @@ export class Session {
   }
 
   /** Calls the listener after each change, and follows the conversation meanwhile. Returns what ends it. */
-  subscribe(listener: () => void, mayCreate = false): () => void {
+  subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
-    if (!this.#stop) void this.#follow(mayCreate);
+    if (!this.#stop) void this.#follow();
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size === 0) this.#close();
@@ -98,14 +111,14 @@ export class Session {
    * Yields what is known, and then each change. Whoever is slow skips what lies between. It ends when the gateway says
    * not to come back.
    */
-  async *updates(signal: AbortSignal | undefined, mayCreate = false): AsyncGenerator<Update, void> {
+  async *updates(signal: AbortSignal | undefined): AsyncGenerator<Update, void> {
     signal?.throwIfAborted();
     let wake = (): void => undefined;
     let [isNew, hasFailed] = [true, false];
     const unsubscribe = this.subscribe(() => {
       isNew = true;
       wake();
-    }, mayCreate);
+    });
     const abort = () => wake();
     signal?.addEventListener("abort", abort, { once: true });
     try {
@@ -158,34 +171,59 @@ export class Session {
     });
   }
 
-  async #follow(mayCreate: boolean): Promise<void> {
+  /** Follows the conversation that was missing, and that a request of this program has created or found. */
+  exists(): void {
+    this.#found++;
+    const isAwaited = this.#listeners.size > 0 && !this.#stop;
+    if (isAwaited && this.#connection.status === "missing") void this.#follow();
+  }
+
+  async #follow(): Promise<void> {
     const stop = new AbortController();
     this.#stop = stop;
     this.#failure = undefined;
-    const { conversationId } = this.#options;
-    try {
-      await this.#begin(mayCreate, stop);
-      void this.outbox.restore();
-      const query = () => ({ cursor: this.#reducer.state.cursor });
-      const onConnection = (connection: Connection) => this.#setConnection(stop, connection);
-      const stream = path`/agent/conversations/${conversationId}/events/stream`;
-      const frames = streamFrames(this.#http, { path: stream, query, signal: stop.signal, onConnection });
-      for await (const frame of frames) {
-        if (this.#reducer.apply(frame)) this.changed();
-      }
-    } catch (error) {
-      if (!stop.signal.aborted) this.#failure = { error };
+    for (;;) {
+      const found = this.#found;
+      const failure = await this.#read(stop);
+      // A message that is on its way creates the conversation, also one that was on its way before a reload.
+      if (isMissing(failure)) await this.outbox.restore().then(() => this.outbox.sent());
+      if (this.#stop !== stop) return;
+      if (isMissing(failure) && this.#found !== found) continue;
+      this.#failure = failure;
+      this.#setConnection(stop, isMissing(failure) ? { status: "missing" } : { status: "closed", ...failure });
+      this.#stop = undefined;
+      return;
     }
-    this.#setConnection(stop, { status: "closed", ...this.#failure });
-    if (this.#stop === stop) this.#stop = undefined;
+  }
+
+  /** Reads events until the gateway says that no more come. Returns why they cannot be read. */
+  async #read(stop: AbortController): Promise<Failure | undefined> {
+    try {
+      await this.#begin(stop);
+      void this.outbox.restore();
+      await this.#readStream(stop);
+      return undefined;
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  async #readStream(stop: AbortController): Promise<void> {
+    const query = () => ({ cursor: this.#reducer.state.cursor });
+    const onConnection = (connection: Connection) => this.#setConnection(stop, connection);
+    const events = path`/agent/conversations/${this.#options.conversationId}/events/stream`;
+    const frames = streamFrames(this.#http, { path: events, query, signal: stop.signal, onConnection });
+    for await (const frame of frames) {
+      if (this.#reducer.apply(frame)) this.changed();
+    }
   }
 
   /** Reads what is needed before the first connection, as patiently as connections are made. */
-  async #begin(mayCreate: boolean, stop: AbortController): Promise<void> {
+  async #begin(stop: AbortController): Promise<void> {
     for (let failures = 1; ; failures++) {
       try {
         this.#setConnection(stop, { status: "connecting" });
-        await this.#load(mayCreate, stop.signal);
+        await this.#load(stop.signal);
         return await this.#findCalls(stop.signal);
       } catch (error) {
         stop.signal.throwIfAborted();
@@ -198,17 +236,9 @@ export class Session {
   }
 
   /** Reads the newest page, before the first connection. */
-  async #load(mayCreate: boolean, signal: AbortSignal): Promise<void> {
+  async #load(signal: AbortSignal): Promise<void> {
     if (this.#isLoaded) return;
-    let page: EventPage;
-    try {
-      page = await this.#page(END, this.#options.history, signal);
-    } catch (error) {
-      const isMissing = error instanceof ApiError && error.code === "conversation_not_found";
-      if (!mayCreate || !isMissing) throw error;
-      await this.outbox.sent(); // the message creates it
-      page = await this.#page(END, this.#options.history, signal);
-    }
+    const page = await this.#page(END, this.#options.history, signal);
     signal.throwIfAborted();
     this.#reducer = this.#newReducer(String(page.events.at(-1)?.sequence_number ?? 0));
     this.#reducer.prepend(page.events.map(eventData));
@@ -247,4 +277,9 @@ export class Session {
     this.#current = undefined;
     stop.abort(new EverturnError("stream_ended", "Nobody follows the conversation any more."));
   }
+}
+
+/** True when the conversation does not exist. */
+function isMissing(failure: Failure | undefined): boolean {
+  return failure?.error instanceof ApiError && failure.error.code === "conversation_not_found";
 }

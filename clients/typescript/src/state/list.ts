@@ -1,11 +1,16 @@
 /** The list of conversations from the frames of its stream. No I/O. */
 
 import type { ListedConversation } from "../api.js";
+import { bindMethods } from "../bound.js";
 import { isObject } from "./fields.js";
 
 /** The conversations of one caller, as the frames of the list's stream tell them. */
 export class ConversationList {
   readonly #byId = new Map<string, ListedConversation>();
+
+  constructor() {
+    bindMethods(this);
+  }
 
   /** The conversations, the one that was updated last first. */
   get conversations(): ListedConversation[] {

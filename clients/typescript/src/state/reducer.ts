@@ -1,5 +1,6 @@
 /** Frames in, state out: everything that a client knows follows from the frames that it has seen. No I/O. */
 
+import { bindMethods } from "../bound.js";
 import { count, isObject, text } from "./fields.js";
 import { Fold } from "./fold.js";
 import { EMPTY_STATE, type Item, type Json, type JsonObject, type State } from "./state.js";
@@ -56,6 +57,7 @@ export class Reducer {
     this.#start = { cursor, sequenceNumber: Number.parseInt(cursor, 10) || 0 };
     this.#maxEvents = options.maxEvents ?? 50_000;
     this.#maxChars = options.maxChars ?? 64 * 1024 * 1024;
+    bindMethods(this);
   }
 
   /** The state now. It is made anew only when something has changed. */

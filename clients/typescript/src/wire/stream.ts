@@ -12,6 +12,8 @@ import { FIRST_RETRY_MS, nextStep, type Outcome } from "./step.js";
 export type Connection =
   /** Nobody follows the conversation, or it cannot be followed: `error` says why. */
   | { readonly status: "closed"; readonly error?: unknown }
+  /** The conversation does not exist. It is followed as soon as a message of this program has created it. */
+  | { readonly status: "missing" }
   | { readonly status: "connecting" }
   | { readonly status: "open" }
   /** It was lost, and is made again after so many milliseconds. */

@@ -32,16 +32,26 @@ pub(crate) fn is_trusted_page(headers: &HeaderMap, config: &AuthConfig) -> Optio
         return Some(true);
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
+        let public = config.public_origin.as_ref().map(Origin::as_header);
         return Some(
-            config
-                .allowed_origins
-                .iter()
-                .chain(&config.public_origin)
-                .any(|known| known.as_header() == origin)
+            public == Some(origin)
+                || is_allowed(origin, config)
                 || is_on_own_machine(origin, headers),
         );
     }
     site.map(|_| false)
+}
+
+/// Returns true for an origin of the allow-list, and for a loopback origin where the gateway trusts loopback pages.
+fn is_allowed(origin: &HeaderValue, config: &AuthConfig) -> bool {
+    let mut listed = config.allowed_origins.iter().map(Origin::as_header);
+    listed.any(|known| known == origin)
+        || (config.trusts_loopback_pages && is_loopback_origin(origin))
+}
+
+fn is_loopback_origin(origin: &HeaderValue) -> bool {
+    let parsed = origin.to_str().ok().map(Origin::parse);
+    parsed.is_some_and(|parsed| parsed.is_ok_and(|origin| origin.host().is_some_and(is_loopback)))
 }
 
 /// Returns true for a page of the gateway that the browser reached by a loopback name. Only for loopback names the
@@ -83,15 +93,13 @@ fn is_own_machine(host: &str) -> bool {
     host_of(host).is_some_and(is_loopback)
 }
 
-/// Makes the CORS layer for the pages of the allow-list. Returns `None` for an empty allow-list.
+/// Makes the CORS layer for the allowed pages. Returns `None` when the configuration allows no page.
 pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
-    if config.allowed_origins.is_empty() {
+    if config.allowed_origins.is_empty() && !config.trusts_loopback_pages {
         return None;
     }
-    let origins = config
-        .allowed_origins
-        .iter()
-        .map(|origin| origin.as_header().clone());
+    let known = config.clone();
+    let allowed = AllowOrigin::predicate(move |origin, _| is_allowed(origin, &known));
     let methods = [
         Method::GET,
         Method::HEAD,
@@ -110,7 +118,7 @@ pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
     ];
     let exposed = [REQUEST_ID, header::RETRY_AFTER, CONVERSATION_ID];
     let layer = CorsLayer::new()
-        .allow_origin(AllowOrigin::list(origins))
+        .allow_origin(allowed)
         .allow_credentials(true);
     Some(
         layer
@@ -196,6 +204,45 @@ mod tests {
             assert_eq!(is_trusted_page(&headers, &config), Some(false), "{site}");
         }
     }
+
+    #[test]
+    fn loopback_pages_are_trusted_only_where_the_gateway_says_so() {
+        let of = |origin: &'static str, config: &AuthConfig| {
+            let headers: HeaderMap = [
+                (header::HOST, HeaderValue::from_static("127.0.0.1:8080")),
+                (header::ORIGIN, HeaderValue::from_static(origin)),
+            ]
+            .into_iter()
+            .collect();
+            is_trusted_page(&headers, config)
+        };
+        let production = AuthConfig::default();
+        let dev = AuthConfig {
+            trusts_loopback_pages: true,
+            ..AuthConfig::default()
+        };
+        assert!(cors(&production).is_none() && cors(&dev).is_some());
+        for local in [
+            "http://localhost:5173",
+            "http://127.0.0.1:3000",
+            "https://localhost",
+            "http://[::1]:5173",
+        ] {
+            assert_eq!(of(local, &production), Some(false), "{local}");
+            assert_eq!(of(local, &dev), Some(true), "{local}");
+        }
+        for other in [
+            "http://localhost.evil.example:5173",
+            "http://127.0.0.1.evil.example",
+            "http://192.168.0.7:5173",
+            "http://app.localhost.example",
+            "null",
+            "localhost:5173",
+        ] {
+            assert_eq!(of(other, &dev), Some(false), "{other}");
+        }
+    }
+
     fn asked(host: &str) -> HeaderMap {
         let host = HeaderValue::from_str(host).unwrap();
         [(header::HOST, host)].into_iter().collect()
