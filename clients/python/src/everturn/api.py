@@ -7,6 +7,48 @@ from typing import Any, Literal, NotRequired, TypeAlias
 from typing_extensions import TypedDict
 
 
+class AgentLimits(TypedDict):
+    """
+    Limits of an agent's turns. Null means: no limit.
+    """
+
+    max_steps: int | None
+    """
+    The most LLM calls of an agent execution.
+    """
+    turn_timeout_ms: int | None
+    """
+    The time limit of a turn, in milliseconds.
+    """
+    turn_tokens: int | None
+    """
+    The most tokens of a turn, read and written.
+    """
+    turn_usd: str | None
+    """
+    The most money of a turn, in USD.
+    """
+
+
+class AgentTool(TypedDict):
+    """
+    A tool of an agent.
+    """
+
+    kind: str
+    """
+    The party that runs the tool: `worker`, `client`, `remote` or `delegate`.
+    """
+    name: str
+    """
+    The tool's name; `server__*` stands for every tool of an MCP server.
+    """
+    needs_approval: bool
+    """
+    True if a person must approve calls of the tool: every call, or the calls that the configuration names.
+    """
+
+
 class ApprovalAnswer(TypedDict):
     """
     A person's answer to a pending tool call.
@@ -173,7 +215,7 @@ class Health(TypedDict):
 
 Id: TypeAlias = str
 """
-Part of workflow ids and of paths, and therefore neither `.` nor `..`.
+Part of workflow ids and of paths.
 """
 
 
@@ -803,6 +845,31 @@ class AcceptedMessage(TypedDict):
     status: Literal['queued', 'accepted_before']
 
 
+class Agent(TypedDict):
+    """
+    An agent.
+    """
+
+    description: str
+    """
+    The purpose of the agent; empty if the configuration has no description.
+    """
+    limits: AgentLimits
+    model: str | None
+    """
+    `provider/model`; null when only workers know the model.
+    """
+    name: str
+    samples: list[str]
+    """
+    Messages with which a person may begin.
+    """
+    tools: list[AgentTool]
+    """
+    The tools, in the order of the configuration.
+    """
+
+
 class AgentExecution(TypedDict):
     """
     An agent execution: an agent's work on a turn, or on a task from a parent agent.
@@ -867,6 +934,22 @@ class AgentExecutions(TypedDict):
     next_after: str | None
     """
     `after` of the next page; null at the end.
+    """
+
+
+class AgentList(TypedDict):
+    """
+    The agents of the caller's tenant.
+    """
+
+    agents: list[Agent]
+    """
+    The agents, ordered by name.
+    """
+    default_agent: str | None
+    """
+    The agent of a conversation that is created without an agent's name; null if the configuration has no such agent
+    for the tenant.
     """
 
 
