@@ -10,7 +10,7 @@ MDBOOK_VERSION := 0.5.4
 # The files that pin what is installed for tests, besides the versions above.
 PINS := $(addprefix tests/mcp/,package-lock.json requirements.txt) \
 	tests/aimock/package-lock.json tests/requirements.txt deploy/requirements.txt deploy/supply/requirements.txt \
-	examples/python-tool/requirements.txt clients/python/requirements.txt bench/peers/python/requirements.txt \
+	clients/python-tools/requirements.txt clients/python/requirements.txt bench/peers/python/requirements.txt \
 	$(addprefix bench/peers/typescript/,package-lock.json worker.js workflows.js activities.js)
 # A folder in the user's cache that is named after the hash of all pins, so that clones share what is installed. `.tools` is a link
 # to the folder. Another pin is another folder, so no rule below compares times of pin files: they come after `|`.
@@ -34,7 +34,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test verify quick check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 mcp-servers aimock python python-tool python-client sync-client openapi histories web page page-images mdbook site previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 mcp-servers aimock python python-tool python-tools python-client sync-client openapi histories web page page-images mdbook site previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -84,7 +84,7 @@ check-and-build:
 # A test in a browser waits for most of its time, and so does a test of a client.
 page-and-clients:
 	@scripts/side-by-side.sh "the run of the clients' tests" \
-		"$(MAKE) --no-print-directory clients python-client" "$(MAKE) --no-print-directory page"
+		"$(MAKE) --no-print-directory clients python-client python-tools" "$(MAKE) --no-print-directory page"
 
 crates:
 	@echo "▸ tests of the crates"
@@ -255,9 +255,15 @@ $(CLIENT_PYTHON)/installed: | clients/python/requirements.txt
 
 PYTHON_TOOL := $(INSTALLED)/python-tool
 
-python-tool: $(PYTHON_TOOL)/installed ## Install what the example of a tool in Python needs into .tools, pinned.
+python-tool: $(PYTHON_TOOL)/installed ## Install what tools in Python need into .tools, pinned.
 
-$(PYTHON_TOOL)/installed: | examples/python-tool/requirements.txt
+python-tools: $(PYTHON_TOOL)/installed $(CLIENT_PYTHON)/installed ## Check the package for tools in Python, and run its tests.
+	@echo "▸ the package for tools in Python: types, the contract of a call, the vectors of the codec"
+	@cd clients/python-tools && "$(CLIENT_PYTHON)/bin/ruff" check --quiet && "$(CLIENT_PYTHON)/bin/ruff" format --check --quiet
+	@cd clients/python-tools && "$(CLIENT_PYTHON)/bin/mypy" --no-error-summary --python-executable "$(PYTHON_TOOL)/bin/python"
+	@cd clients/python-tools && PYTHONPATH=src "$(PYTHON_TOOL)/bin/python" -m unittest discover --quiet --start-directory tests
+
+$(PYTHON_TOOL)/installed: | clients/python-tools/requirements.txt
 	@echo "▸ Temporal's Python SDK into .tools/python-tool"
 	$(call pip-install,$(PYTHON_TOOL))
 

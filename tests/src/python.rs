@@ -38,6 +38,11 @@ impl PythonTools {
         let example = fs::read_to_string(example().join("everturn.toml")).unwrap();
         let large = "effect = \"read\"\nmax_result_bytes = 1048576\n";
         let example = example.replace("effect = \"read\"\n", large);
+        // Tests send larger inputs than the parameters of the tools take.
+        let example = example.replace(
+            "additionalProperties = false",
+            "additionalProperties = true",
+        );
         let tables = example.replace("python-tools", &task_queue);
         let more = MORE_TOOLS.replace("python-tools", &task_queue);
         let tools =
@@ -82,6 +87,10 @@ impl PythonTools {
             .unwrap();
         Command::new(python())
             .arg(example().join("worker.py"))
+            .env(
+                "PYTHONPATH",
+                example().join("../../clients/python-tools/src"),
+            )
             .env("TEMPORAL_ADDRESS", self.stack.temporal.address())
             .env("TASK_QUEUE", &self.task_queue)
             .env("LEDGER", self.stack.path("ledger"))

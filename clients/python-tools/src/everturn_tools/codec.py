@@ -43,12 +43,15 @@ class EverturnCodec(PayloadCodec):
         self.active = next(iter(self.keys))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Encrypts payloads for the tenant of the running activity."""
         return [self.sealed(payload, tenant(), os.urandom(SALT + NONCE)) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Decrypts payloads. A payload in the clear stays as it is."""
         return [self.opened(payload) for payload in payloads]
 
     def sealed(self, payload: Payload, label: str, random: bytes) -> Payload:
+        """Encrypts a payload for a tenant, with `random` as salt and nonce."""
         key, bound = self.derived(self.active, label, random[:SALT])
         data = bytes([VERSION]) + random + key.encrypt(random[SALT:], payload.SerializeToString(), bound)
         metadata = {"encoding": b"binary/encrypted", "encryption-key-id": self.active.encode()}
@@ -57,6 +60,7 @@ class EverturnCodec(PayloadCodec):
         return Payload(metadata=metadata, data=data)
 
     def opened(self, payload: Payload) -> Payload:
+        """Decrypts a payload. Raises CodecError for a payload that cannot be read."""
         if payload.metadata.get("encoding") != b"binary/encrypted":
             return payload
         key_id = payload.metadata.get("encryption-key-id", b"").decode(errors="replace")
