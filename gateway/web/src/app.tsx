@@ -6,6 +6,7 @@ import { ConversationView, NewConversation } from "./conversation";
 import { conversation, everturn } from "./everturn";
 import { useHub } from "./hub";
 import { useRoute } from "./route";
+import { Help, SkipLink, useShortcuts } from "./shortcuts";
 import { Fault } from "./shown";
 import { SignIn } from "./signin";
 import { Sidebar } from "./sidebar";
@@ -38,9 +39,11 @@ function Conversations({ session, onRefused }: { session: api.Session; onRefused
   const { id, developer } = useRoute();
   const shared = useHub(session, onRefused);
   const [isListOpen, setListOpen] = useState(false);
+  const { isHelpOpen, openHelp, closeHelp } = useShortcuts(() => setListOpen(true));
   useEffect(() => setListOpen(false), [id]);
   return (
     <div class={isListOpen ? "frame list-open" : "frame"}>
+      <SkipLink />
       <Sidebar
         open={id}
         shared={shared}
@@ -48,12 +51,14 @@ function Conversations({ session, onRefused }: { session: api.Session; onRefused
         onToggle={() => setListOpen(!isListOpen)}
         onRefused={onRefused}
         isSession={session.credential === "session"}
+        onHelp={openHelp}
       />
       {id === undefined ? (
         <NewConversation shared={shared} />
       ) : (
         <ConversationView key={id} chat={conversation(id)} shared={shared} developer={developer} onRefused={onRefused} />
       )}
+      {isHelpOpen && <Help onClose={closeHelp} />}
     </div>
   );
 }

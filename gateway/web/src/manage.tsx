@@ -5,10 +5,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { forgetDraft } from "./drafts";
 import { conversation, forget } from "./everturn";
+import { exportConversation, type Format } from "./export";
 import { Fault, isolated } from "./shown";
 import { texts } from "./texts";
 
-type Dialog = "rename" | "delete";
+type Dialog = "rename" | "export" | "delete";
 
 /** The buttons beside the conversation that is open. */
 export function Manage({ row }: { row: api.ListedConversation }) {
@@ -17,8 +18,10 @@ export function Manage({ row }: { row: api.ListedConversation }) {
   return (
     <span class="manage">
       <button type="button" class="quiet" onClick={() => setDialog("rename")}>{texts.rename}</button>
+      <button type="button" class="quiet" onClick={() => setDialog("export")}>{texts.export}</button>
       <button type="button" class="quiet danger" onClick={() => setDialog("delete")}>{texts.delete}</button>
       {dialog === "rename" && <Rename row={row} onClose={close} />}
+      {dialog === "export" && <Export row={row} onClose={close} />}
       {dialog === "delete" && <Delete row={row} onClose={close} />}
     </span>
   );
@@ -29,6 +32,21 @@ function Rename({ row, onClose }: { row: api.ListedConversation; onClose: () => 
   return (
     <Question label={texts.rename} action={texts.saveTitle} onClose={onClose} onAgree={() => conversation(row.id).rename(title)}>
       <input aria-label={texts.title} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
+    </Question>
+  );
+}
+
+function Export({ row, onClose }: { row: api.ListedConversation; onClose: () => void }) {
+  const [format, setFormat] = useState<Format>("markdown");
+  const choice = (value: Format) => (
+    <label class="choice">
+      <input type="radio" name="format" checked={format === value} onChange={() => setFormat(value)} /> {texts.formats[value]}
+    </label>
+  );
+  return (
+    <Question label={texts.export} action={texts.saveFile} onClose={onClose} onAgree={() => exportConversation(conversation(row.id), format)}>
+      {choice("markdown")}
+      {choice("json")}
     </Question>
   );
 }

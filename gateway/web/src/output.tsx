@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Files, filesOf } from "./files";
 import { useKept } from "./kept";
 import { More } from "./more";
+import { saveAs } from "./save";
 import { bytes, exact, Fault, Value, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -85,7 +86,7 @@ function Long({ chat, executionId, beginning, total }: LongProps) {
       setSlices([...slices, slice.text]);
       setNext(slice.next_offset ?? null);
     });
-  const save = () => run(async () => saveAs(`${executionId}.txt`, await chat.toolResult(executionId, signal)));
+  const save = () => run(async () => saveAs(`${executionId}.txt`, await chat.toolResult(executionId, signal), "text/plain"));
   const shown = next === null ? total : next || new TextEncoder().encode(beginning).length;
   return (
     <>
@@ -117,14 +118,4 @@ function useUnmountSignal(): AbortSignal {
   controller.current ??= new AbortController();
   useEffect(() => () => controller.current?.abort(), []);
   return controller.current.signal;
-}
-
-function saveAs(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser has begun to save it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

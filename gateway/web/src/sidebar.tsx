@@ -28,9 +28,10 @@ interface SidebarProps {
   isSession: boolean;
   onToggle: () => void;
   onRefused: () => void;
+  onHelp: () => void;
 }
 
-export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, onToggle, onRefused }: SidebarProps) {
+export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, onToggle, onRefused, onHelp }: SidebarProps) {
   const [search, setSearch] = useState("");
   const found = useFound(search.trim());
   const shown = search.trim() === "" ? rows : found;
@@ -65,7 +66,8 @@ export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, 
         {shown && <Groups rows={shown} open={open} />}
         {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} open={open} />}
         <a class="hint" href="about">{texts.about}</a>
-        {isSession && <button type="button" class="quiet" onClick={signOut}>{texts.signOut}</button>}
+        <button type="button" class="quiet foot" onClick={onHelp}>{texts.shortcuts}</button>
+        {isSession && <button type="button" class="quiet foot" onClick={signOut}>{texts.signOut}</button>}
       </div>
     </nav>
   );

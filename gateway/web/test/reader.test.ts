@@ -1,9 +1,10 @@
 /** What a reader expects of any chat, in Chromium: to copy, to find by day, to know the cost, to be asked first. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 import { type Bench, startBench } from "./support/bench";
-import { getsFocus } from "./support/keyboard";
+import { getsFocus, tabTo } from "./support/keyboard";
 import { assertAccessible, openedId, see, send, turnEnds } from "./support/page";
 import { type Seed, turn } from "./support/seed";
 
@@ -84,4 +85,54 @@ test("whoever deletes is told what is lost, and Cancel is nearer than Delete", a
   await page.keyboard.press("Enter");
   await dialog.waitFor({ state: "detached" });
   assert.equal((await bench.client.conversation(id).show()).id, id);
+});
+
+test("one skips the list, and keys are told and work", async () => {
+  await bench.client.create({ id: "keys", title: "Keys" });
+  const { page } = await bench.open("/#/c/keys");
+  const message = page.getByRole("textbox", { name: "Message" });
+  await getsFocus(message, "the field waits");
+  await page.keyboard.type("What?");
+  assert.equal(await message.inputValue(), "What?", "a question mark in a field is a question mark");
+  await tabTo(page, "button", "Skip to the message");
+  await page.keyboard.press("?");
+  const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await help.waitFor();
+  await assertAccessible(page);
+  await page.keyboard.press("Escape");
+  await help.waitFor({ state: "detached" });
+  await page.keyboard.press("Enter");
+  await getsFocus(message, "the list is skipped");
+  await page.keyboard.press("Control+/");
+  await help.getByRole("button", { name: "Close" }).click();
+  for (const [key, place] of [["K", page.getByRole("searchbox")], ["L", page.locator(".timeline")], ["M", message]] as const) {
+    await page.keyboard.press(`Alt+${key}`);
+    await getsFocus(place, `Alt+${key} goes to its place`);
+  }
+  await page.keyboard.press("Alt+N");
+  await page.waitForFunction(() => document.querySelector("textarea")?.value === "");
+  assert.equal(new URL(page.url()).hash, "#/");
+});
+
+test("a conversation is saved whole, to read and for programs", async () => {
+  await bench.seed("saved", Array.from({ length: 60 }, (_, at) => turn(at + 1)).flat(), "To be saved");
+  const { page } = await bench.open("/#/c/saved");
+  await turnEnds(page);
+  const saved = async (choice: RegExp) => {
+    await page.getByRole("button", { name: "Export" }).click();
+    const dialog = page.getByRole("dialog", { name: "Export" });
+    await dialog.getByRole("radio", { name: choice }).check();
+    await assertAccessible(page);
+    const [file] = await Promise.all([page.waitForEvent("download"), dialog.getByRole("button", { name: "Save the file" }).click()]);
+    await dialog.waitFor({ state: "detached" });
+    return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
+  };
+  const markdown = await saved(/Markdown/);
+  assert.equal(markdown.name, "saved.md");
+  assert.match(markdown.text, /^# To be saved\n\n## You\n\nQuestion 1\./);
+  assert.equal(markdown.text.match(/^## Answer$/gm)?.length, 60, "also what the page has not read");
+  assert.match(markdown.text, /### search · done\n\n```\n\{\n  "query": "question 60"/);
+  const json = await saved(/JSON/);
+  const { conversation, events } = JSON.parse(json.text) as { conversation: { title: string }; events: unknown[] };
+  assert.deepEqual([json.name, conversation.title, events.length], ["saved.json", "To be saved", 480]);
 });
