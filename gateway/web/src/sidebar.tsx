@@ -65,7 +65,7 @@ export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, 
         {shown?.length === 0 && <p class="hint">{shown === rows ? texts.none : texts.noneFound}</p>}
         {shown && <Groups rows={shown} open={open} />}
         {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} open={open} />}
-        <a class="hint" href="about">{texts.about}</a>
+        <a class="foot" href="about">{texts.about}</a>
         <button type="button" class="quiet foot" onClick={onHelp}>{texts.shortcuts}</button>
         {isSession && <button type="button" class="quiet foot" onClick={signOut}>{texts.signOut}</button>}
       </div>

@@ -55,6 +55,10 @@ async function compare(): Promise<void> {
   await see(page, ".tool.done", "north");
   await see(page, ".plan li[data-status=running]", "Read both offers");
   await picture(page, "page-sub-agents", "running");
+  const phone = await bench.open(`/#/c/${await openedId(page)}`, { ...PHONE, colorScheme: "dark" });
+  await see(phone.page, ".nested [data-writing]", "the delivery costs");
+  await phone.page.getByRole("textbox", { name: "Message" }).fill("Leave the delivery out.");
+  await picture(phone.page, "page-busy-phone", "running");
   await page.getByRole("button", { name: "Stop" }).click();
   await turnEnds(page);
 }
@@ -80,6 +84,14 @@ async function read({ browser, client, seed }: Bench): Promise<void> {
     await page.locator(".code-keyword").first().waitFor();
     await page.waitForFunction(() => [...document.querySelectorAll("img")].every((shown) => shown.naturalWidth > 0));
     await picture(page, name, "idle");
+  }
+  const { page } = await bench.open("/#/c/orders", WIDE);
+  await see(page, ".end", "2 steps");
+  for (const [name, dialog] of [["page-delete", "Delete"], ["page-export", "Export"], ["page-shortcuts", "Keyboard shortcuts"]] as const) {
+    await page.getByRole("button", { name: dialog }).click();
+    await page.getByRole("dialog").waitFor();
+    await picture(page, name, "idle");
+    await page.keyboard.press("Escape");
   }
 }
 
