@@ -19,17 +19,91 @@ pub struct Block {
     pub heading: String,
     /// The first word behind the fence, like `sh`.
     pub language: String,
-    /// The second word behind the fence: the reason why tests cannot run the block.
-    pub reason: Option<String>,
+    /// The second word behind the fence, which says how tests treat a block of shell commands: [`FOLLOWS`], or a word of
+    /// [`NOT_RUN`].
+    pub word: Option<String>,
     /// The content, without the indentation of the fence.
     pub text: String,
 }
 
+/// The word of a block of shell commands that end by no means of their own. A test stops them when they have printed
+/// something.
+pub const FOLLOWS: &str = "follows";
+
+/// The words of blocks of shell commands that tests only check and do not run. A block has one of the words behind its own
+/// word; without such words, any block may have the word.
+pub const NOT_RUN: [(&str, &[&str]); 6] = [
+    (
+        "build",
+        &["make ", "cargo ", "npm ", "pip ", "git ", "sha256sum "],
+    ),
+    ("docker", &["docker "]),
+    ("kubernetes", &["kubectl ", "helm "]),
+    (
+        "systemd",
+        &["systemctl ", "systemd-run ", "/etc/systemd/system/"],
+    ),
+    ("production", &[]),
+    ("own-test", &[]),
+];
+
 impl Block {
+    /// True for a block of shell commands.
+    pub fn is_shell(&self) -> bool {
+        ["sh", "bash"].contains(&self.language.as_str())
+    }
+
+    /// True for a block that the end-to-end test runs: shell commands or a program in JavaScript, without a word that says
+    /// why not.
+    pub fn is_run(&self) -> bool {
+        let runs = self.is_shell() || self.language == "js";
+        runs && self.word.as_deref().is_none_or(|word| word == FOLLOWS)
+    }
+
+    /// The commands of a block for the shell, as words. Variables before a command are left out.
+    pub fn shell_commands(&self) -> Vec<Vec<String>> {
+        let text = self.text.replace("\\\n", " ").replace("$(", " ; ");
+        let (mut commands, mut statement) = (Vec::new(), String::new());
+        for line in text.lines() {
+            statement.push_str(line);
+            // A quoted text may go on in the next line.
+            if let Some(words) = shlex::split(&statement) {
+                statement.clear();
+                commands.extend(
+                    words
+                        .split(|word| ends_command(word))
+                        .map(without_variables),
+                );
+            } else {
+                statement.push('\n');
+            }
+        }
+        commands.retain(|command| !command.is_empty());
+        commands
+    }
+
     /// `document:line`, as editors read it.
     pub fn place(&self) -> String {
         format!("{}:{}", self.document, self.line)
     }
+}
+
+fn ends_command(word: &str) -> bool {
+    ["|", "||", "&", "&&", ";", "do", "then", "{", "!"].contains(&word)
+}
+
+/// A command without the variables that are set for the command, and without the end of a `$(…)` around the command.
+fn without_variables(words: &[String]) -> Vec<String> {
+    let is_variable = |word: &&String| {
+        let (name, _) = word.split_once('=').unwrap_or_default();
+        !name.is_empty() && !name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+    };
+    let command = words.iter().skip_while(is_variable);
+    let command = command.map(|word| match word.strip_suffix([')', ';']) {
+        Some(before) if !word.contains('(') => before.to_owned(),
+        _ => word.clone(),
+    });
+    command.collect()
 }
 
 /// The part of a document in which its reader is.
@@ -91,7 +165,7 @@ pub fn of(document: &str) -> Vec<Block> {
                     line: text[..range.start].matches('\n').count() + 1,
                     heading: heading.clone(),
                     language: words.next().unwrap_or_default(),
-                    reason: words.next(),
+                    word: words.next(),
                     text: String::new(),
                 });
             }

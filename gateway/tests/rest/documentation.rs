@@ -139,7 +139,7 @@ fn the_event_source_example_listens_to_every_frame() {
     let text = fs::read_to_string(root.join("docs/api/clients.md")).unwrap();
     let example = text
         .split("```")
-        .find(|block| block.starts_with("js\n") && block.contains("new EventSource"))
+        .find(|block| block.starts_with("js") && block.contains("new EventSource"))
         .unwrap();
     let listened: BTreeSet<&str> = example.split('"').skip(1).step_by(2).collect();
     let events = EventType::ALL.iter().map(EventType::as_str).map(event_name);

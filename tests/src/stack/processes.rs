@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::Stack;
-use crate::wait;
+use crate::{http, wait};
 
 /// Name of the binary.
 const EVERTURN: &str = "everturn";
@@ -285,9 +285,11 @@ fn built(program: &str) -> PathBuf {
 
 /// Waits until the gateway at `url` answers.
 pub async fn ready(url: &str) {
-    let url = format!("{url}/readyz");
+    let (url, client) = (format!("{url}/readyz"), http::client());
     wait::until("the gateway is ready", || async {
-        reqwest::get(&url)
+        client
+            .get(&url)
+            .send()
             .await
             .ok()
             .filter(|answer| answer.status().is_success())

@@ -6,6 +6,8 @@
 //! - `facts`: the facts and invariants that comments cite by name
 //! - `commands`: the commands and variables of the documents exist
 //! - `configurations`: every block of TOML in the documents is a file that `everturn config check` accepts
+//! - `shell`: the shell commands of the documents can be run, and a test runs the commands or says why not
+//! - `languages`: a test checks each language of the blocks; blocks of data and of programs can be read
 //! - `variables`: docs/operate/configuration.md names the variables that the product reads
 //! - `documents`: what the documents must not leave out
 //! - `groups`: which command runs an end-to-end test
@@ -29,12 +31,14 @@ mod documents;
 mod facts;
 mod groups;
 mod harnesses;
+mod languages;
 mod literals;
 mod paths;
 mod plain;
 mod releases;
 mod repository;
 mod rooms;
+mod shell;
 mod site;
 mod sources;
 mod sql;

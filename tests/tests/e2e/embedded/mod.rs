@@ -22,6 +22,7 @@ mod context;
 mod conversations;
 mod cut_replies;
 mod dev;
+mod documents;
 mod edges;
 mod elsewhere;
 mod every_exit;
