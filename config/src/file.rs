@@ -65,7 +65,7 @@ impl File {
     /// Checks all tables. Tables of tools come before the agents' tables, because agents refer to tools by name.
     pub(super) fn check(self, check: &mut Checker<'_>, read_by: ReadBy<'_>) -> Config {
         let mut names = Names::new(read_by);
-        let mut providers = providers::check(self.providers, check);
+        let providers = providers::check(self.providers, check);
         let http_tools = http::check(&self.tools, check, &mut names);
         let mut described_tools = client::check(&self.client_tools, check, &mut names);
         described_tools.extend(remote::check(&self.remote_tools, check, &mut names));
@@ -79,7 +79,7 @@ impl File {
         let tenant_budgets = self.tenant_budget.check(check);
         let limits = agents::money_limits(&self.agents);
         let mut samples = agents::samples(&self.agents, check);
-        let agents = agents::check(self.agents, check, &mut names, &models, &mut providers);
+        let agents = agents::check(self.agents, check, &mut names, &models, &providers);
         // A gateway does not know which model answers when the file has no agent `default`.
         if check.is_of_worker() {
             budgets::check_prices(check, &agents, &limits, &self.tenant_budget);

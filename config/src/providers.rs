@@ -16,6 +16,36 @@ type Concurrent = Number<1, 10_000, usize>;
 /// No provider allows more tokens.
 type Tokens = Number<1, 10_000_000_000, u64>;
 
+/// A provider that needs no table: its key in the environment is enough.
+pub(super) struct UsualProvider {
+    pub(super) name: &'static str,
+    kind: ProviderKind,
+    pub(super) key_variable: &'static str,
+    /// The model of an agent `default` that the file does not have.
+    pub(super) model: &'static str,
+}
+
+pub(super) const USUAL_PROVIDERS: [UsualProvider; 3] = [
+    UsualProvider {
+        name: "openai",
+        kind: ProviderKind::OpenAi,
+        key_variable: "OPENAI_API_KEY",
+        model: "gpt-5-mini",
+    },
+    UsualProvider {
+        name: "anthropic",
+        kind: ProviderKind::Anthropic,
+        key_variable: "ANTHROPIC_API_KEY",
+        model: "claude-sonnet-4-5",
+    },
+    UsualProvider {
+        name: "gemini",
+        kind: ProviderKind::Gemini,
+        key_variable: "GEMINI_API_KEY",
+        model: "gemini-2.5-flash",
+    },
+];
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderTable {
@@ -30,17 +60,51 @@ pub(super) struct ProviderTable {
     background: Option<Spanned<bool>>,
 }
 
+/// Checks the tables. Adds each usual provider without a table whose key is in the environment.
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, ProviderTable>,
     check: &mut Checker<'_>,
 ) -> Providers {
-    tables
+    let mut providers: Providers = tables
         .into_iter()
         .map(|(name, table)| {
             let provider = table.check(&name, check);
             (name.into_inner(), provider)
         })
-        .collect()
+        .collect();
+    for usual in &USUAL_PROVIDERS {
+        let api_key = check.variable(usual.key_variable);
+        // A gateway does not know which keys workers have.
+        if api_key.is_some() || !check.is_of_worker() {
+            let provider = Provider {
+                api_key,
+                ..Provider::new(usual.kind)
+            };
+            providers.entry(usual.name.to_owned()).or_insert(provider);
+        }
+    }
+    providers
+}
+
+/// Notes that an agent names a provider that does not exist.
+pub(super) fn unknown(
+    check: &mut Checker<'_>,
+    at: &Spanned<String>,
+    providers: &Providers,
+    name: &str,
+) {
+    let usual = USUAL_PROVIDERS.iter().find(|usual| usual.name == name);
+    if let Some(usual) = usual {
+        check.wrong(
+            at,
+            format!(
+                "the provider `{name}` needs its key: set {} in the environment, or write a table [providers.{name}]",
+                usual.key_variable
+            ),
+        );
+    } else {
+        check.unknown(at, "provider", name, providers.keys().map(String::as_str));
+    }
 }
 
 impl ProviderTable {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use everturn_models::{Provider, ProviderKind, Providers};
 use everturn_proto::{
     turn::{AgentDefinition, AgentTool},
     words::DEFAULT_AGENT,
@@ -12,6 +11,7 @@ use crate::{
     checker::{Checker, milliseconds},
     models::Models,
     names::Names,
+    providers::USUAL_PROVIDERS,
     settings::DEMO_PROVIDER,
 };
 
@@ -31,53 +31,18 @@ pub(super) const MAX_SUB_AGENTS: u32 = 16;
 const INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 const TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 
-/// A provider that is used when the environment has its key.
-struct UsualProvider {
-    name: &'static str,
-    kind: ProviderKind,
-    key_variable: &'static str,
-    model: &'static str,
-}
-
-const USUAL_PROVIDERS: [UsualProvider; 3] = [
-    UsualProvider {
-        name: "openai",
-        kind: ProviderKind::OpenAi,
-        key_variable: "OPENAI_API_KEY",
-        model: "gpt-5-mini",
-    },
-    UsualProvider {
-        name: "anthropic",
-        kind: ProviderKind::Anthropic,
-        key_variable: "ANTHROPIC_API_KEY",
-        model: "claude-sonnet-4-5",
-    },
-    UsualProvider {
-        name: "gemini",
-        kind: ProviderKind::Gemini,
-        key_variable: "GEMINI_API_KEY",
-        model: "gemini-2.5-flash",
-    },
-];
-
-/// Returns the agent `default`. Its provider is the first one whose key is in the environment; the function adds that
-/// provider to `providers`. Without any key, the agent uses the demo model.
+/// Returns the agent `default`. Its provider is the first usual provider whose key is in the environment. Without any
+/// key, the agent uses the demo model.
 pub(super) fn default_agent(
     check: &Checker<'_>,
     names: &Names,
     models: &Models,
-    providers: &mut Providers,
 ) -> AgentDefinition {
     let with_key = USUAL_PROVIDERS
         .iter()
-        .find_map(|usual| Some((usual, check.variable(usual.key_variable)?)));
+        .find(|usual| check.variable(usual.key_variable).is_some());
     let (provider, model) = match with_key {
-        Some((usual, api_key)) => {
-            let provider = Provider {
-                api_key: Some(api_key),
-                ..Provider::new(usual.kind)
-            };
-            providers.entry(usual.name.to_owned()).or_insert(provider);
+        Some(usual) => {
             let model = check.variable("EVERTURN_MODEL");
             (usual.name, model.unwrap_or_else(|| usual.model.to_owned()))
         }

@@ -14,6 +14,7 @@ use crate::{
     checker::Checker,
     forms::{Number, Written},
     models::{Models, parts_of_name},
+    providers,
     settings::DEMO_PROVIDER,
 };
 
@@ -123,8 +124,7 @@ fn model_of(
     let (provider, model) = parts_of_name(check, written)?;
     let found = providers.get(provider);
     if found.is_none() && provider != DEMO_PROVIDER {
-        let known = providers.keys().map(String::as_str);
-        check.unknown(written, "provider", provider, known);
+        providers::unknown(check, written, providers, provider);
         return None;
     }
     let known = models.of(provider, model);

@@ -3,6 +3,7 @@
 //! - `entries`: the entries of an agent's `tools`
 //! - `approval`: the calls that a person must approve
 //! - `output`: the schema of an agent's answers
+//! - `instructions`: the text that tells an agent its task, from the file or from a file of its own
 //! - `parameters`: the parameters of an agent's LLM calls
 //! - `fallback`: the models that answer when the agent's own model cannot
 //! - `hooks`: the tools that run around an agent's turns
@@ -16,11 +17,12 @@ mod delegates;
 mod entries;
 mod fallback;
 mod hooks;
+mod instructions;
 mod output;
 mod parameters;
 mod samples;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use everturn_models::{ProviderKind, Providers};
 use everturn_proto::{
@@ -47,6 +49,7 @@ use super::{
     forms::{DAY, HOUR, Number, OneOf, SECOND, Text, Time, Words, Written},
     models::{ContextWindow, Models},
     names::Names,
+    providers,
     settings::DEMO_PROVIDER,
     tenants::{self, TenantList},
 };
@@ -59,8 +62,8 @@ type Seed = Number<0, 0x7fff_ffff>;
 pub(super) struct AgentTable {
     provider: Spanned<String>,
     model: Written<Text>,
-    #[serde(default)]
-    instructions: String,
+    instructions: Option<Spanned<String>>,
+    instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     tools: Vec<Spanned<toml::Value>>,
     #[serde(default)]
@@ -120,7 +123,7 @@ pub(super) fn check(
     check: &mut Checker<'_>,
     names: &mut Names,
     models: &Models,
-    providers: &mut Providers,
+    providers: &Providers,
 ) -> Vec<AgentDefinition> {
     names.agents = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut agents: Vec<_> = tables
@@ -129,7 +132,7 @@ pub(super) fn check(
         .collect();
     if !names.agents.contains(DEFAULT_AGENT) {
         let is_configured = !providers.is_empty();
-        let agent = defaults::default_agent(check, names, models, providers);
+        let agent = defaults::default_agent(check, names, models);
         // The demo model is for a start without configuration. A forgotten agent must not get the demo model. A
         // gateway does not know whether a worker has a provider's key.
         if check.is_of_worker() && is_configured && agent.provider == DEMO_PROVIDER {
@@ -156,8 +159,7 @@ impl AgentTable {
         }
         let provider = self.provider.get_ref();
         if !providers.contains_key(provider) && provider != DEMO_PROVIDER {
-            let known = providers.keys().map(String::as_str);
-            check.unknown(&self.provider, "provider", provider, known);
+            providers::unknown(check, &self.provider, providers, provider);
         }
         let model_name = check.value(&self.model).unwrap_or_default();
         // The demo model is compatible with OpenAI.
@@ -186,13 +188,15 @@ impl AgentTable {
         });
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
         limits.output = (self.output.as_ref()).and_then(|output| output.check(check, name));
+        let written = (self.instructions.as_ref(), self.instructions_file.as_ref());
+        let instructions = instructions::read(check, written).unwrap_or_default();
         let tools = self.tools(check, names);
         limits.hooks = (self.hooks.as_ref()).and_then(|hooks| hooks.check(check, names, &tools));
         AgentDefinition {
             name: name.get_ref().clone(),
             tools,
             model: Some(model_name),
-            instructions: self.instructions,
+            instructions,
             provider: self.provider.into_inner(),
             description: self.description,
             tenants: tenants::checked(check, self.tenants.as_ref()),

@@ -382,7 +382,7 @@ fn an_agent_may_be_for_some_tenants() {
     assert_eq!(tenants, [("clerk", 2), ("default", 0)]);
     assert_errors(&[
         (text("[]"), "10:11: `tenants` names 1 to 1000 tenants"),
-        (text("[\"a/b\"]"), "a tenant has 1 to 100 letters"),
+        (text("[\"a/b\"]"), "a tenant must have 1 to 100 letters"),
         (text("[\"a\", \"a\"]"), "tenant `a` is named twice"),
     ]);
 }

@@ -140,7 +140,7 @@ fn several_issuers_speak_for_tenants_of_their_own() {
         ),
         (
             &format!("{SEVERAL}tenants = [\"*\"]\n"),
-            "8:12: `tenants` has \"*\", but a tenant has 1 to 100 letters",
+            "8:12: `tenants` has \"*\", but a tenant must have 1 to 100 letters",
         ),
         (
             &format!(
