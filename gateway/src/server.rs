@@ -21,7 +21,7 @@ use crate::{
         body::{Answer, Pace, paced},
         client::Peer,
         listener::{Guarded, StallGuardedListener},
-        slots::{NoSlot, Slot, Slots},
+        slots::{NoSlot, Slot, Slots, Unsent},
     },
     http::{routes::router, state::GatewayState},
 };
@@ -136,7 +136,11 @@ impl Server {
         let slot = Arc::new(slot);
         let service = {
             let (router, pace, slot) = (self.router.clone(), self.pace, Arc::clone(&slot));
-            service_fn(move |request| answer(router.clone(), request, peer, pace, &slot))
+            let unsent = io.unsent();
+            service_fn(move |request| {
+                let unsent = unsent.clone();
+                answer(router.clone(), request, peer, pace, &slot, unsent)
+            })
         };
         let connection = self.http.serve_connection(TokioIo::new(io), service);
         async move {
@@ -168,6 +172,7 @@ fn answer(
     peer: Peer,
     pace: Pace,
     slot: &Arc<Slot>,
+    unsent: Unsent,
 ) -> impl Future<Output = Result<Response<Answer>, Infallible>> + Send + use<> {
     let answering = Slot::answer(slot);
     let mut request = request.map(|body| paced(body, pace));
@@ -176,6 +181,6 @@ fn answer(
     let answered = Service::<Request<Body>>::call(&mut router, request);
     async move {
         let response = answered.await?;
-        Ok(response.map(|body| Answer::new(body, answering)))
+        Ok(response.map(|body| Answer::new(body, answering, unsent)))
     }
 }

@@ -11,7 +11,7 @@ use everturn_store::Access;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 
 use crate::{
@@ -97,6 +97,41 @@ async fn connections_that_ask_nothing_give_way_to_those_that_do() {
         .store
         .append("c", "m", "user_message", r#"{"content": "hello"}"#);
     while stream.next().await.unwrap().event != "user_message" {}
+}
+
+/// Anonymous connections take every slot while a slow client reads a large answer.
+#[tokio::test]
+async fn a_large_answer_reaches_a_slow_client_while_idle_connections_fill_the_slots() {
+    let gateway = with_limits(ConnectionLimits {
+        most: 4,
+        ..ConnectionLimits::default()
+    })
+    .await;
+    let large = vec![b'a'; 8 * 1024 * 1024];
+    let upload = gateway
+        .request("POST", "/blobs")
+        .header("content-type", "text/plain");
+    let stored = Answer::of(upload.body(large.clone()).send().await.unwrap()).await;
+    let id = stored.json()["blob_id"].as_str().unwrap().to_owned();
+
+    // The kernel's buffers hold a part of the answer alone.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    let mut slow = socket.connect(gateway.address).await.unwrap();
+    let head = format!(
+        "GET /api/v1/agent/blobs/{id} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+    );
+    slow.write_all(head.as_bytes()).await.unwrap();
+    // The first byte shows that the gateway sends the answer.
+    slow.readable().await.unwrap();
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(sent(&gateway, "GET /livez HTTP/1.1\r\nx-slow: ").await);
+    }
+    until(async || idle.iter().filter(|stream| is_open(stream)).count() <= 3).await;
+    let mut answer = Vec::new();
+    slow.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.ends_with(&large), "{} bytes", answer.len());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::slots::Answering;
+use super::slots::{Answering, Unsent};
 
 /// The time that a request body may take: `base`, and the time of its bytes at `bytes_per_second`.
 #[derive(Debug, Clone, Copy)]
@@ -106,17 +106,27 @@ where
     }
 }
 
-/// The body of a response. The connection keeps its slot until the body is dropped.
+/// The body of a response. The connection keeps its slot until the socket has taken the last byte of the body.
 pub(crate) struct Answer {
     body: Body,
-    _answering: Answering,
+    answering: Option<Answering>,
+    unsent: Unsent,
 }
 
 impl Answer {
-    pub(crate) fn new(body: Body, answering: Answering) -> Self {
+    pub(crate) fn new(body: Body, answering: Answering, unsent: Unsent) -> Self {
         Self {
             body,
-            _answering: answering,
+            answering: Some(answering),
+            unsent,
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if let Some(answering) = self.answering.take() {
+            self.unsent.keep(answering);
         }
     }
 }

@@ -19,6 +19,8 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutWriter;
 
+use super::slots::Unsent;
+
 /// Bytes that the kernel buffers for a slow reader. The kernel's own structures count, too. Without a limit, the kernel
 /// buffers up to 4 MB a connection. The limit is enough for 1 MB/s to a reader 250 ms away.
 const SEND_BUFFER_BYTES: u32 = 256 * 1024;
@@ -80,6 +82,7 @@ fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Guarded<Io> {
     Guarded {
         io: Box::pin(writer),
         has_stalled: false,
+        unsent: Unsent::default(),
     }
 }
 
@@ -88,9 +91,15 @@ fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Guarded<Io> {
 pub(crate) struct Guarded<Io> {
     io: Pin<Box<TimeoutWriter<Io>>>,
     has_stalled: bool,
+    unsent: Unsent,
 }
 
 impl<Io> Guarded<Io> {
+    /// Returns the answer that waits for the socket.
+    pub(crate) fn unsent(&self) -> Unsent {
+        self.unsent.clone()
+    }
+
     fn noted<T>(&mut self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &done
             && error.kind() == io::ErrorKind::TimedOut
@@ -140,6 +149,10 @@ impl<Io: AsyncWrite> AsyncWrite for Guarded<Io> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = self.io.as_mut().poll_flush(context);
+        // The HTTP library flushes the socket when the library's own buffer is empty.
+        if matches!(done, Poll::Ready(Ok(()))) {
+            self.unsent.sent();
+        }
         self.noted(done)
     }
 

@@ -165,6 +165,28 @@ impl Drop for Answering {
     }
 }
 
+/// The answer of a connection whose body has ended, while bytes of the answer wait for the socket. The HTTP library reads
+/// a body to its end long before a slow client has taken the bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unsent(Arc<Mutex<Option<Answering>>>);
+
+impl Unsent {
+    /// Keeps the answer until [`Self::sent`].
+    pub(super) fn keep(&self, answering: Answering) {
+        // With pipelined requests, the newest answer stands for the answers before.
+        let _earlier = self.lock().replace(answering);
+    }
+
+    /// Notes that the socket has taken every byte.
+    pub(super) fn sent(&self) {
+        let _answered = self.lock().take();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Answering>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
