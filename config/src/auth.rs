@@ -91,6 +91,7 @@ struct OidcTable {
     #[serde(default)]
     default_scopes: Vec<Written<Scope>>,
     leeway: Option<Written<Leeway>>,
+    max_token_lifetime: Option<Written<Time<MINUTE, { 365 * DAY }>>>,
     jwks_url: Option<Written<SafeUrl>>,
     jwks_ttl: Option<Written<Time<SECOND, DAY>>>,
     jwks_pause: Option<Written<Time<SECOND, HOUR>>>,
@@ -175,6 +176,8 @@ impl OidcTable {
             scopes: scopes.unwrap_or(default.scopes),
             default_scopes: check.values(&self.default_scopes),
             leeway: check.value_or(&self.leeway, default.leeway),
+            max_token_lifetime: check
+                .value_or(&self.max_token_lifetime, default.max_token_lifetime),
             jwks_ttl: check.value_or(&self.jwks_ttl, default.jwks_ttl),
             jwks_pause: check.value_or(&self.jwks_pause, default.jwks_pause),
             jwks_url: check.value(&self.jwks_url).map(|url| url.text),

@@ -24,7 +24,8 @@ fn what_is_written_is_taken() {
         "[auth]\nrequired = true\nallowed_origins = [\"https://app.example.com\"]\nkey_cache = \"1s\"\n\
          session_lifetime = \"1h\"\n[auth.oidc]\nissuer = \"https://login.example.com/\"\naudience = \"everturn\"\n\
          algorithms = [\"ES256\", \"EdDSA\"]\ntenant_claim = \"org\"\nscope_claim = \"permissions\"\n\
-         scopes = { \"chat:all\" = [\"read\", \"write\"] }\ndefault_scopes = [\"read\"]\nleeway = \"0s\"\n",
+         scopes = { \"chat:all\" = [\"read\", \"write\"] }\ndefault_scopes = [\"read\"]\nleeway = \"0s\"\n\
+         max_token_lifetime = \"1h\"\n",
     );
     let auth = auth.unwrap();
     assert!(auth.required);
@@ -51,8 +52,8 @@ fn what_is_written_is_taken() {
         [("chat:all".to_owned(), vec![Scope::Read, Scope::Write])].into()
     );
     assert_eq!(
-        (oidc.default_scopes, oidc.leeway),
-        (vec![Scope::Read], Duration::ZERO)
+        (oidc.default_scopes, oidc.leeway, oidc.max_token_lifetime),
+        (vec![Scope::Read], Duration::ZERO, Duration::from_hours(1))
     );
 }
 

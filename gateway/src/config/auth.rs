@@ -104,6 +104,9 @@ pub struct OidcConfig {
     pub default_scopes: Vec<Scope>,
     /// The allowed difference between the issuer's clock and the gateway's clock. Default 30 s.
     pub leeway: Duration,
+    /// The longest lifetime of a token, from `iat` to `exp`. Default 24 h, the longest default of common issuers. A
+    /// stolen token works until its end, so the issuer alone must not decide the lifetime.
+    pub max_token_lifetime: Duration,
     /// The URL of the issuer's keys. `None`: the discovery document gives the URL.
     pub jwks_url: Option<String>,
     /// The age at which the gateway fetches the issuer's keys anew. Default 10 min. While the issuer is away, the
@@ -133,6 +136,7 @@ impl OidcConfig {
                 .collect(),
             default_scopes: Vec::new(),
             leeway: Duration::from_secs(30),
+            max_token_lifetime: Duration::from_hours(24),
             jwks_url: None,
             jwks_ttl: Duration::from_mins(10),
             jwks_pause: Duration::from_secs(10),

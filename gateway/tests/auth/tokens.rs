@@ -1,5 +1,7 @@
 //! Tokens of an identity provider: what they say, and every way in which they are not valid.
 
+use std::time::Duration;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
 use everturn_gateway::{
@@ -83,6 +85,8 @@ async fn claims_that_are_not_as_they_must_be_are_refused() {
             (json!({"exp": now - 31}), "expired"),
             (json!({"exp": null}), "neither a key"),
             (json!({"exp": "soon"}), "neither a key"),
+            (json!({"exp": 1e15}), "max_token_lifetime"),
+            (json!({"iat": "now"}), "neither a key"),
             (json!({"nbf": now + 60}), "not valid yet"),
             (json!({"nbf": "x"}), "neither a key"),
             (json!({"aud": "another"}), "another audience"),
@@ -111,7 +115,6 @@ async fn claims_that_are_not_as_they_must_be_are_refused() {
             json!({"exp": now - 10}),
             json!({"nbf": now + 10}),
             json!({"aud": ["another", "everturn"]}),
-            json!({"exp": 1e15}),
             json!({"exp": f64::from(u32::try_from(now).unwrap()) + 60.5}),
             json!({"sub": "auth0|5f7c8ec7c33c6c004bbafe82"}),
         ]
@@ -121,6 +124,41 @@ async fn claims_that_are_not_as_they_must_be_are_refused() {
         let token = key.sign(&issuer.claims_with(others));
         let answer = gateway.bearer(ROUTE, &token).await;
         assert_eq!(answer.status, 200, "{others} {}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn a_token_lives_no_longer_than_the_gateway_allows() {
+    let key = SigningKey::rsa("rsa");
+    let issuer = Issuer::start(&[&key]).await;
+    let gateway = gateway_of(OidcConfig {
+        max_token_lifetime: Duration::from_hours(1),
+        ..issuer.config()
+    })
+    .await;
+    let ask = async |times: Value| {
+        let token = key.sign(&issuer.claims_with(&times));
+        gateway.bearer(ROUTE, &token).await
+    };
+    let now = get_current_timestamp();
+    for times in [
+        json!({"iat": now, "exp": now + 3600}),
+        json!({"iat": null, "exp": now + 3600}),
+        // The issuer's clock is ahead.
+        json!({"iat": now + 20, "exp": now + 3620}),
+    ] {
+        let answer = ask(times.clone()).await;
+        assert_eq!(answer.status, 200, "{times} {}", answer.text);
+    }
+    for times in [
+        json!({"iat": now, "exp": now + 4000}),
+        json!({"iat": null, "exp": now + 4000}),
+        // A time in the future shortens no lifetime.
+        json!({"iat": now + 9000, "exp": now + 10_000}),
+        // The token ends soon, and was made long ago.
+        json!({"iat": now - 7200, "exp": now + 60}),
+    ] {
+        assert_unauthenticated(&ask(times).await, "max_token_lifetime");
     }
 }
 

@@ -53,6 +53,8 @@ struct Claims {
     sub: String,
     /// Seconds since 1970, possibly with a fraction.
     exp: f64,
+    /// When the issuer made the token, like `exp`.
+    iat: Option<f64>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -121,6 +123,11 @@ impl Issuer {
     }
 
     fn caller(&self, claims: &Claims) -> Result<Caller, AuthRefusal> {
+        if self.lives_too_long(claims) {
+            return Err(AuthRefusal::Invalid(
+                "The token's lifetime is longer than max_token_lifetime of the gateway.",
+            ));
+        }
         let tenant = claims
             .others
             .get(&self.config.tenant_claim)
@@ -150,6 +157,15 @@ impl Issuer {
             principal: Some(claims.sub.clone()),
             source: Source::default(),
         })
+    }
+
+    /// Returns true for a token with a longer lifetime than allowed. The lifetime begins with `iat`, or now for a token
+    /// without `iat` or with an `iat` in the future.
+    fn lives_too_long(&self, claims: &Claims) -> bool {
+        let now = (Utc::now() - DateTime::UNIX_EPOCH).as_seconds_f64();
+        let begun = claims.iat.map_or(now, |iat| iat.min(now));
+        let allowed = self.config.max_token_lifetime + self.config.leeway;
+        claims.exp - begun > allowed.as_secs_f64()
     }
 
     /// Returns the scopes that the words of the claim grant.
@@ -237,9 +253,10 @@ mod tests {
         #[test]
         fn any_claims_are_a_caller_of_a_tenant_or_are_refused(
             subject in any::<String>(), tenant in claims(), scope in claims(), exp in any::<f64>(),
+            iat in any::<Option<f64>>(),
         ) {
             let others = [("tenant".to_owned(), tenant), ("scope".to_owned(), scope)].into_iter().collect();
-            let claims = Claims { _issuer: String::new(), sub: subject.clone(), exp, others };
+            let claims = Claims { _issuer: String::new(), sub: subject.clone(), exp, iat, others };
             if let Ok(caller) = tokens().issuers[0].caller(&claims) {
                 prop_assert!(ids::is_valid(&caller.access.tenant_id));
                 prop_assert_eq!(caller.access.owner_id, Some(subject));
