@@ -1,5 +1,6 @@
 //! Who may do what: keys, tokens, browser sessions and origins, over real HTTP.
 
+mod audited;
 mod codec;
 mod issuer;
 mod issuers;

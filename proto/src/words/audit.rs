@@ -7,8 +7,18 @@ words! {
         KeyCreated = "key_created",
         /// An API key was revoked.
         KeyRevoked = "key_revoked",
-        /// A client of the API listed the API keys of a tenant, or of every tenant.
+        /// A client of the API or an operator listed the API keys of a tenant, or of every tenant.
         KeysListed = "keys_listed",
+        /// A client of the API listed the tenants.
+        TenantsListed = "tenants_listed",
+        /// A client of the API read the usage of a tenant, or of every tenant.
+        UsageRead = "usage_read",
+        /// A client of the API read the audit trail in pages.
+        AuditRead = "audit_read",
+        /// The codec server decrypted payloads of Temporal.
+        PayloadsDecoded = "payloads_decoded",
+        /// The codec server encrypted payloads for Temporal.
+        PayloadsEncoded = "payloads_encoded",
         /// A browser session was opened.
         SessionOpened = "session_opened",
         /// The bearer ended a browser session.

@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_config::Config;
 use everturn_gateway::{auth::Secret, config::Scopes};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
+use everturn_store::{Access, ApiKey, AuditTrail, KeyKind, Keys, NewKey};
 use everturn_supervisor::shutdown;
 use serde_json::{Value, json};
 
@@ -27,11 +27,15 @@ pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCo
     let lifetime = config.gateway.auth.key_lifetime;
     let keep_days = config.gateway.audit.keep_days;
     drop(config);
-    let keys = connections::store_of_command(common, &shutdown).await?.keys;
+    let store = connections::store_of_command(common, &shutdown).await?;
+    let keys = &store.keys;
     match command {
-        KeysCommand::Create(options) => create(&*keys, options, lifetime, keep_days).await,
-        KeysCommand::List(options) => list(&*keys, options).await,
-        KeysCommand::Revoke(options) => revoke(&*keys, options, keep_days).await,
+        KeysCommand::Create(options) => create(&**keys, options, lifetime, keep_days).await,
+        KeysCommand::List(options) => {
+            note_listing(&*store.audit, options.tenant.as_deref(), keep_days).await?;
+            list(&**keys, options).await
+        }
+        KeysCommand::Revoke(options) => revoke(&**keys, options, keep_days).await,
     }
 }
 
@@ -92,6 +96,23 @@ async fn create(
     );
     println!("{}", secret.reveal());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Notes in the audit trail that an operator lists the keys.
+async fn note_listing(
+    audit: &dyn AuditTrail,
+    tenant_id: Option<&str>,
+    keep_days: u32,
+) -> anyhow::Result<()> {
+    let entry = by_operator(
+        AuditAction::KeysListed,
+        tenant_id.map(str::to_owned),
+        (AuditTargetKind::Tenant, tenant_id.unwrap_or_default()),
+        json!({}),
+        keep_days,
+    );
+    let noted = audit.append_audit(&entry).await;
+    noted.context("cannot write to the audit trail")
 }
 
 async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {

@@ -6,18 +6,28 @@ use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTarg
 use everturn_store::{AuditActor, AuditTarget, AuditTrail, NewAuditEntry, StoreError};
 use serde_json::{Map, Value};
 
-use super::source::Source;
+use super::{reads::Reads, source::Source};
 
 /// Writes entries.
 #[derive(Clone)]
 pub(crate) struct Audit {
     trail: Arc<dyn AuditTrail>,
     keep_days: u32,
+    reads: Reads,
 }
 
 impl Audit {
     pub(crate) fn new(trail: Arc<dyn AuditTrail>, keep_days: u32) -> Self {
-        Self { trail, keep_days }
+        Self {
+            trail,
+            keep_days,
+            reads: Reads::new(),
+        }
+    }
+
+    /// Returns the reads that have an entry.
+    pub(super) fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// Makes the entry of a caller's action, with the outcome `done`.

@@ -13,6 +13,8 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use everturn_codec::{is_encrypted, label_of, tenant};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
+use everturn_store::NewAuditEntry;
 use serde::{Deserialize, Serialize};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 use utoipa::ToSchema;
@@ -20,6 +22,7 @@ use utoipa::ToSchema;
 use crate::{
     config::CodecServer,
     http::{
+        audit::WithDetails,
         extract::{Caller, JsonBody},
         openapi::problems,
         problem::{Code, Problem},
@@ -114,8 +117,24 @@ pub(super) async fn decode(
         payloads = payloads.len(),
         "the codec server decrypts payloads for a caller"
     );
-    let decoded = payloads.into_iter().map(|payload| reader.opened(payload));
-    Ok(written(decoded))
+    let asked = payloads.len();
+    let encrypted = payloads
+        .iter()
+        .filter(|payload| is_encrypted(payload))
+        .count();
+    let opened = payloads.into_iter().map(|payload| reader.opened(payload));
+    let opened: Vec<_> = opened.collect();
+    let closed = opened
+        .iter()
+        .filter(|payload| is_encrypted(payload))
+        .count();
+    let decrypted = encrypted.saturating_sub(closed);
+    let entry = entry(&state, &caller, AuditAction::PayloadsDecoded, asked);
+    state
+        .audit
+        .append(&entry.with("decrypted", decrypted))
+        .await?;
+    Ok(written(opened))
 }
 
 /// Encrypts payloads.
@@ -146,7 +165,21 @@ pub(super) async fn encode(
         tracing::error!(%error, "a payload cannot be encrypted");
         Problem::internal()
     })?;
+    let entry = entry(&state, &caller, AuditAction::PayloadsEncoded, sealed.len());
+    state.audit.append(&entry).await?;
     Ok(written(sealed))
+}
+
+/// Makes the audit entry of a request, without any content of the payloads.
+fn entry(
+    state: &GatewayState,
+    caller: &Caller,
+    action: AuditAction,
+    payloads: usize,
+) -> NewAuditEntry {
+    let target = (AuditTargetKind::Tenant, caller.access.tenant_id.as_str());
+    let entry = state.audit.entry(caller, action, target);
+    entry.with("payloads", payloads)
 }
 
 /// The caller's rights to read payloads.

@@ -112,6 +112,11 @@ pub(in crate::http::routes) async fn read(
     if is_export {
         return Ok(export(&state, &caller, &seen, query).await?);
     }
+    let reading = AuditAction::AuditRead;
+    state
+        .audit
+        .note_read(&caller, reading, seen.tenant())
+        .await?;
     query.limit = limit + 1;
     let mut entries = state.ports.audit.audit_entries(&query).await?;
     // An extra row beyond `limit` shows that a next page exists.

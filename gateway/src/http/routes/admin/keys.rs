@@ -129,11 +129,11 @@ pub(in crate::http::routes) async fn list(
     let after = params.after.map(|after| checked_id("key id", after));
     let after = after.transpose()?;
     let seen = Seen::by(&caller, params.tenant)?;
-    if after.is_none() {
-        let target = (AuditTargetKind::Tenant, seen.tenant().unwrap_or_default());
-        let entry = state.audit.entry(&caller, AuditAction::KeysListed, target);
-        state.audit.append(&entry).await?;
-    }
+    let listing = AuditAction::KeysListed;
+    state
+        .audit
+        .note_read(&caller, listing, seen.tenant())
+        .await?;
     let store = &state.ports.keys;
     let listed = store.list_keys(seen.tenant(), after.as_deref(), limit + 1);
     let mut keys = listed.await?;

@@ -1,6 +1,7 @@
 //! Tenants: their keys, conversations and turns from the store, and their agents from the configuration.
 
 use axum::{Json, extract::State};
+use everturn_proto::words::AuditAction;
 use everturn_store::TenantSummary;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -74,7 +75,13 @@ pub(in crate::http::routes) async fn list(
     let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let after = params.after.map(checked_tenant).transpose()?;
     let store = &state.ports.tenants;
-    let mut found = match Seen::by(&caller, None)? {
+    let seen = Seen::by(&caller, None)?;
+    let listing = AuditAction::TenantsListed;
+    state
+        .audit
+        .note_read(&caller, listing, seen.tenant())
+        .await?;
+    let mut found = match seen {
         Seen::All => store.tenants(after.as_deref(), limit + 1).await?,
         Seen::Tenant(own) if after.as_ref().is_none_or(|after| own > *after) => {
             vec![store.tenant(&own).await?]

@@ -1,6 +1,7 @@
 //! The tenants' usage of models, by day.
 
 use axum::{Json, extract::State};
+use everturn_proto::words::AuditAction;
 use everturn_store::{TenantUsageCursor, TenantUsageDay, TenantsUsageQuery, UsageCursor};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -80,6 +81,11 @@ pub(in crate::http::routes) async fn list(
     let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
     let seen = Seen::by(&caller, params.tenant)?;
     let after = params.after.as_deref().map(parse_cursor).transpose()?;
+    let reading = AuditAction::UsageRead;
+    state
+        .audit
+        .note_read(&caller, reading, seen.tenant())
+        .await?;
     let query = TenantsUsageQuery {
         tenant_id: seen.tenant().map(str::to_owned),
         from,
