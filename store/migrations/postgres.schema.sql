@@ -65,6 +65,8 @@ CREATE TABLE public.api_keys (
     owner_id text COLLATE pg_catalog."C",
     scopes text NOT NULL,
     name text NOT NULL,
+    made_by_key text COLLATE pg_catalog."C",
+    made_by_subject text COLLATE pg_catalog."C",
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
@@ -407,6 +409,7 @@ CREATE INDEX agent_executions_by_start ON public.agent_executions USING btree (c
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
 CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE (status = 'running'::text);
 CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
+CREATE INDEX api_keys_by_maker ON public.api_keys USING btree (made_by_key) WHERE (made_by_key IS NOT NULL);
 CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX api_keys_ended_sessions ON public.api_keys USING btree (expires_at) WHERE (kind = 'session'::text);
 CREATE INDEX audit_events_by_action ON public.audit_events USING btree (action, id);

@@ -5,6 +5,7 @@ mod codec;
 mod issuer;
 mod issuers;
 mod keys;
+mod makers;
 mod origins;
 mod rotation;
 mod sessions;
@@ -15,7 +16,7 @@ use std::{future::Future, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_gateway::{AuthConfig, GatewayConfig, auth::Secret, config::Origin};
-use everturn_store::{Access, KeyKind, Keys, NewKey};
+use everturn_store::{Access, KeyKind, KeyMaker, Keys, NewKey};
 use serde_json::json;
 
 use crate::support::{Answer, TestGateway};
@@ -79,6 +80,7 @@ pub(super) async fn key(
         access,
         scopes: scopes.to_owned(),
         name: String::new(),
+        made_by: KeyMaker::default(),
         expires_at,
     };
     gateway.keys.create_key(new, None).await.unwrap();

@@ -161,6 +161,7 @@ async fn feed_of(store: &TestStore) -> Feed {
         credential: Credential::Anonymous,
         expires_at: None,
         principal: None,
+        key_id: None,
         source: Source::default(),
     };
     let conversation = state

@@ -387,6 +387,7 @@ CREATE TABLE worker_leases (
 
 -- Credentials of callers: API keys, and the browser sessions opened with them. secret_hash is the SHA-256 of the secret; the secret
 -- itself is nowhere. parent_id: the key that opened the session. Revoking the key ends the session.
+-- made_by_key: the key that made the key, also through a session. made_by_subject: the subject of the token that made the key.
 CREATE TABLE api_keys (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     kind TEXT COLLATE "C" NOT NULL,
@@ -396,6 +397,8 @@ CREATE TABLE api_keys (
     owner_id TEXT COLLATE "C",
     scopes TEXT NOT NULL,
     name TEXT NOT NULL,
+    made_by_key TEXT COLLATE "C",
+    made_by_subject TEXT COLLATE "C",
     created_at TIMESTAMPTZ NOT NULL,
     expires_at TIMESTAMPTZ,
     revoked_at TIMESTAMPTZ,
@@ -404,6 +407,7 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_kind ON api_keys (kind, id);
 -- For the foreign key, which PostgreSQL checks when ended sessions are removed.
 CREATE INDEX api_keys_by_parent ON api_keys (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX api_keys_by_maker ON api_keys (made_by_key) WHERE made_by_key IS NOT NULL;
 CREATE INDEX api_keys_ended_sessions ON api_keys (expires_at) WHERE kind = 'session';
 
 -- The audit trail: who did what, when, from where, and with which outcome. Rows refer to nothing that can be removed, so a row

@@ -9,8 +9,15 @@
 -- :owner_id text?
 -- :scopes text
 -- :name text
+-- :made_by_key text?
+-- :made_by_subject text?
 -- :now timestamp
 -- :expires_at timestamp?
-INSERT INTO api_keys (id, kind, parent_id, secret_hash, tenant_id, owner_id, scopes, name, created_at, expires_at)
-VALUES (:key_id, :kind, :parent_id, :secret_hash, :tenant_id, :owner_id, :scopes, :name, :now, :expires_at)
+INSERT INTO api_keys (
+    id, kind, parent_id, secret_hash, tenant_id, owner_id, scopes, name, made_by_key, made_by_subject, created_at, expires_at
+)
+VALUES (
+    :key_id, :kind, :parent_id, :secret_hash, :tenant_id, :owner_id, :scopes, :name, :made_by_key, :made_by_subject, :now,
+    :expires_at
+)
 ON CONFLICT (id) DO NOTHING

@@ -2,7 +2,8 @@
 -- Index: key of api_keys
 --
 -- :key_id text
-SELECT k.id, k.kind, k.parent_id, k.secret_hash, k.tenant_id, k.owner_id, k.scopes, k.name, k.created_at, k.expires_at,
+SELECT k.id, k.kind, k.parent_id, k.secret_hash, k.tenant_id, k.owner_id, k.scopes, k.name,
+    k.made_by_key, k.made_by_subject, k.created_at, k.expires_at,
     COALESCE(k.revoked_at, p.revoked_at) AS revoked_at, k.last_used_at
 FROM api_keys k
 LEFT JOIN api_keys p ON p.id = k.parent_id

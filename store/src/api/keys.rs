@@ -33,6 +33,16 @@ pub trait Keys: Send + Sync {
     /// first time. The audit entry is stored together with the change.
     async fn revoke_key(&self, id: &str, audit: Option<&NewAuditEntry>) -> Result<bool>;
 
+    /// Revokes a key, and the keys that the key made, directly or through other keys: at most `limit` keys in one
+    /// transaction, with an entry each. An entry is the given entry, with the id and the tenant of its key. Returns the ids
+    /// of the keys that this call revoked; a repeated call continues after `limit` keys.
+    async fn revoke_made_keys(
+        &self,
+        id: &str,
+        limit: u32,
+        audit: &NewAuditEntry,
+    ) -> Result<Vec<String>>;
+
     /// Notes the key's use at the present time, unless a use after `before` is noted already.
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()>;
 
@@ -84,6 +94,17 @@ impl TryFrom<String> for KeyKind {
     }
 }
 
+/// The maker of a key. Without a key and a subject, an operator made the key on the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct KeyMaker {
+    /// The key that made the key, also through a session.
+    #[sqlx(rename = "made_by_key")]
+    pub key: Option<String>,
+    /// The subject of the token that made the key, also through a session.
+    #[sqlx(rename = "made_by_subject")]
+    pub subject: Option<String>,
+}
+
 /// A key to store.
 #[derive(Debug, Clone)]
 pub struct NewKey {
@@ -101,6 +122,8 @@ pub struct NewKey {
     pub scopes: String,
     /// A name for people, possibly empty.
     pub name: String,
+    /// The maker of the key.
+    pub made_by: KeyMaker,
     /// The expiry time; `None`: the key is valid until its revocation.
     pub expires_at: Option<DateTime<Utc>>,
 }
@@ -124,6 +147,9 @@ pub struct ApiKey {
     pub scopes: String,
     /// A name for people, possibly empty.
     pub name: String,
+    /// The maker of the key.
+    #[sqlx(flatten)]
+    pub made_by: KeyMaker,
     /// The time of creation.
     pub created_at: DateTime<Utc>,
     /// The expiry time.

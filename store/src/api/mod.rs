@@ -75,7 +75,7 @@ pub use self::{
         AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, ParentCall, StepUsage,
         ToolExecution,
     },
-    keys::{ApiKey, KeyKind, Keys, NewKey, SessionsOf},
+    keys::{ApiKey, KeyKind, KeyMaker, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
         Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListedConversation,

@@ -1,14 +1,17 @@
-//! API keys and browser sessions. Every method is one statement.
+//! API keys and browser sessions. Every method is one statement, but the revocation of a key with the keys that the key
+//! made.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{
-    Database, missing,
+    Database,
+    audit::append,
+    missing,
     statement::Statement,
     statements::keys::{
-        EndOldestOfKey, EndOldestOfOwner, InsertKey, Key, Keys as SelectKeys, RemoveEndedSessions,
-        RevokeKey, TouchKey,
+        EndOldestOfKey, EndOldestOfOwner, InsertKey, Key, Keys as SelectKeys, LockMadeKeys,
+        RemoveEndedSessions, RevokeKey, TouchKey,
     },
 };
 use crate::{
@@ -30,6 +33,8 @@ impl Keys for Database {
             owner_id: new.access.owner_id.as_deref(),
             scopes: &new.scopes,
             name: &new.name,
+            made_by_key: new.made_by.key.as_deref(),
+            made_by_subject: new.made_by.subject.as_deref(),
             now: now(),
             expires_at: new.expires_at,
         };
@@ -77,6 +82,35 @@ impl Keys for Database {
         let is_made = |is_there: &bool| *is_there;
         self.audited(audit, is_made, async |connection| {
             Ok(query.execute(&mut *connection).await?.rows_affected() == 1)
+        })
+        .await
+    }
+
+    async fn revoke_made_keys(
+        &self,
+        id: &str,
+        limit: u32,
+        audit: &NewAuditEntry,
+    ) -> Result<Vec<String>> {
+        let lock = LockMadeKeys {
+            key_id: id,
+            row_limit: i64::from(limit),
+        };
+        self.transaction(async |connection| {
+            let keys: Vec<(String, String)> = lock.query_as()?.fetch_all(&mut *connection).await?;
+            for (key_id, _) in &keys {
+                let now = now();
+                let revoke = RevokeKey { key_id, now };
+                revoke.query()?.execute(&mut *connection).await?;
+            }
+            // Appends come last, because other appenders wait for them.
+            for (key_id, tenant_id) in &keys {
+                let mut entry = audit.clone();
+                entry.target.id.clone_from(key_id);
+                entry.tenant_id = Some(tenant_id.clone());
+                append(&mut *connection, &entry).await?;
+            }
+            Ok(keys.into_iter().map(|(id, _)| id).collect())
         })
         .await
     }

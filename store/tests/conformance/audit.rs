@@ -4,7 +4,7 @@ use chrono::{TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
 use everturn_store::{
     Access, AuditActor, AuditEntry, AuditQuery, AuditTarget, AuditTrail, Conversations, KeyKind,
-    Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools,
+    KeyMaker, Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools,
     TenantUsageCursor, Tenants, TenantsUsageQuery, UsageCursor,
 };
 use serde_json::json;
@@ -306,6 +306,7 @@ fn key(id: &str, tenant: &str) -> NewKey {
         access: Access::tenant(tenant),
         scopes: "read".into(),
         name: String::new(),
+        made_by: KeyMaker::default(),
         expires_at: None,
     }
 }

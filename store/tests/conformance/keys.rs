@@ -1,7 +1,11 @@
 //! API keys and browser sessions.
 
 use chrono::{SubsecRound, TimeDelta, Utc};
-use everturn_store::{Access, KeyKind, Keys, Missing, NewKey, SessionsOf, StoreError};
+use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
+use everturn_store::{
+    Access, AuditActor, AuditQuery, AuditTarget, AuditTrail, KeyKind, KeyMaker, Keys, Missing,
+    NewAuditEntry, NewKey, SessionsOf, StoreError,
+};
 
 use super::Backend;
 
@@ -14,6 +18,7 @@ fn key(id: &str, tenant: &str) -> NewKey {
         access: Access::tenant(tenant),
         scopes: "read write".into(),
         name: "the phone's".into(),
+        made_by: KeyMaker::default(),
         expires_at: None,
     }
 }
@@ -108,6 +113,76 @@ pub async fn a_revoked_key_takes_its_sessions_along(backend: &impl Backend) {
         .await
         .unwrap();
     assert!(!is_valid("s4").await);
+}
+
+pub async fn a_revoked_key_takes_the_keys_that_it_made_along(backend: &impl Backend) {
+    let store = backend.open().await;
+    // a made b and d, b made c; x is of another maker.
+    for (id, maker) in [
+        ("a", None),
+        ("b", Some("a")),
+        ("c", Some("b")),
+        ("d", Some("a")),
+        ("x", None),
+    ] {
+        let made_by = KeyMaker {
+            key: maker.map(Into::into),
+            subject: None,
+        };
+        let new = NewKey {
+            made_by,
+            ..key(id, "t")
+        };
+        store.create_key(new.clone(), None).await.unwrap();
+        assert_eq!(
+            store.find_key(id).await.unwrap().unwrap().made_by,
+            new.made_by
+        );
+    }
+    let entry = NewAuditEntry {
+        tenant_id: None,
+        actor: AuditActor {
+            kind: AuditActorKind::Operator,
+            id: None,
+        },
+        action: AuditAction::KeyRevoked,
+        target: AuditTarget {
+            kind: AuditTargetKind::Key,
+            id: "a".into(),
+        },
+        outcome: AuditOutcome::Done,
+        address: None,
+        request_id: None,
+        details: serde_json::Map::new(),
+        keep_days: 1,
+    };
+    // A call has a limit, and a further call continues.
+    assert_eq!(
+        store.revoke_made_keys("a", 3, &entry).await.unwrap(),
+        ["a", "b", "c"]
+    );
+    assert_eq!(store.revoke_made_keys("a", 3, &entry).await.unwrap(), ["d"]);
+    assert!(
+        store
+            .revoke_made_keys("a", 3, &entry)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let is_valid = async |id: &str| {
+        let found = store.find_key(id).await.unwrap().unwrap();
+        found.is_valid_at(Utc::now())
+    };
+    for id in ["a", "b", "c", "d"] {
+        assert!(!is_valid(id).await, "{id}");
+    }
+    assert!(is_valid("x").await);
+    let entries = store.audit_entries(&AuditQuery::default()).await.unwrap();
+    let targets: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry.target_id.as_str(), entry.tenant_id.as_deref()))
+        .collect();
+    assert_eq!(targets, ["a", "b", "c", "d"].map(|id| (id, Some("t"))));
 }
 
 pub async fn lists_are_paged_and_by_tenant(backend: &impl Backend) {

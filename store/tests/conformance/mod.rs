@@ -286,6 +286,7 @@ macro_rules! conformance_suite {
             keys::a_key_is_found_as_it_was_made,
             keys::an_id_is_given_once,
             keys::a_revoked_key_takes_its_sessions_along,
+            keys::a_revoked_key_takes_the_keys_that_it_made_along,
             keys::lists_are_paged_and_by_tenant,
             keys::use_is_noted_coarsely,
             keys::sessions_that_ended_are_removed,

@@ -11,9 +11,10 @@ use everturn_proto::{
 };
 use everturn_store::{
     AgentExecutions, BackgroundResponse, BeginTurn, ChainPosition, Conversations, EventReader,
-    FailedCall, KeyKind, Keys, ListQuery, MessageQueue, ModelCalls, NewConversation, NewKey,
-    OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore, ResultRange, StepClaims, ToolClaims,
-    ToolResults, TraceContext, TraceContexts, TraceKey, TurnInputs, TurnStart, Turns, WantedLinks,
+    FailedCall, KeyKind, KeyMaker, Keys, ListQuery, MessageQueue, ModelCalls, NewConversation,
+    NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore, ResultRange, StepClaims,
+    ToolClaims, ToolResults, TraceContext, TraceContexts, TraceKey, TurnInputs, TurnStart, Turns,
+    WantedLinks,
 };
 
 use crate::{
@@ -277,6 +278,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
         access: tenant(),
         scopes: "read".into(),
         name: String::new(),
+        made_by: KeyMaker::default(),
         expires_at: None,
     };
     costs

@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_config::Config;
 use everturn_gateway::{auth::Secret, config::Scopes};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{Access, ApiKey, AuditTrail, KeyKind, Keys, NewKey};
+use everturn_store::{Access, ApiKey, AuditTrail, KeyKind, KeyMaker, Keys, NewKey};
 use everturn_supervisor::shutdown;
 use serde_json::{Value, json};
 
@@ -72,6 +72,7 @@ async fn create(
         },
         scopes: scopes.to_string(),
         name: options.name,
+        made_by: KeyMaker::default(),
         expires_at,
     };
     let details = json!({
@@ -179,6 +180,8 @@ fn as_json(key: &ApiKey, now: DateTime<Utc>) -> Value {
         "tenant": key.access.tenant_id,
         "owner": key.access.owner_id,
         "scopes": key.scopes.split_whitespace().collect::<Vec<_>>(),
+        "made_by_key": key.made_by.key,
+        "made_by_subject": key.made_by.subject,
         "state": state(key, now),
         "created_at": time(key.created_at),
         "expires_at": key.expires_at.map(time),
@@ -249,6 +252,7 @@ mod tests {
             access: Access::owner("acme", "ann"),
             scopes: "read write".to_owned(),
             name: "phone".to_owned(),
+            made_by: KeyMaker::default(),
             created_at: at,
             expires_at: Some(at + TimeDelta::days(1)),
             revoked_at: None,

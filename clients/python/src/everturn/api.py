@@ -255,6 +255,11 @@ class Key(TypedDict):
     """
     When the key was last used, exact to about a minute.
     """
+    made_by_key: Id | None
+    made_by_subject: str | None
+    """
+    The subject of the token that made the key; null: a key or a command made the key.
+    """
     name: str
     """
     Purpose of the key.
@@ -458,6 +463,21 @@ class Resumed(TypedDict):
     Only with `resuming`: step of the checkpoint where the turn continues; 0 without a checkpoint.
     """
     status: Literal['resuming', 'running']
+
+
+class RevokedKeys(TypedDict):
+    """
+    The revoked keys.
+    """
+
+    has_more: bool
+    """
+    True: more keys may be left. Repeat the request.
+    """
+    revoked: list[Id]
+    """
+    The keys that the request revoked, ordered by id. Keys that were revoked before are left out.
+    """
 
 
 Sequence: TypeAlias = int

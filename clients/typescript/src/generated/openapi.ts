@@ -103,7 +103,7 @@ export interface paths {
         /**
          * Revokes an API key, and ends the key's sessions.
          * @description Needs the scope `admin`. Other gateways refuse the key within seconds (`key_cache` of `[auth]`). Repeating the
-         *     request is safe.
+         *     request is safe. With `made=true`, the request also revokes the keys that the key made.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -1317,6 +1317,9 @@ export interface components {
              * @description When the key was last used, exact to about a minute.
              */
             last_used_at: string | null;
+            made_by_key: components["schemas"]["Id"] | null;
+            /** @description The subject of the token that made the key; null: a key or a command made the key. */
+            made_by_subject: string | null;
             /** @description Purpose of the key. */
             name: string;
             /** @description Owner of the visible conversations; null: the key sees every owner's conversations of the tenant. */
@@ -1532,6 +1535,13 @@ export interface components {
             from_step?: number;
             /** @enum {string} */
             status: "resuming" | "running";
+        };
+        /** @description The revoked keys. */
+        RevokedKeys: {
+            /** @description True: more keys may be left. Repeat the request. */
+            has_more: boolean;
+            /** @description The keys that the request revoked, ordered by id. Keys that were revoked before are left out. */
+            revoked: components["schemas"]["Id"][];
         };
         /**
          * Format: int64
@@ -2387,7 +2397,10 @@ export interface operations {
     };
     revoke_key: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description True: also revoke the keys that the key made, directly or through other keys, at most 1000 keys in a request. */
+                made?: boolean;
+            };
             header?: never;
             path: {
                 /** @description The key. */
@@ -2398,14 +2411,16 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Revoked */
-            204: {
+            200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["RevokedKeys"];
+                };
             };
-            /** @description An id is not valid (`invalid_id`) */
+            /** @description An id is not valid (`invalid_id`). A parameter is not valid (`invalid_parameter`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2414,7 +2429,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_id";
+                        code?: "invalid_id" | "invalid_parameter";
                     };
                 };
             };

@@ -9,7 +9,7 @@ use std::{
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{KeyKind, Keys, NewKey, SessionsOf};
+use everturn_store::{KeyKind, KeyMaker, Keys, NewKey, SessionsOf};
 use futures::future::BoxFuture;
 use ipnet::IpNet;
 
@@ -242,6 +242,7 @@ impl Authenticator {
             access: caller.access.clone(),
             scopes: caller.scopes.to_string(),
             name: String::new(),
+            made_by: KeyMaker::default(),
             expires_at: Some(expires_at),
         };
         let (parent_id, access) = (new.parent_id.clone(), new.access.clone());

@@ -3,7 +3,7 @@
 use axum::{extract::FromRequestParts, http::request::Parts};
 use chrono::{DateTime, Utc};
 use everturn_proto::words::{AuditActorKind, DEFAULT_TENANT};
-use everturn_store::{Access, ApiKey, AuditActor, KeyKind};
+use everturn_store::{Access, ApiKey, AuditActor, KeyKind, KeyMaker};
 
 use super::refusal::AuthRefusal;
 use crate::{
@@ -29,6 +29,8 @@ pub struct Caller {
     /// The identity of the caller for comparisons of callers, such as four eyes: the owner, or else the key. A session
     /// has the identity of its key. `None`: the caller is unknown.
     pub principal: Option<String>,
+    /// The key of the caller: the credential itself, or the key that opened the session. `None`: the caller has no key.
+    pub key_id: Option<String>,
     /// The source of the request.
     pub source: Source,
 }
@@ -55,15 +57,21 @@ impl Caller {
             expires_at: None,
             credential: Credential::Anonymous,
             principal: None,
+            key_id: None,
             source: Source::default(),
         }
     }
 
     /// Makes the caller of a key or session.
     pub(super) fn of_key(key: &ApiKey) -> Self {
-        let key_id = || key.parent_id.clone().unwrap_or_else(|| key.id.clone());
+        let key_id = match key.kind {
+            KeyKind::Key => Some(key.id.clone()),
+            KeyKind::Session => key.parent_id.clone(),
+        };
+        let unowned = || key_id.clone().unwrap_or_else(|| key.id.clone());
         Self {
-            principal: Some(key.access.owner_id.clone().unwrap_or_else(key_id)),
+            principal: Some(key.access.owner_id.clone().unwrap_or_else(unowned)),
+            key_id,
             access: key.access.clone(),
             scopes: Scopes::parse(&key.scopes),
             expires_at: key.expires_at,
@@ -71,6 +79,17 @@ impl Caller {
             credential: match key.kind {
                 KeyKind::Key => Credential::Key(key.id.clone()),
                 KeyKind::Session => Credential::Session(key.id.clone()),
+            },
+        }
+    }
+
+    /// Returns the caller as the maker of a key or session: the caller's key, or the subject of the caller's token.
+    pub(crate) fn maker(&self) -> KeyMaker {
+        KeyMaker {
+            key: self.key_id.clone(),
+            subject: match (&self.key_id, &self.credential) {
+                (None, Credential::Token | Credential::Session(_)) => self.access.owner_id.clone(),
+                _ => None,
             },
         }
     }

@@ -155,6 +155,7 @@ impl Issuer {
             expires_at: Some(end(claims.exp, self.config.leeway)),
             credential: Credential::Token,
             principal: Some(claims.sub.clone()),
+            key_id: None,
             source: Source::default(),
         })
     }

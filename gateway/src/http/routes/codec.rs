@@ -265,6 +265,7 @@ mod tests {
             expires_at: None,
             credential: Credential::Anonymous,
             principal: None,
+            key_id: None,
             source: Source::default(),
         }
     }

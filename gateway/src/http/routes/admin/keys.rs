@@ -47,6 +47,12 @@ pub(in crate::http::routes) struct KeyBody {
     scopes: Vec<String>,
     /// Purpose of the key.
     name: String,
+    /// The key that made the key, also through a session of the key; null: a token or a command made the key.
+    #[schema(required = true, value_type = Option<Id>)]
+    made_by_key: Option<String>,
+    /// The subject of the token that made the key; null: a key or a command made the key.
+    #[schema(required = true)]
+    made_by_subject: Option<String>,
     #[schema(schema_with = states)]
     state: &'static str,
     #[schema(format = DateTime)]
@@ -79,6 +85,8 @@ impl From<ApiKey> for KeyBody {
             owner: key.access.owner_id,
             scopes: key.scopes.split_whitespace().map(str::to_owned).collect(),
             name: key.name,
+            made_by_key: key.made_by.key,
+            made_by_subject: key.made_by.subject,
             created_at: time(key.created_at),
             expires_at: key.expires_at.map(time),
             revoked_at: key.revoked_at.map(time),
@@ -269,6 +277,7 @@ pub(in crate::http::routes) async fn create(
         access,
         scopes: scopes.to_string(),
         name: body.name,
+        made_by: caller.maker(),
         expires_at,
     };
     state.ports.keys.create_key(new, Some(&entry)).await?;
@@ -349,22 +358,45 @@ fn end(
     }
 }
 
-problems!(RevokeRefusals: InvalidId, KeyNotFound);
+/// Maximum keys that a request revokes, because one transaction revokes the keys.
+const MAX_REVOKED: u32 = 1000;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http::routes) struct RevokeParams {
+    /// True: also revoke the keys that the key made, directly or through other keys, at most 1000 keys in a request.
+    #[serde(default)]
+    made: bool,
+}
+
+/// The revoked keys.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RevokedKeys)]
+pub(in crate::http::routes) struct RevokedBody {
+    /// The keys that the request revoked, ordered by id. Keys that were revoked before are left out.
+    #[schema(value_type = Vec<Id>)]
+    revoked: Vec<String>,
+    /// True: more keys may be left. Repeat the request.
+    has_more: bool,
+}
+
+problems!(RevokeRefusals: InvalidId, InvalidParameter, KeyNotFound);
 
 /// Revokes an API key, and ends the key's sessions.
 ///
 /// Needs the scope `admin`. Other gateways refuse the key within seconds (`key_cache` of `[auth]`). Repeating the
-/// request is safe.
+/// request is safe. With `made=true`, the request also revokes the keys that the key made.
 #[utoipa::path(
     delete, path = "/admin/keys/{key_id}", tag = "admin", operation_id = "revoke_key",
-    params(("key_id" = Id, Path, description = "The key.")),
-    responses((status = 204, description = "Revoked"), RevokeRefusals)
+    params(("key_id" = Id, Path, description = "The key."), RevokeParams),
+    responses((status = 200, body = RevokedBody, description = "Revoked"), RevokeRefusals)
 )]
 pub(in crate::http::routes) async fn revoke(
     State(state): State<GatewayState>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<StatusCode, AdminRefusal> {
+    Params(params): Params<RevokeParams>,
+) -> Result<Json<RevokedBody>, AdminRefusal> {
     let id = checked_id("key id", id)?;
     let not_found = || Problem::new(Code::KeyNotFound, format!("No key has the id `{id}`."));
     let store = &state.ports.keys;
@@ -375,16 +407,29 @@ pub(in crate::http::routes) async fn revoke(
     };
     let found = store.find_key(&id).await?.filter(is_seen);
     let key = found.ok_or_else(not_found)?;
-    // An admin of one tenant cannot revoke a key with rights over every tenant.
+    // An admin of one tenant cannot revoke a key with rights over every tenant. The keys that a key made have no more
+    // rights than the key, so the check of the key covers them.
     if Scopes::parse(&key.scopes).has(Scope::AdminAll) && !caller.scopes.has(Scope::AdminAll) {
         return Err(AuthRefusal::Scope(Scope::AdminAll).into());
     }
     let target = (AuditTargetKind::Key, id.as_str());
     let mut entry = state.audit.entry(&caller, AuditAction::KeyRevoked, target);
-    entry.tenant_id = Some(key.access.tenant_id);
-    if !store.revoke_key(&id, Some(&entry)).await? {
+    entry.tenant_id = Some(key.access.tenant_id.clone());
+    let revoked = if params.made {
+        let entry = entry.with("with_keys_made_by", id.as_str());
+        store.revoke_made_keys(&id, MAX_REVOKED, &entry).await?
+    } else if !store.revoke_key(&id, Some(&entry)).await? {
         return Err(not_found().into());
+    } else if key.revoked_at.is_none() {
+        vec![id.clone()]
+    } else {
+        Vec::new()
+    };
+    for id in &revoked {
+        state.auth.forget_key(id);
     }
-    state.auth.forget_key(&id);
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(RevokedBody {
+        has_more: params.made && revoked.len() >= MAX_REVOKED as usize,
+        revoked,
+    }))
 }
