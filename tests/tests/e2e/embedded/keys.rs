@@ -194,7 +194,7 @@ async fn wrong_commands_say_what_is_right() {
         (
             &["keys", "create", "--tenant", "a/b"],
             2,
-            "a tenant has 1 to",
+            "a tenant must have 1 to",
         ),
         (
             &["keys", "create", "--tenant", "t", "--owner", ""],
