@@ -7,12 +7,9 @@ use std::{
     time::Duration,
 };
 
-use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{NewAuditEntry, StoreError};
+use everturn_store::NewAuditEntry;
 use lru::LruCache;
 use tokio::time::Instant;
-
-use super::trail::{Audit, Doer};
 
 /// How long an entry stands for equal reads.
 const WINDOW: Duration = Duration::from_mins(10);
@@ -32,6 +29,17 @@ impl Reads {
         Self(Arc::new(Mutex::new(LruCache::new(MAX_READS))))
     }
 
+    /// Returns true when a recent entry stands for the read of the entry.
+    pub(super) fn have(&self, entry: &NewAuditEntry) -> bool {
+        let noted = self.lock().get(&Read::of(entry)).map(Instant::elapsed);
+        noted.is_some_and(|age| age < WINDOW)
+    }
+
+    /// Notes that the trail has the entry.
+    pub(super) fn note(&self, entry: &NewAuditEntry) {
+        self.lock().put(Read::of(entry), Instant::now());
+    }
+
     fn lock(&self) -> MutexGuard<'_, LruCache<Read, Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,27 +53,5 @@ impl Read {
             entry.action.as_str().to_owned(),
             entry.target.id.clone(),
         ])
-    }
-}
-
-impl Audit {
-    /// Appends the entry of a read by an admin, unless a recent entry stands for the read. `tenant` is the tenant whose
-    /// data the caller reads; `None`: every tenant.
-    pub(crate) async fn note_read(
-        &self,
-        doer: &impl Doer,
-        action: AuditAction,
-        tenant: Option<&str>,
-    ) -> Result<(), StoreError> {
-        let target = (AuditTargetKind::Tenant, tenant.unwrap_or_default());
-        let entry = self.entry(doer, action, target);
-        let read = Read::of(&entry);
-        let noted = self.reads().lock().get(&read).map(Instant::elapsed);
-        if noted.is_some_and(|age| age < WINDOW) {
-            return Ok(());
-        }
-        self.append(&entry).await?;
-        self.reads().lock().put(read, Instant::now());
-        Ok(())
     }
 }

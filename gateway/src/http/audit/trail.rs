@@ -25,11 +25,6 @@ impl Audit {
         }
     }
 
-    /// Returns the reads that have an entry.
-    pub(super) fn reads(&self) -> &Reads {
-        &self.reads
-    }
-
     /// Makes the entry of a caller's action, with the outcome `done`.
     pub(crate) fn entry(
         &self,
@@ -74,6 +69,23 @@ impl Audit {
             details: Map::new(),
             keep_days: self.keep_days,
         }
+    }
+
+    /// Appends the entry of a read by an admin, unless a recent entry stands for the read. `tenant` is the tenant whose
+    /// data the caller reads; `None`: every tenant.
+    pub(crate) async fn note_read(
+        &self,
+        doer: &impl Doer,
+        action: AuditAction,
+        tenant: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let target = (AuditTargetKind::Tenant, tenant.unwrap_or_default());
+        let entry = self.entry(doer, action, target);
+        if !self.reads.have(&entry) {
+            self.append(&entry).await?;
+            self.reads.note(&entry);
+        }
+        Ok(())
     }
 
     /// Appends an entry. A handler must append the entry before the handler reports the action as done.
