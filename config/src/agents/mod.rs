@@ -40,7 +40,6 @@ use self::fallback::{FallbackTable, OwnModel};
 use self::hooks::HooksTable;
 use self::output::OutputTable;
 use self::samples::Sample;
-pub(super) use self::samples::samples;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
@@ -115,6 +114,18 @@ pub(super) fn money_limits(tables: &BTreeMap<Spanned<String>, AgentTable>) -> Mo
         .iter()
         .filter_map(|(name, table)| table.budget.as_ref()?.money(name.get_ref()));
     budgets.collect()
+}
+
+/// Returns the samples of each agent, by the agent's name.
+pub(super) fn samples(
+    tables: &BTreeMap<Spanned<String>, AgentTable>,
+    check: &mut Checker<'_>,
+) -> BTreeMap<String, Vec<String>> {
+    let of_agent = |(name, table): (&Spanned<String>, &AgentTable)| {
+        let name = name.get_ref().clone();
+        (name, samples::checked(check, &table.samples))
+    };
+    tables.iter().map(of_agent).collect()
 }
 
 /// Checks the agents of the file. Adds the agent `default` if the file has no agent of that name.

@@ -1,13 +1,8 @@
 //! `samples` of an agent: messages with which a person may begin. Clients offer the samples.
 
-use std::collections::BTreeMap;
-
-use toml::Spanned;
-
-use super::AgentTable;
 use crate::{
     checker::Checker,
-    forms::{Form, Text},
+    forms::{Form, Text, Written},
 };
 
 /// The most samples of an agent. A page has room for this number of buttons.
@@ -34,19 +29,13 @@ impl Form for Sample {
     }
 }
 
-/// Returns the samples of each agent, by the agent's name.
-pub(crate) fn samples(
-    tables: &BTreeMap<Spanned<String>, AgentTable>,
-    check: &mut Checker<'_>,
-) -> BTreeMap<String, Vec<String>> {
-    let of_agent = |(name, table): (&Spanned<String>, &AgentTable)| {
-        if let Some(surplus) = table.samples.get(MAX_SAMPLES) {
-            check.wrong(
-                &surplus.at,
-                format!("`samples` has at most {MAX_SAMPLES} messages; remove some"),
-            );
-        }
-        (name.get_ref().clone(), check.values(&table.samples))
-    };
-    tables.iter().map(of_agent).collect()
+/// Returns the samples of an agent.
+pub(super) fn checked(check: &mut Checker<'_>, samples: &[Written<Sample>]) -> Vec<String> {
+    if let Some(surplus) = samples.get(MAX_SAMPLES) {
+        check.wrong(
+            &surplus.at,
+            format!("`samples` has at most {MAX_SAMPLES} messages; remove some"),
+        );
+    }
+    check.values(samples)
 }

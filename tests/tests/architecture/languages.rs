@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Value};
 use crate::repository::{Source, files};
 
 /// The languages of blocks, and the test of each.
-const LANGUAGES: [(&str, &str); 14] = [
+const LANGUAGES: [(&str, &str); 15] = [
     ("toml", "configurations.rs"),
     ("sh", "shell.rs, tests/tests/e2e/embedded/documents/mod.rs"),
     (
@@ -19,6 +19,7 @@ const LANGUAGES: [(&str, &str); 14] = [
     ("js", "this file, tests/tests/e2e/embedded/documents/mod.rs"),
     ("python", "this file, clients/python/tests/test_readme.py"),
     ("ts", "clients/typescript/test/readme.test.ts"),
+    ("tsx", "clients/typescript/test/react.test.ts"),
     ("json", "this file"),
     ("yaml", "this file"),
     ("promql", "deploy/chart-test"),
@@ -73,6 +74,7 @@ fn a_program_of_a_page_is_run_by_a_test_that_names_the_page() {
         let folders = [
             "tests/",
             "clients/python/tests/",
+            "clients/python-tools/tests/",
             "clients/typescript/test/",
         ];
         folders.iter().any(|folder| file.path.starts_with(folder))
