@@ -215,7 +215,7 @@ class Health(TypedDict):
 
 Id: TypeAlias = str
 """
-Part of workflow ids and of paths.
+Part of workflow ids and of paths, and therefore neither `.` nor `..`.
 """
 
 
