@@ -14,10 +14,11 @@
 -- :now timestamp
 -- :expires_at timestamp?
 INSERT INTO api_keys (
-    id, kind, parent_id, secret_hash, tenant_id, owner_id, scopes, name, made_by_key, made_by_subject, created_at, expires_at
+    id, kind, parent_id, secret_hash, tenant_id, owner_id, scopes, name, made_by_key, made_by_subject, created_at,
+    expires_at
 )
 VALUES (
-    :key_id, :kind, :parent_id, :secret_hash, :tenant_id, :owner_id, :scopes, :name, :made_by_key, :made_by_subject, :now,
-    :expires_at
+    :key_id, :kind, :parent_id, :secret_hash, :tenant_id, :owner_id, :scopes, :name, :made_by_key, :made_by_subject,
+    :now, :expires_at
 )
 ON CONFLICT (id) DO NOTHING

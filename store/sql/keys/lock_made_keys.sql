@@ -1,5 +1,5 @@
--- Selects and locks a key and the keys that the key made, directly or through other keys, as far as the keys are not revoked.
--- The order of the ids keeps two calls from waiting for each other.
+-- Selects and locks a key and the keys that the key made, directly or through other keys, without
+-- the keys that are revoked. The order of the ids keeps two calls from waiting for each other.
 -- Index: key of api_keys, api_keys_by_maker
 --
 -- :key_id text

@@ -221,7 +221,7 @@ async fn wrong_input_fails_at_once_and_says_why() {
         (
             id.clone(),
             json!({"conversation_id": "a/b", "message": message}).to_string(),
-            "`conversation_id` must be",
+            "`conversation_id` must have",
         ),
         (
             id.clone(),

@@ -1,5 +1,10 @@
 //! Versions of workers (worker deployments): which version a turn runs on, while old and new workers are there.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -110,11 +115,31 @@ async fn a_turn_ends_on_the_version_that_it_began_on() {
 
 #[tokio::test]
 async fn a_turn_moves_to_the_newest_version_when_it_is_told_to() {
-    let stack = Stack::new(Model::start(held_at_last).await).await;
+    let has_moved = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&has_moved);
+    // The turn takes steps until the test has seen the move. The parts of the engine learn of a new version one after
+    // another, and a step may come before the last part has learned of the version.
+    let model = Model::start(
+        move |request: &Request| match request.results_since_user() {
+            0 => Reply::text("Let me look.").call("test_read", &json!({})),
+            1 => Reply::text("Once more.")
+                .call("test_read", &json!({}))
+                .held(),
+            _ if ends.load(Ordering::SeqCst) => Reply::text("Here it is."),
+            _ => Reply::text("Once more.").call("test_read", &json!({})),
+        },
+    );
+    let stack = Stack::with_agent(model.await, "tools = [\"test_read\"]\nmax_steps = 1000").await;
     let deployment = Deployment::of(&stack, "newest");
     let _gateway = stack.gateway().await;
     let (conversation, _one, _two) = replaced_in_the_middle(&deployment).await;
     stack.model.release();
+    wait::until("the turn runs on the newest version", || async {
+        let versions = deployment.versions(&conversation).await;
+        (versions == ["one", "two"]).then_some(())
+    })
+    .await;
+    has_moved.store(true, Ordering::SeqCst);
     stack.ended(&conversation, 1).await;
     assert_eq!(deployment.versions(&conversation).await, ["one", "two"]);
 }
