@@ -1,5 +1,6 @@
 """The program of clients/python-tools/README.md is a program: its tool is described."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).resolve().parent.parent / "README.md"
 
 
 class ReadmeTest(unittest.TestCase):
@@ -17,7 +18,8 @@ class ReadmeTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "my_tools.py").write_text(programs[0], "utf-8")
             command = [sys.executable, "-m", "everturn_tools", "describe", "my_tools"]
-            described = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+            environment = {**os.environ, "PYTHONPATH": str(README.parent / "src")}
+            described = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
         self.assertIn("[remote_tools.transfer]", described)
         self.assertIn('effect = "once"', described)
 
