@@ -19,9 +19,9 @@ class ReadmeTest(unittest.TestCase):
             Path(folder, "my_tools.py").write_text(programs[0], "utf-8")
             command = [sys.executable, "-m", "everturn_tools", "describe", "my_tools"]
             environment = {**os.environ, "PYTHONPATH": str(README.parent / "src")}
-            described = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
-        self.assertIn("[remote_tools.transfer]", described)
-        self.assertIn('effect = "once"', described)
+            described = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+        self.assertIn("[remote_tools.transfer]", described.stdout)
+        self.assertIn('effect = "once"', described.stdout)
 
 
 if __name__ == "__main__":
