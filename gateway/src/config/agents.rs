@@ -19,10 +19,4 @@ impl OfferedAgent {
             samples: Vec::new(),
         }
     }
-
-    /// True if conversations of the tenant may have the agent.
-    pub(crate) fn is_for(&self, tenant_id: &str) -> bool {
-        let tenants = &self.definition.tenants;
-        tenants.is_empty() || tenants.iter().any(|tenant| tenant == tenant_id)
-    }
 }

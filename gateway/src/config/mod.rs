@@ -156,7 +156,7 @@ impl GatewayConfig {
     /// Returns the agents that a conversation of the tenant may be created with.
     pub(crate) fn agents_of(&self, tenant_id: &str) -> impl Iterator<Item = &OfferedAgent> {
         let agents = self.agents.iter();
-        agents.filter(move |agent| agent.is_for(tenant_id))
+        agents.filter(move |agent| agent.definition.serves(tenant_id))
     }
 
     /// Returns the names of the agents that a conversation of the tenant may be created with.

@@ -98,8 +98,8 @@ impl Keys for Database {
         };
         self.transaction(async |connection| {
             let keys: Vec<(String, String)> = lock.query_as()?.fetch_all(&mut *connection).await?;
+            let now = now();
             for (key_id, _) in &keys {
-                let now = now();
                 let revoke = RevokeKey { key_id, now };
                 revoke.query()?.execute(&mut *connection).await?;
             }
