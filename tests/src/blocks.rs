@@ -35,7 +35,15 @@ pub const FOLLOWS: &str = "follows";
 pub const NOT_RUN: [(&str, &[&str]); 6] = [
     (
         "build",
-        &["make ", "cargo ", "npm ", "pip ", "git ", "sha256sum "],
+        &[
+            "make ",
+            "cargo ",
+            "npm ",
+            "npx ",
+            "pip ",
+            "git ",
+            "sha256sum ",
+        ],
     ),
     ("docker", &["docker "]),
     ("kubernetes", &["kubectl ", "helm "]),

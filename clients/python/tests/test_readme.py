@@ -1,4 +1,4 @@
-"""The examples of the README, and that of the project's, run as a user runs them.
+"""The examples of the README, and the example of docs/api/clients.md, run as a user runs them.
 
 The wheel is in an empty environment, and the stack is a real one.
 """
@@ -21,9 +21,9 @@ from everturn import Everturn, timeline
 
 PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text("utf-8")
-FRONT = (PROJECT.parents[1] / "README.md").read_text("utf-8")
+PAGE = (PROJECT.parents[1] / "docs/api/clients.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
-(HELLO,) = re.findall(r"```python\n(.*?)```", FRONT, re.S)
+(HELLO,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 (CONFIG,) = re.findall(r"```toml\n(.*?)```", README, re.S)
 SEND, STREAM, AFTER_A_CRASH, CLIENT_TOOL, APPROVAL, OWN_TESTS = EXAMPLES
 
@@ -107,7 +107,7 @@ def test_send(stack: Stack, installed: Installed) -> None:
     assert installed.run("-c", at(stack, SEND)).startswith("6 * 7 = 42.")
 
 
-def test_the_example_of_the_projects_readme(stack: Stack, installed: Installed) -> None:
+def test_the_example_of_the_page_on_clients(stack: Stack, installed: Installed) -> None:
     first, rest = installed.run("-c", at(stack, HELLO)).split("\n", 1)
     assert first.startswith("2 + 2 = 4.")
     assert "21 * 2 = 42." in rest

@@ -1,6 +1,6 @@
 /**
  * `examples/react-chat` in a real Chromium with real React, on an origin of its own, against a real gateway (EVERTURN_BIN,
- * EVERTURN_TEMPORAL_BIN; `make clients` sets both). docs/api/clients.md prints the example.
+ * EVERTURN_TEMPORAL_BIN; `make clients` sets both), from the blocks of docs/start/react-chat.md alone.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,8 @@ import { ROOT } from "./support/transcripts.js";
 
 const PACKAGE = `${ROOT}clients/typescript`;
 const EXAMPLE = `${ROOT}examples/react-chat`;
-const SOURCE = readFileSync(`${EXAMPLE}/chat.tsx`, "utf8");
+const PAGE = readFileSync(`${ROOT}docs/start/react-chat.md`, "utf8");
+const SOURCE = blockOf("tsx");
 /** The address that the example names. */
 const ADDRESS = "http://127.0.0.1:8080";
 const skip = process.env["EVERTURN_BIN"] ? false : "EVERTURN_BIN names no everturn: use `make clients`";
@@ -27,9 +28,8 @@ let open: OpenPage;
 before(async () => {
   folder = mkdtempSync(`${tmpdir()}/everturn-react-`);
   if (skip) return;
-  gateway = await startGateway(folder, readFileSync(`${EXAMPLE}/everturn.toml`, "utf8"));
-  const index = readFileSync(`${EXAMPLE}/index.html`, "utf8");
-  open = await openPage(new Map([["/", index], ["/build/chat.js", await bundle(gateway.url)]]));
+  gateway = await startGateway(folder, blockOf("toml"));
+  open = await openPage(new Map([["/", blockOf("html")], ["/build/chat.js", await bundle(gateway.url)]]));
 });
 
 after(async () => {
@@ -37,6 +37,13 @@ after(async () => {
   gateway?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
+
+/** The only block of the page in a language. */
+function blockOf(language: string): string {
+  const blocks = [...PAGE.matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, "g"))];
+  assert.equal(blocks.length, 1, `docs/start/react-chat.md has one block in ${language}`);
+  return blocks[0]![1]!;
+}
 
 /** The example as a page for users has it: bundled, minified, with React's production build. */
 async function bundle(url: string): Promise<string> {
@@ -112,10 +119,11 @@ test("the browser complained about nothing but the conversation that did not exi
   assert.deepEqual(open.complaints.filter((complaint) => !isFirst(complaint)), []);
 });
 
-test("the example has 40 lines, compiles strictly, and the document prints it as it is", () => {
+test("the example has 40 lines, compiles strictly, and the page prints each file as it is", () => {
   assert.ok(SOURCE.trimEnd().split("\n").length <= 40);
-  const document = readFileSync(`${ROOT}docs/api/clients.md`, "utf8");
-  assert.ok(document.includes(`\`\`\`tsx\n${SOURCE}\`\`\`\n`), "docs/api/clients.md prints examples/react-chat/chat.tsx");
+  for (const [language, file] of [["tsx", "chat.tsx"], ["toml", "everturn.toml"], ["html", "index.html"]] as const) {
+    assert.equal(blockOf(language), readFileSync(`${EXAMPLE}/${file}`, "utf8"), `${file} of examples/react-chat`);
+  }
   const types = `${PACKAGE}/node_modules/@types`;
   const paths = {
     "everturn-client": [`${PACKAGE}/src/index.ts`],

@@ -1,5 +1,5 @@
 /**
- * The examples of README.md, and that of the project's README.md, as they are printed there: the package is packed, installed in
+ * The examples of README.md, and the example of docs/api/clients.md, as they are printed there: the package is packed, installed in
  * an empty project, and run against a real gateway (EVERTURN_BIN, EVERTURN_TEMPORAL_BIN; `make clients` sets both).
  */
 
@@ -14,8 +14,8 @@ import { ROOT } from "./support/transcripts.js";
 
 const PACKAGE = `${ROOT}clients/typescript`;
 const README = readFileSync(`${PACKAGE}/README.md`, "utf8");
-const FRONT = readFileSync(`${ROOT}README.md`, "utf8");
-const EXAMPLES = new Map([...examplesOf(README), ...examplesOf(FRONT)]);
+const PAGE = readFileSync(`${ROOT}docs/api/clients.md`, "utf8");
+const EXAMPLES = new Map([...examplesOf(README), ...examplesOf(PAGE)]);
 /** The address that the examples name. */
 const ADDRESS = "http://127.0.0.1:8080";
 const skip = process.env["EVERTURN_BIN"] ? false : "EVERTURN_BIN names no everturn: use `make clients`";
@@ -129,14 +129,14 @@ test("approval", { skip }, async () => {
   assert.match(await run("approval"), /\{ to: 'ada@example.com' \} complete/);
 });
 
-test("the example of the project's README sends and streams", { skip }, async () => {
+test("the example of the page on clients sends and streams", { skip }, async () => {
   const printed = await run("hello");
   assert.match(printed, /^2 \+ 2 = 4\./);
   for (const shown of [/^calculate: done$/m, /…$/m, /^21 \* 2 = 42\./m]) assert.match(printed, shown);
 });
 
 test("no example in TypeScript is without a name, so that none is left out", () => {
-  for (const text of [README, FRONT]) assert.equal(text.match(/^```ts$/gm)?.length, examplesOf(text).length);
+  for (const text of [README, PAGE]) assert.equal(text.match(/^```ts$/gm)?.length, examplesOf(text).length);
 });
 
 test("the types fit strict projects, of Node without the types of browsers, and of browsers with a bundler", { skip }, () => {

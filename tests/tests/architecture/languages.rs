@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Value};
 use crate::repository::{Source, files};
 
 /// The languages of blocks, and the test of each.
-const LANGUAGES: [(&str, &str); 15] = [
+const LANGUAGES: [(&str, &str); 16] = [
     ("toml", "configurations.rs"),
     ("sh", "shell.rs, tests/tests/e2e/embedded/documents/mod.rs"),
     (
@@ -20,6 +20,7 @@ const LANGUAGES: [(&str, &str); 15] = [
     ("python", "this file, clients/python/tests/test_readme.py"),
     ("ts", "clients/typescript/test/readme.test.ts"),
     ("tsx", "clients/typescript/test/react.test.ts"),
+    ("html", "clients/typescript/test/react.test.ts"),
     ("json", "this file"),
     ("yaml", "this file"),
     ("promql", "deploy/chart-test"),
@@ -80,10 +81,13 @@ fn a_program_of_a_page_is_run_by_a_test_that_names_the_page() {
         folders.iter().any(|folder| file.path.starts_with(folder))
     };
     let tests: Vec<_> = tests.filter(is_test).collect();
-    // The tests of the clients name their own README.md and the project's.
+    // The tests of the clients name their own README.md and docs/api/clients.md.
     let is_of_clients = |block: &Block| match block.language.as_str() {
-        "python" => ["README.md", "clients/python/README.md"].contains(&block.document.as_str()),
-        _ => ["README.md", "clients/typescript/README.md"].contains(&block.document.as_str()),
+        "python" => {
+            ["docs/api/clients.md", "clients/python/README.md"].contains(&block.document.as_str())
+        }
+        _ => ["docs/api/clients.md", "clients/typescript/README.md"]
+            .contains(&block.document.as_str()),
     };
     let programs = blocks::all().into_iter();
     let programs = programs.filter(|block| ["python", "ts"].contains(&block.language.as_str()));

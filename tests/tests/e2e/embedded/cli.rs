@@ -1,4 +1,4 @@
-//! Runs the `temporal` commands of the README, as they are written there, because operators use them.
+//! Runs the `temporal` commands of docs/operate/commands.md, as written there, because operators use them.
 
 use std::path::Path;
 
@@ -15,12 +15,10 @@ use tokio::process::Command;
 
 use crate::embedded::approvals;
 
-/// Returns the `temporal workflow …` commands of the README, each as one line.
-fn commands_of_the_readme() -> Vec<String> {
-    let readme =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md"))
-            .unwrap();
-    let joined = readme.replace("\\\n", " ");
+/// Returns the `temporal workflow …` commands of the page, each as one line.
+fn commands_of_the_page() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operate/commands.md");
+    let joined = std::fs::read_to_string(page).unwrap().replace("\\\n", " ");
     let commands = joined
         .lines()
         .map(str::trim)
@@ -48,13 +46,13 @@ async fn run(stack: &Stack, command: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_commands_of_the_readme_work_as_written() {
+async fn the_commands_of_the_page_work_as_written() {
     let model = Model::start(|_: &Request| Reply::text("As far as this").held());
     let stack = Stack::new(model.await).await;
     let _running = stack.start().await;
     let conversation = format!("demo-{}", uuid::Uuid::new_v4().simple());
     let mut seen = Vec::new();
-    for command in commands_of_the_readme()
+    for command in commands_of_the_page()
         .into_iter()
         .filter(|command| !is_about_approvals(command))
     {
@@ -96,7 +94,7 @@ async fn the_commands_of_the_readme_work_as_written() {
     for verb in ["start", "list", "query", "signal", "cancel"] {
         assert!(
             seen.iter().any(|found| found == verb),
-            "the README shows no `temporal workflow {verb}`"
+            "the page shows no `temporal workflow {verb}`"
         );
     }
     let events = stack.ended(&conversation, 2).await;
@@ -119,12 +117,12 @@ async fn the_commands_of_the_readme_work_as_written() {
 }
 
 #[tokio::test]
-async fn an_approval_is_found_and_answered_as_the_readme_says() {
+async fn an_approval_is_found_and_answered_as_the_page_says() {
     let stack = Stack::with_agent(Model::start(approvals::one_call).await, approvals::ASKING).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = approvals::pending(&stack, &conversation, 1).await.remove(0);
-    let commands: Vec<_> = commands_of_the_readme()
+    let commands: Vec<_> = commands_of_the_page()
         .into_iter()
         .filter(|command| is_about_approvals(command))
         .collect();

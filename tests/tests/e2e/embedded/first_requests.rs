@@ -1,4 +1,4 @@
-//! Runs the `curl` commands of the README, as they are written there. `cli.rs` runs its `temporal` commands.
+//! Runs the first `curl` commands of docs/api.md, as they are written there.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -14,13 +14,14 @@ use tokio::{
 /// Time limit, far more than a turn of the scripted model takes.
 const LIMIT: Duration = Duration::from_mins(3);
 
-/// The address that the README shows.
+/// The address that the page shows.
 const ADDRESS: &str = "localhost:8080";
 
 fn commands() -> Vec<String> {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let text = std::fs::read_to_string(readme).unwrap();
-    let commands = text.lines().filter(|line| line.starts_with("curl "));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/api.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let (begin, _) = text.split_once("## Endpoints").unwrap();
+    let commands = begin.lines().filter(|line| line.starts_with("curl "));
     commands.map(str::to_owned).collect()
 }
 
@@ -31,7 +32,7 @@ async fn a_conversation_over_http_works_as_written() {
     let _running = stack.start().await;
     let address = stack.url().replace("http://", "");
     // Other tests share the database, so this one has a conversation of its own.
-    let conversation = format!("readme-{}", uuid::Uuid::new_v4().simple());
+    let conversation = format!("first-{}", uuid::Uuid::new_v4().simple());
     let commands = commands();
     assert_eq!(commands.len(), 3, "create, send and follow: {commands:?}");
     let mut seen = String::new();
