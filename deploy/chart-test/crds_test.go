@@ -6,7 +6,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The types of KEDA and of the Temporal Worker Controller bring hundreds of modules. These have the fields that the chart
+// The types of KEDA, of the Gateway API and of the Temporal Worker Controller bring hundreds of modules. These have the fields that the chart
 // may use, as they are documented, and nothing else, so that any other field is an error.
 
 // KEDA 2.22: https://keda.sh/docs/2.22/reference/scaledobject-spec/
@@ -44,6 +44,35 @@ type temporalTrigger struct {
 	AuthenticationRef struct {
 		Name string `json:"name"`
 	} `json:"authenticationRef"`
+}
+
+// https://gateway-api.sigs.k8s.io/reference/spec/#httproute
+type httpRoute struct {
+	meta.TypeMeta   `json:",inline"`
+	meta.ObjectMeta `json:"metadata"`
+	Spec            struct {
+		ParentRefs []struct {
+			Name        string `json:"name"`
+			Namespace   string `json:"namespace"`
+			SectionName string `json:"sectionName"`
+		} `json:"parentRefs"`
+		Hostnames []string `json:"hostnames"`
+		Rules     []struct {
+			Matches []struct {
+				Path struct {
+					Type  string `json:"type"`
+					Value string `json:"value"`
+				} `json:"path"`
+			} `json:"matches"`
+			Timeouts struct {
+				Request string `json:"request"`
+			} `json:"timeouts"`
+			BackendRefs []struct {
+				Name string `json:"name"`
+				Port int32  `json:"port"`
+			} `json:"backendRefs"`
+		} `json:"rules"`
+	} `json:"spec"`
 }
 
 // https://keda.sh/docs/2.22/concepts/authentication/

@@ -27,6 +27,8 @@ func workloads(objects []any) []workload {
 			found = append(found, workload{object.Name, nil, object.Spec.Template, true})
 		case *batch.Job:
 			found = append(found, workload{object.Name, nil, object.Spec.Template, false})
+		case *core.Pod:
+			found = append(found, workload{object.Name, nil, core.PodTemplateSpec{ObjectMeta: object.ObjectMeta, Spec: object.Spec}, false})
 		case *batch.CronJob:
 			found = append(found, workload{object.Name, nil, object.Spec.JobTemplate.Spec.Template, false})
 		}

@@ -33,7 +33,7 @@ func problems(objects []any) []string {
 		}
 	}
 	for _, object := range objects {
-		checkReferences(&found, object, loads)
+		checkReferences(&found, object, objects, loads)
 	}
 	return found
 }
@@ -59,8 +59,11 @@ func checkPod(found *report, load workload) {
 		}
 	}
 	mounted := map[string]bool{}
-	for _, container := range spec.Containers {
-		checkContainer(found, load, container)
+	for at, container := range spec.Containers {
+		// A sidecar has the settings that the values give.
+		if at == 0 {
+			checkContainer(found, load, container)
+		}
 		for _, mount := range container.VolumeMounts {
 			mounted[mount.Name] = true
 			found.require(volumes[mount.Name], "%s: there is no volume %s", load.name, mount.Name)
@@ -103,9 +106,17 @@ func checkContainer(found *report, load workload, container core.Container) {
 	}
 }
 
-func checkReferences(found *report, object any, loads []workload) {
+func checkReferences(found *report, object any, objects []any, loads []workload) {
 	named := func(name string) bool {
 		return slices.ContainsFunc(loads, func(load workload) bool { return load.serves && load.name == name })
+	}
+	served := map[string]bool{}
+	for _, other := range objects {
+		if service, is := other.(*core.Service); is {
+			for _, port := range service.Spec.Ports {
+				served[fmt.Sprintf("%s:%d", service.Name, port.Port)] = true
+			}
+		}
 	}
 	switch object := object.(type) {
 	case *policy.PodDisruptionBudget:
@@ -116,6 +127,12 @@ func checkReferences(found *report, object any, loads []workload) {
 		found.require(len(object.Spec.Metrics) > 0, "autoscaler %s: has no metric", object.Name)
 	case *scaledObject:
 		found.require(named(object.Spec.ScaleTargetRef.Name), "scaled object %s: scales nothing", object.Name)
+	case *httpRoute:
+		for _, rule := range object.Spec.Rules {
+			for _, backend := range rule.BackendRefs {
+				found.require(served[fmt.Sprintf("%s:%d", backend.Name, backend.Port)], "route %s: no Service has %s:%d", object.Name, backend.Name, backend.Port)
+			}
+		}
 	case *core.Service:
 		selector := labels.SelectorFromSet(object.Spec.Selector)
 		count := 0

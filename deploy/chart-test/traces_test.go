@@ -12,7 +12,7 @@ traces: {endpoint: "http://collector:4318", sampleRatio: 0}
 		t.Fatal(err)
 	}
 	loads := workloads(decodeAll(t, rendered))
-	if len(loads) != 4 {
+	if len(loads) != 5 {
 		t.Fatalf("%d workloads", len(loads))
 	}
 	for _, load := range loads {

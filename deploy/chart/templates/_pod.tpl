@@ -55,6 +55,10 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- include "everturn.spread" . | nindent 2 }}
+  {{- with .settings.initContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   containers:
     - name: everturn
       image: {{ include "everturn.image" (dict "root" .root "image" .settings.image) }}
@@ -105,6 +109,9 @@ spec:
         {{- with $values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+    {{- with .settings.sidecars }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   volumes:
     - name: config
       configMap:

@@ -20,10 +20,15 @@
 {{- if not (or .Values.existingConfigMap .Values.gateway.insecureNoAuth (get $auth "required")) -}}
 {{- fail "config has no `required = true` under [auth], so no gateway would start; set it, or gateway.insecureNoAuth when a proxy asks who is calling" -}}
 {{- end -}}
-{{- if and .Values.gateway.ingress.enabled (not .Values.existingConfigMap) (not .Values.gateway.insecureNoAuth) -}}
+{{- range $way := list "ingress" "httpRoute" -}}
+{{- if and (get $.Values.gateway $way).enabled (not $.Values.existingConfigMap) (not $.Values.gateway.insecureNoAuth) -}}
 {{- if not (dig "gateway" "trusted_proxies" list $config) -}}
-{{- fail "gateway.ingress.enabled, but config has no `trusted_proxies` under [gateway], so every client would have the address of the ingress, in limits on addresses and in the audit trail; set `trusted_proxies` to the network of the ingress pods, like [\"10.0.0.0/8\"]" -}}
+{{- fail (printf "gateway.%s.enabled, but config has no `trusted_proxies` under [gateway], so every client would have the address of the proxy, in limits on addresses and in the audit trail; set `trusted_proxies` to the network of the proxy's pods, like [\"10.0.0.0/8\"]" $way) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.gateway.httpRoute.enabled (not .Values.gateway.httpRoute.parentRefs) -}}
+{{- fail "gateway.httpRoute.enabled, but gateway.httpRoute.parentRefs is empty; name the Gateway that the route belongs to, like [{name: public, namespace: gateways}]" -}}
 {{- end -}}
 {{- $pools := fromJson (include "everturn.pools" .) -}}
 {{- if .Values.existingConfigMap -}}

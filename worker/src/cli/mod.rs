@@ -1,7 +1,7 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
 //! - `serve`: the roles that run until a signal stops them: `dev`, `worker`, `gateway`, `all`
-//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay`, `retention`
+//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `health`, `keys`, `replay`, `retention`
 //! - `tools`
 //!
 //! The options of the commands that talk to a gateway (`chat`, `tail`, `show`) are in `terminal/src/options.rs`.
@@ -19,8 +19,8 @@ use everturn_terminal::{ChatOptions, ShowOptions, TailOptions};
 pub use self::{
     operate::{
         AuditOptions, CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions,
-        CreateKey, Expiry, KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions,
-        RetentionOptions, RevokeKey,
+        CreateKey, Expiry, HealthOptions, KeysCommand, KeysOptions, ListKeys, NewCodecKey,
+        ReplayOptions, RetentionOptions, RevokeKey,
     },
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
@@ -157,6 +157,11 @@ pub enum Command {
     Config(ConfigOptions),
     /// Makes keys for the encryption of payloads in Temporal.
     Codec(CodecOptions),
+    /// Asks a running process whether the process is ready.
+    #[command(
+        after_help = "Exit codes: 0 the process is ready; 1 the process is not ready, or does not answer within 5 seconds."
+    )]
+    Health(HealthOptions),
     /// Removes conversations with a last event older than the given age. Keeps every conversation with a running or
     /// waiting turn.
     #[command(
@@ -204,6 +209,7 @@ impl Command {
             | Self::Audit(_)
             | Self::Tools(_)
             | Self::Config(_)
+            | Self::Health(_)
             | Self::Codec(_) => "warn",
             // The SDK warns about each failed replay, but standard output already reports it.
             Self::Replay(_) => "error",

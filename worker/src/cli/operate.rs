@@ -1,4 +1,4 @@
-//! Options of the commands that end by themselves: `audit`, `codec`, `config`, `keys`, `replay` and `retention`.
+//! Options of the commands that end by themselves: `audit`, `codec`, `config`, `health`, `keys`, `replay` and `retention`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use everturn_gateway::config::{Scope, Scopes};
 use everturn_proto::ids;
+use reqwest::Url;
 
 use super::serve::{ListenOptions, TestTools};
 
@@ -152,6 +153,14 @@ pub struct AuditOptions {
     /// Prints JSON lines in the API's export format.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `health`.
+#[derive(Debug, Clone, Args)]
+pub struct HealthOptions {
+    /// Address of a gateway, or of a process with --health-listen. Without a path, the command asks for /readyz.
+    #[arg(env = "EVERTURN_URL", default_value = "http://127.0.0.1:8080")]
+    pub url: Url,
 }
 
 /// Options of `retention`.

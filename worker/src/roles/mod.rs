@@ -7,6 +7,7 @@ pub mod codec_key;
 pub mod config;
 mod for_tenants;
 pub mod gateway;
+pub mod health;
 mod isolation;
 pub mod keys;
 mod lease;

@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, net::TcpListener, time::Duration};
 
 use everturn_tests::{
     model::{Model, Reply, Request},
-    stack::{Process, Stack},
+    stack::{Process, Stack, binary},
     temporal::free_port,
     wait,
 };
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 /// The address of the probes of a process.
 pub(crate) struct Probes(String);
@@ -45,6 +46,18 @@ impl Probes {
             (found == status).then(|| serde_json::from_str(&body).unwrap())
         })
         .await
+    }
+
+    /// The exit code and the output of `everturn health` about the process.
+    async fn asked_by_the_command(&self) -> (Option<i32>, String) {
+        let mut command = Command::new(binary());
+        let command = command.args(["health", &format!("http://{}", self.0)]);
+        let output = command.output().await.unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&said).into_owned(),
+        )
     }
 
     /// Waits until the process waits for this.
@@ -92,6 +105,8 @@ async fn started(stack: &Stack) -> ((Probes, Process), (Probes, Process)) {
         for path in ["/startupz", "/readyz", "/livez"] {
             assert_eq!(probes.says(path, 200).await, json!({"status": "ok"}));
         }
+        let (code, said) = probes.asked_by_the_command().await;
+        assert!(code == Some(0) && said.ends_with("is ready\n"), "{said}");
     }
     ((of_gateway, gateway), (of_worker, worker))
 }
@@ -189,6 +204,12 @@ async fn a_process_that_waits_says_for_what() {
         let process = probes.spawn(&stack, &role, &[("TEMPORAL_ADDRESS", &away)]);
         let waits = probes.waits_for("Temporal").await;
         assert_eq!(probes.says("/readyz", 503).await, waits);
+        let (code, said) = probes.asked_by_the_command().await;
+        assert_eq!(code, Some(1));
+        assert!(
+            said.contains("503") && said.contains("waits for Temporal"),
+            "{said}"
+        );
         probes.says("/livez", 200).await;
         // What it waited for does not keep it from being stopped.
         process.terminate().await;
