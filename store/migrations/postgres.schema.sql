@@ -156,7 +156,13 @@ CREATE TABLE public.conversations (
     owner_id text NOT NULL COLLATE pg_catalog."C",
     log_id text NOT NULL COLLATE pg_catalog."C",
     run_epoch bigint DEFAULT 0 NOT NULL,
-    granted_epoch bigint DEFAULT 0 NOT NULL
+    granted_epoch bigint DEFAULT 0 NOT NULL,
+    spent_input bigint DEFAULT 0 NOT NULL,
+    spent_output bigint DEFAULT 0 NOT NULL,
+    spent_cached bigint DEFAULT 0 NOT NULL,
+    spent_cache_write bigint DEFAULT 0 NOT NULL,
+    spent_reasoning bigint DEFAULT 0 NOT NULL,
+    spent_nano bigint
 );
 CREATE TABLE public.deleted_conversations (
     id text NOT NULL COLLATE pg_catalog."C",

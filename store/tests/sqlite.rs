@@ -382,7 +382,7 @@ fn names(line: &str, derived: &str) -> bool {
 }
 
 /// Statements that must stay index look-ups in a store of any size.
-const HOT: [&str; 22] = [
+const HOT: [&str; 24] = [
     "events/events",
     "events/events_before",
     "events/links",
@@ -405,6 +405,8 @@ const HOT: [&str; 22] = [
     "reconciliation/waiting_messages",
     "reconciliation/due_checks",
     "conversations/own_conversations_before",
+    "conversations/shown_conversation",
+    "conversations/waiting_conversations",
 ];
 
 #[tokio::test]

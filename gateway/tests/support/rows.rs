@@ -48,9 +48,9 @@ macro_rules! agent_execution {
             message!(),
             "INSERT OR IGNORE INTO agent_definitions (hash, definition) VALUES ('hash', '{}');
             INSERT OR IGNORE INTO agent_executions (
-                id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash, status, started_at
+                id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash, status, started_at, tenant_id
             )
-            SELECT $3, id, $2, $3, 0, agent, 'hash', 'running', created_at FROM conversations WHERE id = $1;"
+            SELECT $3, id, $2, $3, 0, agent, 'hash', 'running', created_at, tenant_id FROM conversations WHERE id = $1;"
         )
     };
 }

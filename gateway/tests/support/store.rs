@@ -16,9 +16,9 @@ use everturn_store::{
     ClientToolClaim, Conversation, ConversationHead, Conversations, EventLinks, EventLog,
     EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry, NewBlob,
     NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, QueuedMessage,
-    ResultRange, ResultSender, ResultSlice, ResumePoint, StepUsage, StoreError, StoredBlob,
-    TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery, WantedLinks,
-    sqlite::SqliteStore,
+    ResultRange, ResultSender, ResultSlice, ResumePoint, ShownConversation, StepUsage, StoreError,
+    StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
+    WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -115,6 +115,7 @@ pass_on! { EventReader:
 pass_on! { Conversations:
     create_conversation(new: NewConversation) -> Option<Conversation>;
     conversation(access: &Access, name: &str) -> Option<Conversation>;
+    shown_conversation(access: &Access, name: &str) -> Option<ShownConversation>;
     list_conversations(access: &Access, query: &ListQuery) -> ListPage { |seen| seen.list_reads += 1 };
     last_updates(callers: &[Access]) -> Vec<Option<DateTime<Utc>>>;
     rename_conversation(access: &Access, id: &str, title: Option<&str>) -> Option<Conversation>;

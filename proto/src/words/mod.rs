@@ -28,7 +28,7 @@ pub use self::{
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{
         AgentExecutionStatus, CheckpointType, ConversationStatus, FinishReason, MessageRole,
-        OnBusy, OnCutReply, OnFullContext,
+        OnBusy, OnCutReply, OnFullContext, WaitingFor,
     },
 };
 

@@ -32,6 +32,16 @@ words! {
 }
 
 words! {
+    /// The party that a waiting tool call of a conversation waits for.
+    pub enum WaitingFor {
+        /// A person, who approves or denies the call.
+        Approval = "approval",
+        /// A client, which runs the tool.
+        ClientTool = "client_tool",
+    }
+}
+
+words! {
     /// The role of a message in the model's context.
     pub enum MessageRole {
         /// The person.

@@ -15,6 +15,7 @@ CREATE TABLE agent_definitions (
 -- run_epoch: the epoch of the workflow run that began or took over a turn last. The store refuses older runs (invariant 11,
 -- one run). granted_epoch: the largest epoch that the store has given to a run.
 -- id: determined by the tenant and by the conversation's name in the tenant.
+-- spent_*: the sums over the LLM calls of ended turns, with their sub-agents. spent_nano is NULL while no model had a price.
 CREATE TABLE conversations (
     id TEXT NOT NULL PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -27,7 +28,13 @@ CREATE TABLE conversations (
     owner_id TEXT NOT NULL,
     log_id TEXT NOT NULL,
     run_epoch INTEGER NOT NULL DEFAULT 0,
-    granted_epoch INTEGER NOT NULL DEFAULT 0
+    granted_epoch INTEGER NOT NULL DEFAULT 0,
+    spent_input INTEGER NOT NULL DEFAULT 0,
+    spent_output INTEGER NOT NULL DEFAULT 0,
+    spent_cached INTEGER NOT NULL DEFAULT 0,
+    spent_cache_write INTEGER NOT NULL DEFAULT 0,
+    spent_reasoning INTEGER NOT NULL DEFAULT 0,
+    spent_nano INTEGER
 ) STRICT;
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);

@@ -7,11 +7,21 @@
 -- :new_messages bigint
 -- :now timestamp
 -- :title text  The title for a conversation without a title, or empty.
+-- :spent_input bigint  The sums of a turn that the batch ends, or 0.
+-- :spent_output bigint
+-- :spent_cached bigint
+-- :spent_cache_write bigint
+-- :spent_reasoning bigint
+-- :spent_nano bigint?
 -- :read_sequence bigint
 -- :read_log_id text
 -- :run_epoch bigint
 UPDATE conversations
 SET last_sequence = :last_sequence, message_count = message_count + :new_messages, updated_at = :now,
-    title = CASE title WHEN '' THEN :title ELSE title END
+    title = CASE title WHEN '' THEN :title ELSE title END,
+    spent_input = spent_input + :spent_input, spent_output = spent_output + :spent_output,
+    spent_cached = spent_cached + :spent_cached, spent_cache_write = spent_cache_write + :spent_cache_write,
+    spent_reasoning = spent_reasoning + :spent_reasoning,
+    spent_nano = COALESCE(spent_nano + :spent_nano, spent_nano, :spent_nano)
 WHERE id = :conversation_id AND last_sequence = :read_sequence AND log_id = :read_log_id AND run_epoch <= :run_epoch
 RETURNING id

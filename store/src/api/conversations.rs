@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Access, NewAuditEntry, Result,
-    lists::{Conversation, ListPage, ListQuery},
+    lists::{Conversation, ListPage, ListQuery, ShownConversation},
 };
 
 /// Creates, reads, changes and deletes conversations. For gateways.
@@ -17,6 +17,14 @@ pub trait Conversations: Send + Sync {
 
     /// Returns the caller's conversation with the name. Every other call takes the conversation's id.
     async fn conversation(&self, access: &Access, name: &str) -> Result<Option<Conversation>>;
+
+    /// Returns the caller's conversation with the name, its activity and its sums. The cost of the call does not depend
+    /// on the number of ended turns.
+    async fn shown_conversation(
+        &self,
+        access: &Access,
+        name: &str,
+    ) -> Result<Option<ShownConversation>>;
 
     /// Returns a page of conversations, the most recently updated first.
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;

@@ -2,9 +2,12 @@
 //! for upper and lower case. Every database therefore finds equal results.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::{ConversationName, LogId, words::ConversationStatus};
+use everturn_proto::{
+    ConversationName, LogId,
+    words::{ConversationStatus, WaitingFor},
+};
 
-use super::{Access, EventLog};
+use super::{Access, EventLog, Spent};
 
 /// The most rows that a filtered page reads: 100 KB or so, a few milliseconds. A search without results in a long list
 /// costs no more, and the page returns a cursor to continue.
@@ -77,6 +80,17 @@ pub struct ListedConversation {
     pub activity: Activity,
 }
 
+/// A conversation with its activity and with the sums over its LLM calls.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+pub struct ShownConversation {
+    /// The row and the activity.
+    #[sqlx(flatten)]
+    pub listed: ListedConversation,
+    /// The sums over the calls with a stored answer, also of sub-agents.
+    #[sqlx(flatten)]
+    pub spent: Spent,
+}
+
 /// A conversation's activity. As in [`ConversationHead`](super::ConversationHead), the data comes from the store alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct Activity {
@@ -93,6 +107,15 @@ pub struct Activity {
 }
 
 impl Activity {
+    /// Returns true if a call waits for the party.
+    fn waits_for(&self, party: &WaitingFor) -> bool {
+        match party {
+            WaitingFor::Approval => self.waiting_approvals > 0,
+            WaitingFor::ClientTool => self.waiting_client_tools > 0,
+            WaitingFor::Unknown(_) => false,
+        }
+    }
+
     /// Returns the status in one word. A state that needs a person comes first.
     pub fn status(&self) -> ConversationStatus {
         if self.waiting_approvals > 0 {
@@ -134,6 +157,7 @@ pub struct ListQuery {
 pub struct ListFilter {
     search: Option<String>,
     agent: Option<String>,
+    waiting_for: Option<WaitingFor>,
 }
 
 /// A page of the list, the most recently updated first.
@@ -153,17 +177,37 @@ impl ListFilter {
         Self {
             search: search.map(folded).filter(|text| !text.is_empty()),
             agent,
+            waiting_for: None,
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.search.is_none() && self.agent.is_none()
+    /// Adds the condition that a call of the conversation waits for the party.
+    #[must_use]
+    pub fn waiting_for(self, party: Option<WaitingFor>) -> Self {
+        Self {
+            waiting_for: party,
+            ..self
+        }
     }
 
-    fn fits(&self, conversation: &Conversation) -> bool {
+    /// Returns true if the filter accepts only conversations with a waiting call.
+    pub(crate) fn is_of_waiting(&self) -> bool {
+        self.waiting_for.is_some()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.search.is_none() && self.agent.is_none() && self.waiting_for.is_none()
+    }
+
+    fn fits(&self, row: &ListedConversation) -> bool {
+        let conversation = &row.conversation;
         self.agent
             .as_ref()
             .is_none_or(|agent| *agent == conversation.agent)
+            && self
+                .waiting_for
+                .as_ref()
+                .is_none_or(|party| row.activity.waits_for(party))
             && self.search.as_ref().is_none_or(|search| {
                 folded(conversation.title.as_deref().unwrap_or_default()).contains(search.as_str())
             })
@@ -189,7 +233,7 @@ impl ListQuery {
                 break;
             }
             cursor = Some(row.conversation.cursor());
-            if self.filter.fits(&row.conversation) {
+            if self.filter.fits(&row) {
                 page.conversations.push(row);
             }
         }
@@ -262,7 +306,7 @@ mod tests {
     }
 
     fn finds(search: &str, title: &str) -> bool {
-        ListFilter::new(Some(search), None).fits(&row(0, title, "a").conversation)
+        ListFilter::new(Some(search), None).fits(&row(0, title, "a"))
     }
 
     #[test]
@@ -359,6 +403,26 @@ mod tests {
         );
         let common = ListFilter::new(Some("common"), None);
         assert_eq!(pages(&rows, 200, &common).0.len(), 2998);
+    }
+
+    #[test]
+    fn a_filter_finds_the_party_that_is_waited_for() {
+        let mut asks = row(0, "x", "a");
+        (asks.activity.waiting_approvals, asks.activity.is_running) = (1, true);
+        let mut both = row(1, "x", "a");
+        (
+            both.activity.waiting_approvals,
+            both.activity.waiting_client_tools,
+        ) = (1, 1);
+        let rows = [asks, both, row(2, "x", "a")];
+        let filter = |party| ListFilter::default().waiting_for(Some(party));
+        for (party, found) in [
+            (WaitingFor::Approval, &["c0", "c1"][..]),
+            (WaitingFor::ClientTool, &["c1"]),
+            (WaitingFor::Unknown("later".into()), &[]),
+        ] {
+            assert_eq!(pages(&rows, 9, &filter(party)).0, found);
+        }
     }
 
     #[test]

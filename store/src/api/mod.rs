@@ -79,7 +79,7 @@ pub use self::{
     leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
         Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListedConversation,
-        MAX_SCANNED,
+        MAX_SCANNED, ShownConversation,
     },
     messages::{MessageQueue, NewMessage, QueuedMessage, TakenBy},
     model_calls::ModelCalls,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::words::OnBusy;
+use everturn_proto::words::{CheckpointType, OnBusy};
 use sqlx::query::QueryAs;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use super::{
         conversations::{
             Conversation as SelectConversation, ConversationsBefore, ConversationsFirst,
             InsertConversation, LastUpdates, OwnConversationsBefore, OwnConversationsFirst,
-            RenameConversation,
+            RenameConversation, ShownConversation as SelectShown, WaitingConversations,
         },
         messages::ResumePoint as SelectResumePoint,
         removal::{ForgetDeleted, InsertDeleted},
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     api::{
         Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation,
-        NewAuditEntry, NewConversation, Result, ResumePoint,
+        NewAuditEntry, NewConversation, Result, ResumePoint, ShownConversation,
     },
     columns::now,
     error::StoreError,
@@ -78,6 +78,21 @@ impl Conversations for Database {
         let query = select(access, &id).query_as()?;
         self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) })
             .await
+    }
+
+    async fn shown_conversation(
+        &self,
+        access: &Access,
+        name: &str,
+    ) -> Result<Option<ShownConversation>> {
+        let select = SelectShown {
+            conversation_id: &access.id_of(name),
+            tenant_id: &access.tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            type_llm_complete: CheckpointType::LlmComplete.as_str(),
+        };
+        let query = select.query_as()?;
+        self.read(query.fetch_optional(self.reader())).await
     }
 
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
@@ -182,6 +197,16 @@ fn select_page(
         .before
         .as_ref()
         .map(|cursor| (cursor.updated_at, cursor.id.as_str()));
+    if query.filter.is_of_waiting() {
+        return WaitingConversations {
+            tenant_id,
+            owner_id: access.owner_id.as_deref(),
+            before_updated_at: before.map(|(updated_at, _)| updated_at),
+            before_id: before.map(|(_, id)| id).unwrap_or_default(),
+            row_limit,
+        }
+        .query_as();
+    }
     match (access.owner_id.as_deref(), before) {
         (None, None) => ConversationsFirst {
             tenant_id,

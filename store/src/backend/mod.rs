@@ -64,7 +64,7 @@
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `events_before`, `event_links`, `conversation_head`, `last_sequences`, `context` | 1 |
-//! | `agent_executions`, `conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
+//! | `agent_executions`, `conversation`, `shown_conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1; with an entry of the audit trail: 4 |
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |

@@ -1,7 +1,7 @@
 //! The builder of batches: code shared by every kind of batch.
 
 use everturn_proto::{
-    Json,
+    Json, Thread,
     event::{AssistantMessage, UserMessage},
     ids,
     turn::ToolCall,
@@ -44,6 +44,11 @@ impl<'a> Builder<'a> {
     /// Returns the step that saves the batch.
     pub(super) fn step(&self) -> &'a StepKey {
         &self.request.step
+    }
+
+    /// Returns the thread of the agent execution that saves the batch.
+    pub(super) fn thread(&self) -> Thread {
+        self.request.thread()
     }
 
     /// Returns the id of the agent execution that saves the batch, as used in events.

@@ -64,6 +64,9 @@ impl Builder<'_> {
             output_tokens,
             ..
         } = self.snapshot.totals;
+        if !self.thread().is_sub_agents() {
+            self.batch.spent = self.snapshot.totals.tree;
+        }
         self.batch.end = Some(AgentEnd {
             status: end.status(),
             error_code,

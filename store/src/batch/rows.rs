@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 
 use super::{AssistantRow, ToolRow};
-use crate::api::{AgentEnd, DefinedTool, StepKey, ToolEnd};
+use crate::api::{AgentEnd, DefinedTool, Spent, StepKey, ToolEnd};
 
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,6 +43,9 @@ pub struct Batch {
     pub steps: u32,
     /// The end of the agent execution; `None` when the agent execution goes on.
     pub end: Option<AgentEnd>,
+    /// The sums over the LLM calls of the turn that the batch ends. Zero for every other batch: a sub-agent's calls are in
+    /// the sums of its turn.
+    pub spent: Spent,
     /// The end of the call that started the agent execution.
     pub delegate_call_end: Option<DelegateCallEnd>,
     /// The conversation's largest sequence number after the batch.

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
+use everturn_proto::{
+    turn::{LlmCompleteState, ToolCall},
+    words::{AgentExecutionStatus, Effect, WaitingFor},
+};
 use everturn_store::{
-    Conversation, Conversations, ListFilter, ListQuery, MAX_SCANNED, NewConversation,
+    Access, Conversation, Conversations, ListFilter, ListQuery, MAX_SCANNED, NewConversation,
+    StepClaims,
 };
 
 use super::{
     Backend,
-    fixture::{Turn, tenant},
+    fixture::{Turn, TurnStore, state, tenant},
 };
 
 async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) {
@@ -138,4 +143,93 @@ pub async fn a_search_is_bounded_and_goes_on(backend: &impl Backend) {
         "found behind the rows that one page looks at"
     );
     assert_eq!(rows[0].id, "first");
+}
+
+/// Stores a reply that took 100 tokens and wrote 10.
+async fn reply(turn: &Turn<impl TurnStore>, nano_usd: Option<u64>) {
+    let reply = LlmCompleteState {
+        cost_nano_usd: nano_usd,
+        cached_tokens: 60,
+        ..state("said", Vec::new())
+    };
+    let stored = turn.store.complete_step(&turn.step(0), reply).await;
+    stored.unwrap();
+}
+
+/// Returns the tokens and the cost of the conversation `c`.
+async fn spent(store: &impl Conversations) -> (u32, u32, u32, Option<u64>) {
+    let shown = store.shown_conversation(&tenant(), "c").await.unwrap();
+    let spent = shown.unwrap().spent;
+    let usage = spent.usage;
+    let cached = usage.cached_tokens;
+    (
+        usage.input_tokens,
+        usage.output_tokens,
+        cached,
+        spent.nano_usd,
+    )
+}
+
+pub async fn a_conversation_adds_up_its_calls(backend: &impl Backend) {
+    let store = backend.open().await;
+    let first = Turn::begun(store.clone(), "c", "m1").await;
+    assert_eq!(spent(&store).await, (0, 0, 0, None));
+    reply(&first, Some(3)).await;
+    assert_eq!(spent(&store).await, (100, 10, 60, Some(3)), "while it runs");
+    for _ in 0..2 {
+        first.end(0, AgentExecutionStatus::Completed).await;
+        assert_eq!(spent(&store).await, (100, 10, 60, Some(3)), "it ends once");
+    }
+    let second = Turn::begun(store.clone(), "c", "m2").await;
+    reply(&second, None).await;
+    assert_eq!(spent(&store).await, (200, 20, 120, Some(3)));
+    second.end(0, AgentExecutionStatus::Failed).await;
+    assert_eq!(spent(&store).await, (200, 20, 120, Some(3)));
+    let third = Turn::begun(store.clone(), "c", "m3").await;
+    reply(&third, Some(4)).await;
+    third.end(0, AgentExecutionStatus::Cancelled).await;
+    assert_eq!(spent(&store).await, (300, 30, 180, Some(7)));
+
+    let stranger = Access::tenant("stranger");
+    let shown = store.shown_conversation(&stranger, "c").await.unwrap();
+    assert_eq!(shown, None);
+}
+
+pub async fn conversations_that_wait_are_found(backend: &impl Backend) {
+    let store = backend.open().await;
+    for id in ["a", "b", "runs"] {
+        let turn = Turn::begun(store.clone(), id, "m").await;
+        let call = ToolCall {
+            approval_timeout_s: (id != "runs").then_some(60),
+            ..turn.call(0, 0, Effect::Once)
+        };
+        let asked = state("look", vec![call]);
+        turn.store
+            .complete_step(&turn.step(0), asked)
+            .await
+            .unwrap();
+        turn.thought(0).await;
+    }
+    create(&store, "idle", "", "a").await;
+    let filter = |party| ListFilter::default().waiting_for(Some(party));
+    let (rows, _) = all(&store, 1, &filter(WaitingFor::Approval)).await;
+    let ids: Vec<_> = rows.iter().map(Conversation::name).collect();
+    assert_eq!(ids, ["b", "a"], "the last updated first, in pages");
+    let (rows, _) = all(&store, 9, &filter(WaitingFor::ClientTool)).await;
+    assert!(rows.is_empty(), "{rows:?}");
+    let query = ListQuery {
+        limit: 9,
+        filter: filter(WaitingFor::Approval),
+        ..ListQuery::default()
+    };
+    for access in [
+        Access::tenant("stranger"),
+        Access {
+            owner_id: Some("nobody".into()),
+            ..tenant()
+        },
+    ] {
+        let page = store.list_conversations(&access, &query).await.unwrap();
+        assert!(page.conversations.is_empty(), "{access:?}");
+    }
 }

@@ -274,6 +274,8 @@ macro_rules! conformance_suite {
             lists::lists_are_paged_by_last_update,
             lists::titles_are_searched_alike,
             lists::a_search_is_bounded_and_goes_on,
+            lists::a_conversation_adds_up_its_calls,
+            lists::conversations_that_wait_are_found,
             deletion::a_conversation_is_deleted_whole,
             deletion::who_still_works_on_it_finds_nothing,
             deletion::no_turn_creates_it_again,

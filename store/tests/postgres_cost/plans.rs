@@ -82,6 +82,13 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         println!("turns of an owner: {did:?}");
         did.check_indexes("turns of an owner");
     }
+    // In the same way, each running turn is asked for a waiting call.
+    let waiting = hot::postgres("conversations/waiting_conversations");
+    let types = "text, text, timestamptz, text, bigint";
+    for did in explain(&mut connection, waiting, types, "'t', NULL, NULL, '', 20").await {
+        println!("conversations that wait: {did:?}");
+        did.check_indexes("conversations that wait");
+    }
 
     // A long turn saves many replies.
     let long = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, \
@@ -418,8 +425,8 @@ fn of_conversations() -> Vec<Query> {
         query(
             "append: counter",
             hot::postgres("conversations/advance_conversation"),
-            "text, bigint, bigint, timestamptz, text",
-            "'c5000', 95, 0, now(), ''",
+            "text, bigint, bigint, timestamptz, text, bigint, bigint, bigint, bigint, bigint, bigint",
+            "'c5000', 95, 0, now(), '', 1, 1, 1, 1, 1, NULL",
             1,
         ),
         query(
@@ -435,6 +442,13 @@ fn of_conversations() -> Vec<Query> {
             page,
             &format!("'t', {MAX_SCANNED} + 1, {before}"),
             LISTED * (u64::from(MAX_SCANNED) + 1),
+        ),
+        query(
+            "a shown conversation",
+            hot::postgres("conversations/shown_conversation"),
+            "text, text, text, text",
+            "'c5000', 't', 'o', 'llm_complete'",
+            LISTED + 1 + 3,
         ),
         query(
             "newest times of lists",

@@ -1464,6 +1464,21 @@ class ConversationChangedFrame(TypedDict):
     type: Literal['conversation_changed']
 
 
+class ConversationDetail(ListedConversation):
+    """
+    A conversation with its current activity, and with the usage and cost of its LLM calls.
+    """
+
+    cost_usd: str | None
+    """
+    Cost of the LLM calls, in USD; null when no model of the calls has a price.
+    """
+    usage: Usage
+    """
+    Usage of every LLM call with a stored answer, also of sub-agents and of the running turn.
+    """
+
+
 class ConversationPage(TypedDict):
     """
     A page of conversations.

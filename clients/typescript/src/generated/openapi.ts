@@ -266,7 +266,7 @@ export interface paths {
         /**
          * Lists or searches the caller's conversations, the last updated first.
          * @description Every row has the conversation's current activity, read from the store.
-         *     With `search` or `agent`, a page may have fewer rows than `limit`, even zero, and still have a next page.
+         *     With `search`, `agent` or `waiting_for`, a page may have fewer rows than `limit`, even zero, and still have a next page.
          */
         get: operations["list_conversations"];
         put?: never;
@@ -288,7 +288,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows a conversation. */
+        /** Shows a conversation, with its current activity and its total usage and cost. */
         get: operations["show_conversation"];
         put?: never;
         post?: never;
@@ -1147,6 +1147,16 @@ export interface components {
             conversation: components["schemas"]["ListedConversation"];
             /** @enum {string} */
             type: "conversation_changed";
+        };
+        /** @description A conversation with its current activity, and with the usage and cost of its LLM calls. */
+        ConversationDetail: components["schemas"]["ListedConversation"] & {
+            /**
+             * @description Cost of the LLM calls, in USD; null when no model of the calls has a price.
+             * @example 0.0421
+             */
+            cost_usd: string | null;
+            /** @description Usage of every LLM call with a stored answer, also of sub-agents and of the running turn. */
+            usage: components["schemas"]["Usage"];
         };
         /** @description A page of conversations. */
         ConversationPage: {
@@ -3589,6 +3599,7 @@ export interface operations {
                  * @example default
                  */
                 agent?: string;
+                waiting_for?: "approval" | "client_tool";
             };
             header?: never;
             path?: never;
@@ -3892,7 +3903,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversation"];
+                    "application/json": components["schemas"]["ConversationDetail"];
                 };
             };
             /** @description An id is not valid (`invalid_id`) */

@@ -1,9 +1,10 @@
 //! Listing and searching conversations, and the stream of the list.
 
 use axum::{Json, extract::State, response::Response};
+use everturn_proto::words::WaitingFor;
 use everturn_store::{ListCursor, ListFilter, ListQuery};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::wire::{checked_limit, parse_page_cursor};
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
         state::GatewayState,
     },
     listed::{ListedConversationBody, list_cursor},
+    schema::one_of,
 };
 
 /// Conversations of a page: the default and the maximum.
@@ -36,6 +38,16 @@ pub(super) struct ListParams {
     /// Only conversations of this agent.
     #[param(example = "default")]
     agent: Option<String>,
+    /// Only conversations with a tool call that waits for the party: `approval` for a person, `client_tool` for a client.
+    #[param(schema_with = parties)]
+    waiting_for: Option<String>,
+}
+
+fn parties() -> Object {
+    one_of(&[
+        WaitingFor::Approval.as_str(),
+        WaitingFor::ClientTool.as_str(),
+    ])
 }
 
 /// A page of conversations.
@@ -53,7 +65,7 @@ problems!(ListRefusals: InvalidParameter);
 /// Lists or searches the caller's conversations, the last updated first.
 ///
 /// Every row has the conversation's current activity, read from the store.
-/// With `search` or `agent`, a page may have fewer rows than `limit`, even zero, and still have a next page.
+/// With `search`, `agent` or `waiting_for`, a page may have fewer rows than `limit`, even zero, and still have a next page.
 #[utoipa::path(
     get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
     responses((status = 200, body = ConversationPageBody, description = "A page"), ListRefusals)
@@ -79,10 +91,11 @@ pub(super) async fn list(
         Some(token) => Some(cursor(&caller, token)?),
         None => None,
     };
+    let party = params.waiting_for.as_deref().map(party).transpose()?;
     let query = ListQuery {
         before,
         limit,
-        filter: ListFilter::new(params.search.as_deref(), params.agent),
+        filter: ListFilter::new(params.search.as_deref(), params.agent).waiting_for(party),
     };
     let page = state
         .ports
@@ -98,6 +111,17 @@ pub(super) async fn list(
             .collect(),
         next_before,
     }))
+}
+
+/// Parses the party that a conversation waits for.
+fn party(word: &str) -> Result<WaitingFor, Problem> {
+    match WaitingFor::from(word) {
+        WaitingFor::Unknown(_) => Err(Problem::new(
+            Code::InvalidParameter,
+            "`waiting_for` must be `approval` or `client_tool`.",
+        )),
+        party => Ok(party),
+    }
 }
 
 /// Parses a cursor made by [`list_cursor`]. The conversation's id is computed from the name in the cursor.

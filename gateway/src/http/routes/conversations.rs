@@ -5,13 +5,16 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{Conversation, NewConversation};
-use serde::Deserialize;
+use everturn_proto::{
+    money,
+    words::{AuditAction, AuditTargetKind},
+};
+use everturn_store::{Conversation, NewConversation, ShownConversation};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::idempotency::idempotency_key;
+use super::{idempotency::idempotency_key, usage::UsageBody};
 use crate::{
     http::{
         audit::WithDetails,
@@ -20,7 +23,7 @@ use crate::{
         problem::{Code, Problem},
         state::GatewayState,
     },
-    listed::ConversationBody,
+    listed::{ConversationBody, ListedConversationBody},
     schema::Id,
 };
 
@@ -179,17 +182,46 @@ pub(super) async fn for_message(
 
 problems!(ShowRefusals: InvalidId, ConversationNotFound);
 
-/// Shows a conversation.
+/// A conversation with its current activity, and with the usage and cost of its LLM calls.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationDetail)]
+pub(super) struct ConversationDetailBody {
+    #[serde(flatten)]
+    listed: ListedConversationBody,
+    /// Usage of every LLM call with a stored answer, also of sub-agents and of the running turn.
+    usage: UsageBody,
+    /// Cost of the LLM calls, in USD; null when no model of the calls has a price.
+    #[schema(required = true, example = "0.0421")]
+    cost_usd: Option<String>,
+}
+
+impl From<ShownConversation> for ConversationDetailBody {
+    fn from(shown: ShownConversation) -> Self {
+        Self {
+            listed: shown.listed.into(),
+            usage: shown.spent.usage.into(),
+            cost_usd: shown.spent.nano_usd.map(money::usd),
+        }
+    }
+}
+
+/// Shows a conversation, with its current activity and its total usage and cost.
 #[utoipa::path(
     get, path = "/conversations/{id}", tag = "conversations", operation_id = "show_conversation",
-    params(ConversationId), responses((status = 200, body = ConversationBody, description = "The conversation"), ShowRefusals)
+    params(ConversationId), responses((status = 200, body = ConversationDetailBody, description = "The conversation"), ShowRefusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(name): ConversationId,
-) -> Result<Json<ConversationBody>, Problem> {
-    Ok(Json(state.conversation(&caller, &name).await?.into()))
+) -> Result<Json<ConversationDetailBody>, Problem> {
+    let conversations = &state.ports.conversations;
+    let shown = conversations
+        .shown_conversation(&caller.access, name.as_str())
+        .await?;
+    shown
+        .map(|shown| Json(shown.into()))
+        .ok_or_else(|| Problem::conversation_not_found(name.as_str()))
 }
 
 /// Changes of a conversation.

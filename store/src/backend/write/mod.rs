@@ -31,8 +31,9 @@ use super::{
     },
 };
 use crate::{
-    api::StepKey,
+    api::{Spent, StepKey},
     batch::{AssistantRow, Batch, BatchRequest, TakenMessage},
+    columns::wide,
 };
 
 impl Parts {
@@ -71,12 +72,19 @@ pub(crate) fn advance_conversation(
     batch: &Batch,
     now: DateTime<Utc>,
 ) {
+    let Spent { usage, nano_usd } = batch.spent;
     parts.add(AdvanceConversation {
         conversation_id: &step.conversation_id,
         last_sequence: i64::from(batch.last_sequence),
         new_messages: i64::from(batch.new_messages),
         now,
         title: batch.title.as_deref().unwrap_or_default(),
+        spent_input: i64::from(usage.input_tokens),
+        spent_output: i64::from(usage.output_tokens),
+        spent_cached: i64::from(usage.cached_tokens),
+        spent_cache_write: i64::from(usage.cache_write_tokens),
+        spent_reasoning: i64::from(usage.reasoning_tokens),
+        spent_nano: nano_usd.map(wide),
     });
 }
 

@@ -30,10 +30,10 @@ use super::{
 use crate::{
     api::{
         Access, BeginTurn, BegunTurn, NewMessage, OnUnknownAgent, PinnedAgent, QueuedMessage,
-        Result, Saved, StepKey, ToolKey, ToolRecord,
+        Result, Saved, Spent, StepKey, ToolKey, ToolRecord,
     },
     batch::{self, BatchRequest, Snapshot},
-    columns::now,
+    columns::{now, wide},
     error::StoreError,
 };
 use read::{ReadBatch, ReadMessage};
@@ -75,12 +75,19 @@ impl PostgresStore {
         } = read;
         let (step, steps, now) = (&request.step, snapshot.steps, now());
         let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
+        let Spent { usage, nano_usd } = batch.spent;
         let mut parts = Parts::guarded_by(AdvanceAsRead {
             conversation_id: &step.conversation_id,
             last_sequence: i64::from(batch.last_sequence),
             new_messages: i64::from(batch.new_messages),
             now,
             title: batch.title.as_deref().unwrap_or_default(),
+            spent_input: i64::from(usage.input_tokens),
+            spent_output: i64::from(usage.output_tokens),
+            spent_cached: i64::from(usage.cached_tokens),
+            spent_cache_write: i64::from(usage.cache_write_tokens),
+            spent_reasoning: i64::from(usage.reasoning_tokens),
+            spent_nano: nano_usd.map(wide),
             read_sequence: i64::from(conversation.last_sequence),
             read_log_id: conversation.log_id.as_str(),
             run_epoch: runs::newest(step.epoch),

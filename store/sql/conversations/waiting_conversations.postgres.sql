@@ -1,0 +1,43 @@
+-- Selects the next page of the conversations with a call that waits for a person or a client, the newest first. Only a
+-- running turn waits, so the search reads the tenant's running turns, which have a limit.
+-- Index: agent_executions_running_of_tenant, key of conversations, agent_executions_running, messages_queued
+-- Index: tool_execution_records_waiting
+--
+-- :tenant_id text
+-- :owner_id text?
+-- :before_updated_at timestamp?  NULL for the first page.
+-- :before_id text
+-- :row_limit bigint
+WITH waiting AS MATERIALIZED (
+    SELECT e.conversation_id
+    FROM agent_executions e
+    WHERE e.tenant_id = :tenant_id AND e.status = 'running'
+        AND (SELECT r.execution_id FROM waiting_calls r
+             WHERE r.conversation_id = e.conversation_id
+             ORDER BY r.created_at, r.call_index
+             LIMIT 1) IS NOT NULL
+)
+SELECT
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
+    last_sequence, created_at, updated_at,
+    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution
+    -- into a hash table.
+    (SELECT e.id FROM agent_executions e
+     WHERE e.conversation_id = conversations.id AND e.status = 'running'
+     ORDER BY e.started_at
+     LIMIT 1) IS NOT NULL AS is_running,
+    (SELECT m.id FROM messages m
+     WHERE m.conversation_id = conversations.id AND m.status = 'queued'
+     ORDER BY m.created_at, m.id
+     LIMIT 1) IS NOT NULL AS has_queued,
+    (SELECT COUNT(*) FROM waiting_calls r
+     WHERE r.conversation_id = conversations.id AND r.approval = 'pending') AS waiting_approvals,
+    (SELECT COUNT(*) FROM waiting_calls r
+     WHERE r.conversation_id = conversations.id AND r.approval <> 'pending') AS waiting_client_tools
+FROM conversations
+-- The array makes PostgreSQL look up each conversation. A join of unknown size would read the whole table.
+WHERE id = ANY(ARRAY(SELECT conversation_id FROM waiting))
+    AND tenant_id = :tenant_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
+    AND (CAST(:before_updated_at AS TEXT) IS NULL OR (updated_at, id) < (:before_updated_at, :before_id))
+ORDER BY updated_at DESC, id DESC
+LIMIT :row_limit
