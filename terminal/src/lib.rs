@@ -1,9 +1,10 @@
 //! Conversations on the terminal: the commands that talk to a gateway as any client does.
 //!
 //! - [`chat`]: `everturn chat`, a conversation on the terminal or in a pipe
+//! - [`list`]: `everturn ls`, the conversations as lines
 //! - [`tail`]: `everturn tail`, the events of a conversation as lines
 //! - [`waterfall`]: `everturn show`, the times of a turn
-//! - `options`: the options of the three commands
+//! - `options`: the options of the four commands
 //! - [`show`]: formats events and foreign texts as lines of a terminal
 //! - [`frames`]: interprets the frames of a client's stream with this release's types
 //!
@@ -12,9 +13,10 @@
 
 pub mod chat;
 pub mod frames;
+pub mod list;
 mod options;
 pub mod show;
 pub mod tail;
 pub mod waterfall;
 
-pub use options::{ChatOptions, GatewayAddress, ShowOptions, TailOptions};
+pub use options::{ChatOptions, GatewayAddress, LsOptions, ShowOptions, TailOptions};

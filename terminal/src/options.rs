@@ -1,4 +1,4 @@
-//! Options of the commands that talk to a gateway: `chat`, `tail` and `show`.
+//! Options of the commands that talk to a gateway: `chat`, `ls`, `tail` and `show`.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use crate::chat::tools::Offered;
 
 /// The address of a gateway, and the credential.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The gateway")]
 pub struct GatewayAddress {
     /// URL of the gateway.
     #[arg(
@@ -38,9 +39,6 @@ impl GatewayAddress {
 /// Options of `chat`.
 #[derive(Debug, Clone, Args)]
 pub struct ChatOptions {
-    /// The gateway.
-    #[command(flatten)]
-    pub gateway: GatewayAddress,
     /// Continues this conversation. Without the option, a new conversation begins.
     #[arg(long, value_name = "ID")]
     pub conversation: Option<String>,
@@ -70,14 +68,37 @@ pub struct ChatOptions {
     pub json: bool,
     /// Sends a single message, prints the answer and exits. Without a message, the chat reads messages line by line.
     pub message: Option<String>,
+    /// The gateway.
+    #[command(flatten)]
+    pub gateway: GatewayAddress,
+}
+
+/// Options of `ls`.
+#[derive(Debug, Clone, Args)]
+pub struct LsOptions {
+    /// Lists only conversations of this agent.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Lists only conversations with a call that waits for an approval, or for a client.
+    #[arg(long, value_name = "PARTY", value_parser = ["approval", "client_tool"])]
+    pub waiting_for: Option<String>,
+    /// Lists only conversations with this text in the title.
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
+    /// Lists this number of conversations, with the last updated first.
+    #[arg(long, short = 'n', default_value_t = 20, value_name = "CONVERSATIONS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub limit: u32,
+    /// Prints each conversation as a line of JSON in the API's format (docs/api/conversations.md).
+    #[arg(long)]
+    pub json: bool,
+    /// The gateway.
+    #[command(flatten)]
+    pub gateway: GatewayAddress,
 }
 
 /// Options of `tail`.
 #[derive(Debug, Clone, Args)]
 pub struct TailOptions {
-    /// The gateway.
-    #[command(flatten)]
-    pub gateway: GatewayAddress,
     /// The conversation.
     pub conversation: String,
     /// Begins with this number of the newest events.
@@ -89,14 +110,14 @@ pub struct TailOptions {
     /// Prints each event as a line of JSON in the API's format (docs/api/events.md).
     #[arg(long)]
     pub json: bool,
+    /// The gateway.
+    #[command(flatten)]
+    pub gateway: GatewayAddress,
 }
 
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowOptions {
-    /// The gateway.
-    #[command(flatten)]
-    pub gateway: GatewayAddress,
     /// The conversation.
     pub conversation: String,
     /// The turn of this message; by default the newest turn.
@@ -111,4 +132,7 @@ pub struct ShowOptions {
     /// Width in columns; by default the width of the terminal, or 110.
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=1000))]
     pub width: Option<u16>,
+    /// The gateway.
+    #[command(flatten)]
+    pub gateway: GatewayAddress,
 }

@@ -68,16 +68,18 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the gateway answered {}", self.status)?;
-        let said = [&self.title, &self.detail].map(String::as_str);
-        let said = said.into_iter().filter(|text| !text.is_empty());
-        let said = said.collect::<Vec<_>>().join(" ");
-        if !said.is_empty() {
-            write!(formatter, ": {said}")?;
+        // The detail says everything that the title says, and more.
+        let said = if self.detail.is_empty() {
+            &self.title
+        } else {
+            &self.detail
+        };
+        match (said.trim_end_matches('.'), self.code.as_str()) {
+            ("", "") => Ok(()),
+            ("", code) => write!(formatter, " ({code})"),
+            (said, "") => write!(formatter, ": {said}"),
+            (said, code) => write!(formatter, ": {said} ({code})"),
         }
-        if !self.code.is_empty() {
-            write!(formatter, " ({})", self.code)?;
-        }
-        Ok(())
     }
 }
 
@@ -87,4 +89,38 @@ impl std::error::Error for Problem {}
 pub(crate) fn retry_after(response: &reqwest::Response) -> Option<String> {
     let value = response.headers().get(reqwest::header::RETRY_AFTER)?;
     value.to_str().ok().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_said_once() {
+        let said = |title: &str, detail: &str, code: &str| {
+            let [title, detail, code] = [title, detail, code].map(str::to_owned);
+            let (status, retry_after) = (404, None);
+            Problem {
+                status,
+                code,
+                title,
+                detail,
+                retry_after,
+            }
+            .to_string()
+        };
+        assert_eq!(
+            said(
+                "No conversation has this id",
+                "No conversation has the id `none`.",
+                "conversation_not_found"
+            ),
+            "the gateway answered 404: No conversation has the id `none` (conversation_not_found)"
+        );
+        assert_eq!(
+            said("Not found", "", ""),
+            "the gateway answered 404: Not found"
+        );
+        assert_eq!(said("", "", ""), "the gateway answered 404");
+    }
 }

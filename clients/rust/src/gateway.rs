@@ -151,9 +151,7 @@ impl GatewayClient {
     /// Returns the conversation's largest sequence number.
     pub async fn last_sequence(&self, conversation_id: &str) -> Result<u32, ClientError> {
         let path = format!("/conversations/{conversation_id}/execution-status");
-        let url = format!("{}{path}", self.url);
-        let status = self.sent(self.http.get(url)).await?;
-        let status = json_of(checked(status).await?).await?;
+        let status = self.get(&path, &[]).await?;
         let last = status["last_sequence"].as_u64();
         last.and_then(|last| u32::try_from(last).ok())
             .ok_or(ClientError::Unexpected("last_sequence"))
@@ -199,6 +197,19 @@ impl GatewayClient {
     /// Opens a stream.
     pub(crate) async fn open(&self, url: &str) -> reqwest::Result<reqwest::Response> {
         self.http.get(url).send().await
+    }
+
+    /// Reads an answer.
+    pub(crate) async fn get(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<Value, ClientError> {
+        let url = format!("{}{path}", self.url);
+        let parsed = reqwest::Url::parse_with_params(&url, query);
+        let parsed = parsed.map_err(|_| ClientError::Url(url))?;
+        let answer = self.sent(self.http.get(parsed)).await?;
+        json_of(checked(answer).await?).await
     }
 
     /// Sends a repeatable request, again and again while the gateway answers "not now" (503).

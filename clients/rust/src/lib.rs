@@ -15,6 +15,7 @@ mod following;
 mod frame;
 mod gateway;
 pub mod list;
+mod listing;
 pub mod reconnect;
 pub mod sse;
 pub mod state;

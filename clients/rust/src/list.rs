@@ -31,6 +31,11 @@ impl ListedConversation {
         self.text("updated_at")
     }
 
+    /// Returns the name of the conversation's agent.
+    pub fn agent(&self) -> &str {
+        self.text("agent")
+    }
+
     /// Returns every field, as on the wire.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
@@ -46,6 +51,26 @@ impl ListedConversation {
         fields.get("id")?.as_str()?;
         Some(Self(fields.clone()))
     }
+}
+
+impl TryFrom<Value> for ListedConversation {
+    type Error = Value;
+
+    /// Reads a conversation. Returns a value without an id.
+    fn try_from(value: Value) -> Result<Self, Value> {
+        Self::of(&value).ok_or(value)
+    }
+}
+
+/// The conditions of a list of conversations. Without conditions, the list has every conversation of the caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// The agent of the conversations.
+    pub agent: Option<String>,
+    /// The party that the conversations wait for: `approval` or `client_tool`.
+    pub waiting_for: Option<String>,
+    /// A text in the titles, at most 512 bytes.
+    pub search: Option<String>,
 }
 
 /// The conversations of one caller, as known from the stream's frames.

@@ -76,19 +76,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         }
     }
 
-    // A turn runs in each of the 10,000 conversations of the tenant, and the owner of each is looked up.
-    let of_owner = hot::postgres("messages/count_turns_of_owner");
-    for did in explain(&mut connection, of_owner, "text, text", "'c5000', 't'").await {
-        println!("turns of an owner: {did:?}");
-        did.check_indexes("turns of an owner");
-    }
-    // In the same way, each running turn is asked for a waiting call.
-    let waiting = hot::postgres("conversations/waiting_conversations");
-    let types = "text, text, timestamptz, text, bigint";
-    for did in explain(&mut connection, waiting, types, "'t', NULL, NULL, '', 20").await {
-        println!("conversations that wait: {did:?}");
-        did.check_indexes("conversations that wait");
-    }
+    explain_turns_of_a_tenant(&mut connection).await;
 
     // A long turn saves many replies.
     let long = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, \
@@ -109,6 +97,23 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     for did in explain(&mut connection, append, "text", "'new'").await {
         println!("append: {did:?}");
         assert!(did.pages <= 60, "two rows in three indexes: {did:?}");
+    }
+}
+
+/// A turn runs in each of the 10,000 conversations of the tenant.
+async fn explain_turns_of_a_tenant(connection: &mut sqlx::PgConnection) {
+    // The owner of each turn is looked up.
+    let of_owner = hot::postgres("messages/count_turns_of_owner");
+    for did in explain(connection, of_owner, "text, text", "'c5000', 't'").await {
+        println!("turns of an owner: {did:?}");
+        did.check_indexes("turns of an owner");
+    }
+    // In the same way, each running turn is asked for a waiting call.
+    let waiting = hot::postgres("conversations/waiting_conversations");
+    let types = "text, text, timestamptz, text, bigint";
+    for did in explain(connection, waiting, types, "'t', NULL, NULL, '', 20").await {
+        println!("conversations that wait: {did:?}");
+        did.check_indexes("conversations that wait");
     }
 }
 

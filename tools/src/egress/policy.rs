@@ -1,6 +1,6 @@
 //! The policy: the destinations that a tool's request may have.
 
-use std::net::IpAddr;
+use std::{borrow::Cow, net::IpAddr};
 
 use ipnet::IpNet;
 use reqwest::Url;
@@ -29,7 +29,7 @@ struct AllowedHost {
 #[error("{what} is refused: {why}")]
 pub struct Refused {
     what: String,
-    why: &'static str,
+    why: Cow<'static, str>,
 }
 
 /// The check that remains for a URL.
@@ -58,14 +58,14 @@ impl EgressPolicy {
     /// Checks a URL before its name is resolved.
     pub(super) fn check_url(&self, url: &Url) -> Result<Route, Refused> {
         // The path and the query may hold secrets, so the message leaves them out.
-        let refused = |why| Refused {
+        let refused = |why: &'static str| Refused {
             what: format!("`{}`", url.origin().ascii_serialization()),
-            why,
+            why: why.into(),
         };
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused {
                 what: format!("The scheme `{}`", url.scheme()),
-                why: "only http and https are allowed.",
+                why: "only http and https are allowed.".into(),
             });
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -101,7 +101,10 @@ impl EgressPolicy {
         tracing::warn!(host, %address, "a tool's request was refused: not a public address, nor one of [egress] allow");
         Err(Refused {
             what: format!("`{host}`"),
-            why: "tools may not connect to the address.",
+            why: format!(
+                "tools connect to public addresses only. To allow the host, add {host:?} to `allow` under `[egress]` in everturn.toml."
+            )
+            .into(),
         })
     }
 }

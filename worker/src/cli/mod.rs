@@ -4,7 +4,7 @@
 //! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `health`, `keys`, `replay`, `retention`
 //! - `tools`
 //!
-//! The options of the commands that talk to a gateway (`chat`, `tail`, `show`) are in `terminal/src/options.rs`.
+//! The options of the commands that talk to a gateway (`chat`, `ls`, `tail`, `show`) are in `terminal/src/options.rs`.
 
 mod operate;
 mod serve;
@@ -12,9 +12,10 @@ mod tools;
 
 use std::{env, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use everturn_proto::words::TASK_QUEUE;
-use everturn_terminal::{ChatOptions, ShowOptions, TailOptions};
+use everturn_terminal::{ChatOptions, LsOptions, ShowOptions, TailOptions};
 
 pub use self::{
     operate::{
@@ -46,6 +47,12 @@ docs/configuration.md describes the keys of everturn.toml for agents and tools. 
 docs/operate/configuration.md describes every option, environment variable and further key.";
 
 const CHAT_HELP: &str = "\
+Examples:
+  everturn chat                              a new conversation
+  everturn chat --agent support              a new conversation with an agent of yours
+  everturn chat --conversation hello         goes on with a conversation
+  everturn chat \"What is 2 + 2?\"             one turn, and the end
+
 On a terminal, a message during a running turn waits for a new turn. Lines that begin with / are commands:
   /steer TEXT      joins the running turn before its next LLM call
   /interrupt TEXT  ends the running turn and begins a turn with TEXT
@@ -85,12 +92,19 @@ pub struct Cli {
 #[command(next_help_heading = "Options of every command")]
 pub struct Common {
     /// Configuration file; by default ./everturn.toml if it exists, otherwise built-in defaults.
-    #[arg(long, global = true, env = "EVERTURN_CONFIG", value_name = "FILE")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "EVERTURN_CONFIG",
+        value_name = "FILE"
+    )]
     pub config: Option<PathBuf>,
     /// Database: a SQLite file or a postgres:// URL; by default everturn.db in the data directory.
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         env = "EVERTURN_DATABASE",
         value_name = "FILE|URL",
         hide_env_values = true
@@ -101,6 +115,7 @@ pub struct Common {
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         env = "EVERTURN_REDIS",
         value_name = "URL",
         hide_env_values = true
@@ -111,6 +126,7 @@ pub struct Common {
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         env = "EVERTURN_ALLOW_PLAINTEXT",
         value_name = "NAMES",
         default_value_t,
@@ -119,18 +135,31 @@ pub struct Common {
     )]
     pub allow_plaintext: AllowedPlaintext,
     /// Directory for data; by default `everturn` in the user's state directory.
-    #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "EVERTURN_DATA_DIR",
+        value_name = "DIR"
+    )]
     pub data_dir: Option<PathBuf>,
     /// Task queue of the workers.
-    #[arg(long, global = true, env = "EVERTURN_TASK_QUEUE", default_value = TASK_QUEUE, value_name = "NAME")]
+    #[arg(long, global = true, hide_short_help = true, env = "EVERTURN_TASK_QUEUE", default_value = TASK_QUEUE, value_name = "NAME")]
     pub task_queue: String,
     /// Log filter, e.g. info or everturn=debug; by default warnings for commands on the terminal, otherwise info.
-    #[arg(long, global = true, env = "EVERTURN_LOG", value_name = "FILTER")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "EVERTURN_LOG",
+        value_name = "FILTER"
+    )]
     pub log: Option<String>,
     /// Format of the log on standard error: text, or json for a JSON object per line.
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         env = "EVERTURN_LOG_FORMAT",
         value_name = "FORMAT",
         default_value_t,
@@ -184,17 +213,29 @@ pub enum Command {
         after_help = CHAT_HELP
     )]
     Chat(ChatOptions),
-    /// Follows a conversation: a line of text or JSON for each event.
+    /// Lists conversations with agent, state and title, the last updated first.
     #[command(
-        after_help = "Exit codes: 0 a signal stopped the command, or --no-follow came to the last event; 1 the gateway refuses, \
-                      or ends the stream for good."
+        after_help = "Examples:\n  everturn ls --agent support\n  everturn ls --waiting-for approval\n\n\
+                      Exit codes: 0 the conversations are listed; 1 the gateway refuses."
     )]
+    Ls(LsOptions),
+    /// Follows a conversation: a line of text or JSON for each event.
+    #[command(after_help = "Example: everturn tail hello --no-follow\n\n\
+                      Exit codes: 0 a signal stopped the command, or --no-follow came to the last event; 1 the gateway refuses, \
+                      or ends the stream for good.")]
     Tail(TailOptions),
     /// Shows on a time axis how a turn spent its time: LLM calls, tools and sub-agents.
-    #[command(
-        after_help = "Exit codes: 0 the turn is shown; 1 the turn is not found, or the gateway refuses."
-    )]
+    #[command(after_help = "Example: everturn show hello\n\n\
+                      Exit codes: 0 the turn is shown; 1 the turn is not found, or the gateway refuses.")]
     Show(ShowOptions),
+    /// Prints completions of the command line for a shell.
+    #[command(
+        after_help = "Example, for bash: everturn completions bash > ~/.local/share/bash-completion/completions/everturn"
+    )]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 impl Command {
@@ -203,6 +244,8 @@ impl Command {
         match self {
             Self::Dev(_)
             | Self::Chat(_)
+            | Self::Completions { .. }
+            | Self::Ls(_)
             | Self::Tail(_)
             | Self::Show(_)
             | Self::Keys(_)
@@ -223,6 +266,13 @@ impl Command {
 }
 
 impl Cli {
+    /// Returns a script with completions of the command line for a shell.
+    pub fn completions(shell: Shell) -> String {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Self::command(), "everturn", &mut script);
+        String::from_utf8_lossy(&script).into_owned()
+    }
+
     /// Starts logging according to the options.
     pub fn start_logging(&self) -> anyhow::Result<()> {
         let filter = self.common.log.as_deref();
@@ -258,13 +308,44 @@ impl Common {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_a_client_lists_its_own_options_first() {
+        for name in ["chat", "ls", "tail", "show"] {
+            let mut command = Cli::command();
+            command.build();
+            let command = command.find_subcommand_mut(name).unwrap();
+            let help = command.render_long_help().to_string();
+            let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+            let (own, gateway) = (at("Options:"), at("The gateway:"));
+            let (common, example) = (at("Options of every command:"), at("Example"));
+            assert!(
+                own < gateway && gateway < common && common < example,
+                "{help}"
+            );
+            let short = command.render_help().to_string();
+            assert!(!short.contains("--database"), "{short}");
+        }
+    }
+
+    #[test]
+    fn completions_know_every_command() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = Cli::completions(shell);
+            for command in Cli::command().get_subcommands() {
+                assert!(
+                    script.contains(command.get_name()),
+                    "{shell}: {}",
+                    command.get_name()
+                );
+            }
+        }
     }
 
     #[test]

@@ -112,6 +112,21 @@ fn only_public_addresses_are_reached() {
 }
 
 #[test]
+fn a_refusal_says_what_to_write() {
+    for (url, entry) in [
+        ("http://10.1.2.3:8080/orders", "10.1.2.3"),
+        ("http://[::1]/", "[::1]"),
+    ] {
+        let mut policy = policy(&[]);
+        let said = check(&policy, url).unwrap_err().to_string();
+        let advice = format!("add \"{entry}\" to `allow` under `[egress]`");
+        assert!(said.contains(&advice), "{said}");
+        policy.allow(entry).unwrap();
+        assert_eq!(check(&policy, url), Ok(()));
+    }
+}
+
+#[test]
 fn schemes_and_users_are_refused() {
     let policy = policy(&["localhost"]);
     for url in [

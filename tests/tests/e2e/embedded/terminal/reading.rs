@@ -1,4 +1,4 @@
-//! The commands that read a conversation in the terminal: `everturn tail` and `everturn show`.
+//! The commands that read a conversation in the terminal: `everturn ls`, `tail` and `show`.
 
 use std::{process::Stdio, time::Duration};
 
@@ -32,6 +32,43 @@ async fn printed(stack: &Stack, args: &[&str]) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{args:?}: {said}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn ls_lists_conversations_and_finds_an_agents() {
+    let stack = Stack::new(Model::start(busy).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("Where is order 4711?").await;
+    stack.ended(&conversation, 1).await;
+
+    let listed = printed(&stack, &["ls"]).await;
+    let line = listed.lines().find(|line| line.starts_with(&conversation));
+    let line = line.unwrap_or_else(|| panic!("{listed}"));
+    for shown in ["idle", "default", " s ago", "Where is order 4711?"] {
+        assert!(line.contains(shown), "{listed}");
+    }
+    let json = printed(&stack, &["ls", "--json", "--search", "ORDER 4711"]).await;
+    let found: Vec<Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        found.iter().any(|found| found["id"] == *conversation),
+        "{json}"
+    );
+    let nothing = printed(&stack, &["ls", "--agent", "nobody"]).await;
+    assert_eq!(
+        nothing, "",
+        "a note on standard error says that nothing is found"
+    );
+
+    let one = command(&stack, &["ls", "-n", "1"]).output().await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&one.stdout).lines().count(), 2);
+    let missing = command(&stack, &["tail", "no-such-conversation"]);
+    let missing = { missing }.output().await.unwrap();
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    let once = said.matches("no-such-conversation").count();
+    assert_eq!((missing.status.code(), once), (Some(1), 1), "{said}");
 }
 
 #[tokio::test]

@@ -1,0 +1,46 @@
+//! Reads the list of conversations page by page.
+
+use crate::{
+    error::ClientError,
+    gateway::GatewayClient,
+    list::{ListFilter, ListedConversation},
+};
+
+/// The most conversations of a page (`docs/api/conversations.md`).
+const MAX_PAGE: u32 = 200;
+
+impl GatewayClient {
+    /// Returns at most `limit` conversations, the last updated first, and whether the list has no more conversations.
+    pub async fn conversations(
+        &self,
+        filter: &ListFilter,
+        limit: u32,
+    ) -> Result<(Vec<ListedConversation>, bool), ClientError> {
+        let mut found = Vec::new();
+        let mut before: Option<String> = None;
+        loop {
+            let left = limit - u32::try_from(found.len()).unwrap_or(limit);
+            if left == 0 {
+                return Ok((found, false));
+            }
+            let page_limit = left.min(MAX_PAGE).to_string();
+            let mut query = vec![("limit", page_limit.as_str())];
+            query.extend(filter.agent.as_deref().map(|agent| ("agent", agent)));
+            query.extend(filter.search.as_deref().map(|text| ("search", text)));
+            let party = filter.waiting_for.as_deref();
+            query.extend(party.map(|party| ("waiting_for", party)));
+            query.extend(before.as_deref().map(|before| ("before", before)));
+            let page = self.get("/conversations", &query).await?;
+            let rows = page["conversations"].as_array();
+            let rows = rows.ok_or(ClientError::Unexpected("conversations"))?;
+            for row in rows {
+                let row = ListedConversation::try_from(row.clone());
+                found.push(row.map_err(|_| ClientError::Unexpected("id"))?);
+            }
+            let Some(next) = page["next_before"].as_str() else {
+                return Ok((found, true));
+            };
+            before = Some(next.to_owned());
+        }
+    }
+}
