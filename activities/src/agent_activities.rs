@@ -3,7 +3,7 @@
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use everturn_models::ModelClient;
 use everturn_proto::{
@@ -27,6 +27,7 @@ use crate::{
     attempt::Ends,
     cancels::{self, Cancels},
     elsewhere::Peers,
+    known_agents::KnownAgents,
     load::Loader,
     remote::RemoteTools,
     run_tool::ToolRunner,
@@ -40,13 +41,20 @@ use crate::{
 /// The activities of a worker. Clones share what the activities know.
 #[derive(Clone)]
 pub struct AgentActivities {
+    /// The parts with the present agents and tools. An activity keeps the parts of its begin to its end, so that it
+    /// never sees agents and tools of different configurations.
+    parts: Arc<RwLock<Arc<Parts>>>,
+    saver: Saver,
+    cancel_news: Arc<dyn CancelNews>,
+}
+
+#[derive(Clone)]
+struct Parts {
     loader: Loader,
     thinker: Thinker,
     runner: ToolRunner,
     remote: RemoteTools,
     after_turn: AfterTurn,
-    saver: Saver,
-    cancel_news: Arc<dyn CancelNews>,
 }
 
 /// The ports of the activities.
@@ -104,7 +112,7 @@ impl AgentActivities {
             writer: Arc::clone(&ports.writer),
             stream: Arc::clone(stream),
         };
-        Self {
+        let parts = Parts {
             loader: Loader {
                 turns: Arc::clone(&ports.turns),
                 inputs: Arc::clone(inputs),
@@ -152,9 +160,36 @@ impl AgentActivities {
                 agents,
                 ends,
             },
+        };
+        Self {
+            parts: Arc::new(RwLock::new(Arc::new(parts))),
             saver,
             cancel_news: Arc::clone(&ports.cancel_news),
         }
+    }
+
+    /// Replaces the agents and the tools for activities that begin from now on. A turn keeps its agent's definition,
+    /// which is stored with the turn.
+    pub fn replace(&self, agents: KnownAgents, tools: Arc<ToolRegistry>) {
+        let agents = Arc::new(agents);
+        let mut parts = Parts::clone(&self.parts());
+        parts.loader.agents = Arc::clone(&agents);
+        parts.thinker.agents = Arc::clone(&agents);
+        parts.after_turn.agents = agents;
+        parts.thinker.tools = Arc::clone(&tools);
+        parts.runner.tools = Arc::clone(&tools);
+        parts.remote.tools = Arc::clone(&tools);
+        parts.after_turn.tools = tools;
+        *self.parts.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(parts);
+    }
+
+    /// Closes the open connections of the present tools.
+    pub async fn close_tools(&self) {
+        self.parts().runner.tools.close().await;
+    }
+
+    fn parts(&self) -> Arc<Parts> {
+        Arc::clone(&self.parts.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -166,7 +201,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: LoadTurnRequest,
     ) -> Result<LoadedTurn, ActivityError> {
-        self.loader.load_turn(&ctx, request).await
+        self.parts().loader.load_turn(&ctx, request).await
     }
 
     #[activity(definition = declared::LlmThinking)]
@@ -175,7 +210,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: ThinkRequest,
     ) -> Result<ThinkResult, ActivityError> {
-        self.thinker.think(&ctx, request).await
+        self.parts().thinker.think(&ctx, request).await
     }
 
     #[activity(definition = declared::ToolExecution)]
@@ -184,7 +219,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: RunToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
-        self.runner.run_tool(&ctx, request).await
+        self.parts().runner.run_tool(&ctx, request).await
     }
 
     #[activity(definition = declared::ClaimRemoteTool)]
@@ -193,7 +228,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: RunToolRequest,
     ) -> Result<ClaimedRemoteTool, ActivityError> {
-        self.remote.claim(&ctx, request).await
+        self.parts().remote.claim(&ctx, request).await
     }
 
     #[activity(definition = declared::RecordRemoteTool)]
@@ -202,7 +237,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: RecordRemoteToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
-        self.remote.record(&ctx, request).await
+        self.parts().remote.record(&ctx, request).await
     }
 
     #[activity(definition = declared::BeginAfterTurn)]
@@ -211,7 +246,7 @@ impl AgentActivities {
         ctx: ActivityContext,
         input: AfterTurnInput,
     ) -> Result<AfterTurnPlan, ActivityError> {
-        self.after_turn.begin(&ctx, input).await
+        self.parts().after_turn.begin(&ctx, input).await
     }
 
     #[activity(definition = declared::SaveEvent)]

@@ -8,7 +8,7 @@ use temporalio_common::ActivityError;
 
 use crate::{attempt::Attempt, failure as fail};
 
-/// The agents of a worker. They do not change while the worker runs.
+/// The agents of a worker's configuration at one time. A worker with changed files gets new known agents.
 #[derive(Debug, Default)]
 pub struct KnownAgents {
     by_name: BTreeMap<String, AgentDefinition>,

@@ -10,7 +10,9 @@ use toml::Spanned;
 
 use super::{
     forms::{Form, Variable, Written},
-    problem::{ConfigError, Problem, SourceText},
+    problem::{ConfigError, Problem},
+    seen::SeenFiles,
+    sources::Sources,
 };
 
 /// The process that reads the configuration.
@@ -28,16 +30,18 @@ pub enum ReadBy<'a> {
 }
 
 pub(super) struct Checker<'a> {
-    source: SourceText<'a>,
+    sources: &'a Sources,
     read_by: ReadBy<'a>,
+    seen: &'a mut SeenFiles,
     problems: Vec<Problem>,
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(source: SourceText<'a>, read_by: ReadBy<'a>) -> Self {
+    pub(super) fn new(sources: &'a Sources, read_by: ReadBy<'a>, seen: &'a mut SeenFiles) -> Self {
         Self {
-            source,
+            sources,
             read_by,
+            seen,
             problems: Vec::new(),
         }
     }
@@ -53,7 +57,7 @@ impl<'a> Checker<'a> {
 
     /// Notes a wrong value.
     pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: impl Into<String>) {
-        let problem = self.source.problem(at.span().start, message.into());
+        let problem = self.sources.problem(at.span().start, message.into());
         self.problems.push(problem);
     }
 
@@ -61,7 +65,7 @@ impl<'a> Checker<'a> {
     pub(super) fn missing(&mut self, message: impl Into<String>) {
         let problem = Problem {
             key: None,
-            ..self.source.problem(0, message.into())
+            ..self.sources.problem(0, message.into())
         };
         self.problems.push(problem);
     }
@@ -98,7 +102,7 @@ impl<'a> Checker<'a> {
     ) -> Option<F::Value> {
         let Written { at, value } = written.into()?;
         // Only a mistake needs the key, because a key costs a search in the whole file.
-        let key = value.as_ref().err().and_then(|_| self.source.key_at(at));
+        let key = value.as_ref().err().and_then(|_| self.sources.key_at(at));
         self.right(at, &key.unwrap_or_default(), value.clone())
     }
 
@@ -185,9 +189,23 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Resolves a path of the file. A relative path starts at the file's own folder.
-    pub(super) fn path_beside_file(&self, path: &Path) -> PathBuf {
-        self.source.beside(path)
+    /// Resolves a path. A relative path starts at the folder of the file that names the path.
+    pub(super) fn path_beside_file(&self, path: &Spanned<impl AsRef<Path>>) -> PathBuf {
+        self.sources
+            .beside(path.span().start, path.get_ref().as_ref())
+    }
+
+    /// Resolves the path of a file whose text is part of the configuration. A change of the file is a change of the
+    /// configuration.
+    pub(super) fn file_beside(&mut self, path: &Spanned<impl AsRef<Path>>) -> PathBuf {
+        let file = self.path_beside_file(path);
+        self.seen.note(&file);
+        file
+    }
+
+    /// Notes a file or a folder whose change is a change of the configuration.
+    pub(super) fn note(&mut self, path: &Path) {
+        self.seen.note(path);
     }
 }
 

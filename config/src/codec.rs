@@ -79,7 +79,7 @@ impl CodecTable {
                 })
             }
             (None, Some(file)) => {
-                let path = check.path_beside_file(file.get_ref().as_ref());
+                let path = check.path_beside_file(file);
                 Some(Keys {
                     source: path.display().to_string(),
                     text: fs::read_to_string(&path).map_err(|error| error.to_string()),

@@ -23,6 +23,7 @@ use super::{
     processes::ProcessTable,
     providers::{self, ProviderTable},
     reconciler::ReconcilerTable,
+    reload::ReloadTable,
     settings::Config,
     tools::{
         client::{self, ClientToolTable},
@@ -58,6 +59,7 @@ pub(super) struct File {
     audit: AuditTable,
     gateway: GatewayTable,
     reconciler: ReconcilerTable,
+    reload: ReloadTable,
     postgres: PostgresTable,
 }
 
@@ -79,8 +81,8 @@ impl File {
         let tenant_budgets = self.tenant_budget.check(check);
         let limits = agents::money_limits(&self.agents);
         let mut samples = agents::samples(&self.agents, check);
+        let has_implied_agent = self.agents.is_empty() && check.is_of_worker();
         let agents = agents::check(self.agents, check, &mut names, &models, &providers);
-        // A gateway does not know which model answers when the file has no agent `default`.
         if check.is_of_worker() {
             budgets::check_prices(check, &agents, &limits, &self.tenant_budget);
         }
@@ -102,7 +104,10 @@ impl File {
         };
         Config {
             hash: String::new(),
+            operators: toml::Table::new(),
             agents,
+            has_implied_agent,
+            reload: self.reload.check(check),
             approval_answers: self.approvals.answers_from(),
             tenant_budgets,
             providers,

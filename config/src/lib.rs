@@ -1,9 +1,10 @@
-//! `everturn.toml`: reads the file, checks it as a whole, and turns it into the settings of the roles.
+//! `everturn.toml` and `agents.d`: reads the files, checks them as a whole, and turns them into the settings of the
+//! roles.
 //!
 //! Each table has a module with the table's fields, its defaults and its checks:
 //!
 //! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `audit`,
-//!   `codec`, `postgres`, `reconciler`, `processes`
+//!   `codec`, `postgres`, `reconciler`, `reload`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and the addresses that tools may connect to
 //!
 //! Shared modules:
@@ -14,12 +15,15 @@
 //! - `tenants`: lists of tenants
 //! - `problem`: a mistake and its position
 //!
-//! `file` puts the tables together, and the result is in `settings`. The file has no secrets, only the names of
-//! environment variables with secrets.
+//! `source` names the files, and `agents_d` reads the folder. `sources` has the texts and their positions, and `merge`
+//! makes one table of them. `file` puts the tables together, and the result is in `settings`. `seen` notices a change of
+//! a file, and `reloaded` makes the next configuration of a running process. The files have no secrets, only the names
+//! of environment variables with secrets.
 //!
 //! Must not be here: the command line and its variables (`worker/src/cli/`), and connections to servers.
 
 mod agents;
+mod agents_d;
 mod approvals;
 mod audit;
 mod auth;
@@ -31,6 +35,7 @@ mod file;
 mod forms;
 mod gateway;
 mod limits;
+mod merge;
 mod models;
 mod names;
 mod postgres;
@@ -38,73 +43,70 @@ mod problem;
 mod processes;
 mod providers;
 mod reconciler;
+mod reload;
+mod reloaded;
+mod seen;
 mod settings;
+mod source;
+mod sources;
 mod tenants;
 #[cfg(test)]
 mod tests;
 mod tools;
 mod worker;
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use serde::Deserialize as _;
 
 pub use self::{
     agents::DEFAULT_TOOL_TIMEOUT,
     checker::ReadBy,
     codec::CodecConfig,
     problem::{ConfigError, Problem},
+    reloaded::{Changes, Refused},
+    seen::SeenFiles,
     settings::{Config, DEMO_PROVIDER},
+    source::{Reading, Source},
     worker::{MAX_LEASE, WorkerLimits},
 };
-use self::{checker::Checker, file::File, problem::SourceText};
+use self::{checker::Checker, file::File, sources::Sources};
 
 /// The configuration file of a command without `--config`.
 pub const DEFAULT_FILE: &str = "everturn.toml";
 
 impl Config {
-    /// Reads the file at `path`. Without a path, reads ./everturn.toml if it exists; otherwise the built-in defaults
-    /// apply. `tools` are the names of compiled-in tools, which agents may use besides the tools of the file.
+    /// Reads the file at `path`, and the folder `agents.d` beside the file. Without a path, reads ./everturn.toml if the
+    /// file exists. `tools` are the names of compiled-in tools, which agents may use besides the tools of the file.
     pub fn load(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Self::load_by(
-            path,
-            ReadBy::Worker {
-                tools,
-                environment: &environment,
-            },
-        )
+        Source::of_worker(path, tools.to_vec()).read().config
     }
 
     /// Reads the configuration for a gateway.
     pub fn load_for_gateway(path: Option<&Path>) -> Result<Self, ConfigError> {
-        Self::load_by(path, ReadBy::Gateway)
-    }
-
-    fn load_by(path: Option<&Path>, read_by: ReadBy<'_>) -> Result<Self, ConfigError> {
-        let (path, is_named) = path.map_or((Path::new(DEFAULT_FILE), false), |path| (path, true));
-        match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text, &path.display().to_string(), read_by),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {
-                Self::parse("", DEFAULT_FILE, read_by)
-            }
-            Err(source) => Err(ConfigError::Unreadable {
-                path: path.to_owned(),
-                source,
-            }),
-        }
+        Source::of_gateway(path).read().config
     }
 
     /// Reads the text of a file.
     pub fn parse(text: &str, file_name: &str, read_by: ReadBy<'_>) -> Result<Self, ConfigError> {
-        let source = SourceText { file_name, text };
-        let file: File = toml::from_str(text).map_err(|error| {
+        let sources = Sources::of([(file_name.to_owned(), text.to_owned())]);
+        Self::of(&sources, read_by, &mut SeenFiles::default())
+    }
+
+    fn of(
+        sources: &Sources,
+        read_by: ReadBy<'_>,
+        seen: &mut SeenFiles,
+    ) -> Result<Self, ConfigError> {
+        let tables = merge::tables(sources).map_err(ConfigError::Wrong)?;
+        let file = File::deserialize(toml::Deserializer::from(tables)).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            ConfigError::Wrong(vec![source.problem(at, error.message().to_owned())])
+            ConfigError::Wrong(vec![sources.problem(at, error.message().to_owned())])
         })?;
-        let mut checker = Checker::new(source, read_by);
+        let mut checker = Checker::new(sources, read_by, seen);
         let config = Self {
-            hash: format!("{:x}", Sha256::digest(text)),
+            hash: sources.hash(),
+            operators: merge::operators(sources),
             ..file.check(&mut checker, read_by)
         };
         checker.finish(config)

@@ -108,7 +108,7 @@ fn limits_over(own: Limits, general: Limits) -> Limits {
 fn absolute(paths: &[Spanned<PathBuf>], check: &mut Checker<'_>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in paths {
-        match std::path::absolute(check.path_beside_file(path.get_ref())) {
+        match std::path::absolute(check.path_beside_file(path)) {
             Ok(path) => found.push(path),
             Err(error) => check.wrong(path, format!("this is no path: {error}")),
         }

@@ -24,10 +24,16 @@ pub const DEMO_PROVIDER: &str = "demo";
 /// The checked configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// SHA-256 of the file's text, in hexadecimal digits.
+    /// SHA-256 of the text of everturn.toml and of the texts in `agents.d`, in hexadecimal digits.
     pub hash: String,
-    /// Agents, always with the agent `default`.
+    /// The operator's tables as written, to notice a change of them in a running process.
+    pub(super) operators: toml::Table,
+    /// The agents. A worker's configuration without an agent gets the agent `default`.
     pub agents: Vec<AgentDefinition>,
+    /// True if the files have no agent, so that `agents` has only the built-in agent `default`.
+    pub has_implied_agent: bool,
+    /// How often a running process looks at the files; `None` if changes need a restart.
+    pub reload: Option<Duration>,
     /// The accepted ways to answer an approval.
     pub approval_answers: AnswersFrom,
     /// The tenants' daily budgets for models.

@@ -35,7 +35,8 @@ pub mod turns;
 
 pub use audited::AuditEntryBody;
 pub use config::{
-    AuditConfig, AuthConfig, GatewayConfig, OfferedAgent, OwnerLimits, RequestRate, TenantLimits,
+    AuditConfig, AuthConfig, GatewayConfig, OfferedAgent, OfferedAgents, OwnerLimits, RequestRate,
+    TenantLimits,
 };
 pub use deliveries::{DeliveredEvent, Deliveries};
 pub use http::{

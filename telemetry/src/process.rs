@@ -18,7 +18,13 @@ const STREAM_ERRORS: Metric = Metric::counter(
     &["kind"],
 );
 
-pub(crate) const ALL: &[&Metric] = &[&BUILD, &CONNECTIONS, &STREAM_ERRORS];
+const RELOADS: Metric = Metric::counter(
+    "everturn_reloads_total",
+    "Changes of the files of agents, by whether the process has `applied` or `refused` the change.",
+    &["result"],
+);
+
+pub(crate) const ALL: &[&Metric] = &[&BUILD, &CONNECTIONS, &STREAM_ERRORS, &RELOADS];
 
 /// Records the version and the role of the process.
 pub fn started(version: &str, role: &str) {
@@ -36,4 +42,10 @@ pub fn connections(idle: usize, busy: usize, limit: usize) {
 pub fn stream_failed(is_away: bool) {
     let kind = if is_away { "away" } else { "other" };
     STREAM_ERRORS.add(1, &[kind]);
+}
+
+/// Records a change of the files of agents.
+pub fn reloaded(is_applied: bool) {
+    let result = if is_applied { "applied" } else { "refused" };
+    RELOADS.add(1, &[result]);
 }

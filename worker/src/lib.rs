@@ -7,6 +7,7 @@
 //! - [`logging`]: the log on standard error
 //! - [`connections`]: connects to Temporal and the store, with back-off
 //! - [`environment`]: the secrets of the environment, hidden from other processes
+//! - [`reload`]: changed agents while a process runs
 //! - [`roles`]: the roles of a process: worker, gateway, and the commands of operators
 //! - [`telemetry`]: health and metrics of a process
 //! - [`transport`]: which connections need TLS, and the renewal of certificates
@@ -24,6 +25,7 @@ pub mod demo;
 pub mod dev;
 pub mod environment;
 pub mod logging;
+pub mod reload;
 pub mod roles;
 pub mod telemetry;
 pub mod transport;

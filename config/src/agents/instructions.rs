@@ -29,7 +29,7 @@ pub(super) fn read(check: &mut Checker<'_>, keys: Keys<'_>) -> Option<String> {
             Some(text.get_ref().clone())
         }
         (None, Some(path)) => {
-            let file = check.path_beside_file(path.get_ref());
+            let file = check.file_beside(path);
             let text = text_of(&file);
             text.map_err(|problem| check.wrong(path, problem)).ok()
         }

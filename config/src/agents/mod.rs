@@ -29,7 +29,7 @@ use everturn_proto::{
     ids,
     limits::MAX_TOOL_CALLS,
     turn::{AgentDefinition, AgentTool},
-    words::{DEFAULT_AGENT, OnCutReply, OnFullContext, ToolKind},
+    words::{OnCutReply, OnFullContext, ToolKind},
 };
 use everturn_tools::skills::{self, Skills};
 use serde::Deserialize;
@@ -128,7 +128,7 @@ pub(super) fn samples(
     tables.iter().map(of_agent).collect()
 }
 
-/// Checks the agents of the file. Adds the agent `default` if the file has no agent of that name.
+/// Checks the agents of the file. For a worker without any agent, returns the built-in agent `default`.
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, AgentTable>,
     check: &mut Checker<'_>,
@@ -141,12 +141,10 @@ pub(super) fn check(
         .into_iter()
         .map(|(name, table)| table.check(&name, check, names, models, providers))
         .collect();
-    if !names.agents.contains(DEFAULT_AGENT) {
-        let is_configured = !providers.is_empty();
+    if agents.is_empty() && check.is_of_worker() {
         let agent = defaults::default_agent(check, names, models);
-        // The demo model is for a start without configuration. A forgotten agent must not get the demo model. A
-        // gateway does not know whether a worker has a provider's key.
-        if check.is_of_worker() && is_configured && agent.provider == DEMO_PROVIDER {
+        // The demo model is for a start without configuration. A forgotten agent must not get the demo model.
+        if !providers.is_empty() && agent.provider == DEMO_PROVIDER {
             check.missing(
                 "[agents.default] is missing; add the agent for conversations without an agent's name",
             );

@@ -34,7 +34,7 @@ impl OutputTable {
         let schema = match (&self.schema, &self.schema_file) {
             (Some(written), None) => checked(check, written, in_file(written.get_ref())),
             (None, Some(path)) => {
-                let file = check.path_beside_file(path.get_ref());
+                let file = check.file_beside(path);
                 let text = fs::read_to_string(&file)
                     .map_err(|error| format!("{} cannot be read: {error}", file.display()));
                 checked(check, path, text.and_then(|text| parsed(&text)))

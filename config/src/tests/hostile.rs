@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use proptest::prelude::*;
 
-use crate::{Config, ConfigError, ReadBy};
+use crate::{Config, ConfigError, ReadBy, SeenFiles, sources::Sources};
 
 /// The lines of the example, those that are commented out too.
 fn example() -> Vec<String> {
@@ -39,8 +39,16 @@ fn read(text: &str, environment: &str) -> Result<(), String> {
         tools: &tools,
         environment: &lookup,
     };
-    for read_by in [worker, ReadBy::Gateway] {
-        match Config::parse(text, "f.toml", read_by) {
+    let file = |text: &str| ("f.toml".to_owned(), text.to_owned());
+    // The text is everturn.toml, or a file of agents.d beside an everturn.toml.
+    let alone = Sources::of([file(text)]);
+    let beside = Sources::of([file("[agents.default]\nmax_steps = 1\n"), file(text)]);
+    for (sources, read_by) in [
+        (&alone, worker),
+        (&alone, ReadBy::Gateway),
+        (&beside, worker),
+    ] {
+        match Config::of(sources, read_by, &mut SeenFiles::default()) {
             Ok(_) => {}
             Err(ConfigError::Wrong(problems)) => {
                 let is_told = |location: &str, message: &str| {

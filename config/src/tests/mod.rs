@@ -1,6 +1,7 @@
 //! What a configuration may be, and what its errors say.
 
 mod agents;
+mod agents_d;
 mod auth;
 mod budgets;
 mod documented;
@@ -16,6 +17,7 @@ mod outside;
 mod postgres;
 mod problems;
 mod processes;
+mod reloaded;
 mod remote;
 mod skills;
 mod start;

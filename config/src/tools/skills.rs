@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use everturn_tools::skills::Skills;
+use everturn_tools::skills::{self, Skills};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -20,9 +20,15 @@ impl SkillsTable {
     pub(crate) fn check(&self, check: &mut Checker<'_>) -> Skills {
         let mut folders = Vec::new();
         for path in &self.paths {
-            let folder = check.path_beside_file(path.get_ref());
+            let folder = check.path_beside_file(path);
+            check.note(&folder);
             match folder.read_dir() {
-                Ok(_) => folders.push(folder),
+                Ok(entries) => {
+                    for entry in entries.filter_map(Result::ok) {
+                        check.note(&entry.path().join(skills::SKILL_FILE));
+                    }
+                    folders.push(folder);
+                }
                 Err(error) => check.wrong(
                     path,
                     format!(

@@ -21,7 +21,7 @@ use everturn_store::PageLimit;
 
 pub(crate) use self::origin::host_of;
 pub use self::{
-    agents::OfferedAgent,
+    agents::{OfferedAgent, OfferedAgents},
     audit::AuditConfig,
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
     codec::CodecServer,
@@ -40,7 +40,8 @@ pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The settings of a gateway. The limits are here for invariant 10, nothing grows without a bound.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
-    /// Agents a conversation may be created with. Default: only `default`.
+    /// Agents a conversation may be created with, until other agents replace them ([`OfferedAgents`]). Default: only
+    /// `default`.
     pub agents: Vec<OfferedAgent>,
     /// The agent of a conversation created without an agent's name. Default `default`.
     pub default_agent: String,
@@ -153,18 +154,6 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// Returns the agents that a conversation of the tenant may be created with.
-    pub(crate) fn agents_of(&self, tenant_id: &str) -> impl Iterator<Item = &OfferedAgent> {
-        let agents = self.agents.iter();
-        agents.filter(move |agent| agent.definition.serves(tenant_id))
-    }
-
-    /// Returns the names of the agents that a conversation of the tenant may be created with.
-    pub(crate) fn agent_names_of(&self, tenant_id: &str) -> Vec<&str> {
-        let agents = self.agents_of(tenant_id);
-        agents.map(|agent| agent.definition.name.as_str()).collect()
-    }
-
     /// Returns the most bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
         let needed = self

@@ -8,7 +8,7 @@ use everturn_telemetry::gateway as telemetry;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig,
+    config::{GatewayConfig, OfferedAgents},
     http::{
         audit::Audit,
         auth::Authenticator,
@@ -31,6 +31,8 @@ pub struct GatewayState {
     pub ports: Ports,
     /// The settings.
     pub config: Arc<GatewayConfig>,
+    /// The agents that conversations may have now.
+    pub agents: OfferedAgents,
     /// Finds the caller of a request.
     pub(crate) auth: Arc<Authenticator>,
     /// Writes audit entries.
@@ -63,6 +65,7 @@ impl GatewayState {
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
         Self {
             ports,
+            agents: OfferedAgents::new(config.agents.clone()),
             config: Arc::new(config),
             auth,
             audit,

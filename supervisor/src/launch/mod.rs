@@ -46,7 +46,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How programs start: under a policy, or only with their own environment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     policy: Option<Box<Policy>>,
 }

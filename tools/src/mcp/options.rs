@@ -12,7 +12,7 @@ use crate::context::Asker;
 pub const ALL_TOOLS: &str = "*";
 
 /// The settings of an MCP server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOptions {
     /// The name of the server. Tools of the server are called `<name>__<tool>`.
     pub name: String,
@@ -97,7 +97,7 @@ impl ServerOptions {
 }
 
 /// The location of a server. Its secrets stay out of logs.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum ServerLocation {
     /// A child process of the worker that communicates over its standard input and output.
     Command {

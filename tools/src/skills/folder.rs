@@ -9,7 +9,7 @@ use std::{
 use super::front_matter::FrontMatter;
 
 /// The file that makes a folder a skill.
-pub(super) const SKILL_FILE: &str = "SKILL.md";
+pub const SKILL_FILE: &str = "SKILL.md";
 /// The largest SKILL.md. The format recommends at most 5,000 tokens.
 const MAX_SKILL_FILE_BYTES: u64 = 256 * 1024;
 /// The largest readable file. A model reads files in pieces; a larger file is data, and needs a tool of its own.

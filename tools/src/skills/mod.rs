@@ -14,8 +14,10 @@ mod front_matter;
 mod tool;
 
 use std::{
-    collections::BTreeSet,
-    fmt, fs, io,
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -29,9 +31,10 @@ use crate::{
     names,
     registry::{ToolSet, ToolSource},
 };
-use folder::{SKILL_FILE, Skill};
+use folder::Skill;
 use tool::SkillTool;
 
+pub use folder::SKILL_FILE;
 pub use tool::SOURCE;
 
 /// The wildcard for all skills in an agent's list.
@@ -45,8 +48,8 @@ const MAX_SKILLS: usize = 64;
 pub struct Skills {
     /// The skills by the names of their tools.
     tools: Arc<ToolSet>,
-    /// The names of usable skills, as agents list them.
-    names: BTreeSet<String>,
+    /// The names of usable skills, as agents list them, each with a number that differs for another content.
+    names: BTreeMap<String, u64>,
     /// The names of skills that were left out.
     broken: BTreeSet<String>,
 }
@@ -54,7 +57,7 @@ pub struct Skills {
 impl fmt::Debug for Skills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Skills")
-            .field("names", &self.names)
+            .field("names", &self.names.keys())
             .field("broken", &self.broken)
             .finish_non_exhaustive()
     }
@@ -76,9 +79,9 @@ impl Skills {
                     .to_string_lossy()
                     .into_owned();
                 match skills.checked(&path, &name) {
-                    Ok(tool) => {
+                    Ok((tool, content)) => {
                         tools.insert(tool.spec().name.clone(), tool);
-                        skills.names.insert(name);
+                        skills.names.insert(name, content);
                     }
                     Err(reason) => {
                         let file = path.join(SKILL_FILE);
@@ -92,25 +95,35 @@ impl Skills {
         Ok(skills)
     }
 
-    fn checked(&self, path: &Path, name: &str) -> Result<CheckedTool, String> {
-        if self.names.contains(name) {
+    fn checked(&self, path: &Path, name: &str) -> Result<(CheckedTool, u64), String> {
+        if self.names.contains_key(name) {
             return Err("another skill already has the name".to_owned());
         }
         if self.names.len() >= MAX_SKILLS {
             return Err(format!("a worker has at most {MAX_SKILLS} skills"));
         }
         let skill = Skill::read(path, name)?;
-        CheckedTool::new(Arc::new(SkillTool::new(skill))).map_err(|error| error.to_string())
+        let mut content = DefaultHasher::new();
+        format!("{skill:?}").hash(&mut content);
+        let tool = CheckedTool::new(Arc::new(SkillTool::new(skill)));
+        let tool = tool.map_err(|error| error.to_string())?;
+        Ok((tool, content.finish()))
     }
 
     /// Returns the names of the usable skills, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+        self.names.keys().map(String::as_str)
+    }
+
+    /// Returns each usable skill with a number that differs for another content.
+    pub fn contents(&self) -> impl Iterator<Item = (&str, u64)> {
+        let contents = self.names.iter();
+        contents.map(|(name, content)| (name.as_str(), *content))
     }
 
     /// Returns true for the name of a usable skill or of a skill that was left out.
     pub fn knows(&self, name: &str) -> bool {
-        self.names.contains(name) || self.broken.contains(name)
+        self.names.contains_key(name) || self.broken.contains(name)
     }
 }
 

@@ -91,7 +91,8 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Common {
-    /// Configuration file; by default ./everturn.toml if it exists, otherwise built-in defaults.
+    /// Configuration file; by default ./everturn.toml if it exists, otherwise built-in defaults. Files in the folder
+    /// agents.d beside it add agents and tools.
     #[arg(
         long,
         global = true,

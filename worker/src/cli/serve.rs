@@ -103,6 +103,10 @@ pub struct DevOptions {
     /// Runs a turn with the given message, prints the turn live, and exits. The exit code is 0 only if the turn completed.
     #[arg(long, value_name = "MESSAGE")]
     pub once: Option<String>,
+    /// Takes over changed agents, prompts, tools and skills while turns run, and prints what has changed. A running turn
+    /// keeps the agent of its beginning.
+    #[arg(long)]
+    pub watch: bool,
     /// Runs a turn with the given message at the start, and keeps running.
     #[arg(long, value_name = "MESSAGE", conflicts_with = "once")]
     pub sample: Option<String>,

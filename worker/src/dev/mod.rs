@@ -18,19 +18,24 @@ use anyhow::{Context, bail};
 use everturn_client::GatewayClient;
 use everturn_config::Config;
 use everturn_supervisor::shutdown;
-use everturn_tools::{Tool, ToolRegistry};
+use everturn_tools::Tool;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{Common, DevOptions, TelemetryOptions},
-    connections, environment, roles,
+    cli::{Common, DevOptions, ListenOptions, TelemetryOptions},
+    connections, environment,
+    reload::{Check, Configured, Running, Told, Watch},
+    roles,
     telemetry::Telemetry,
 };
 
 use hints::Hints;
 use progress::Progress;
 pub use temporal_server::{ServerLog, TemporalOptions, TemporalServer};
+
+/// The time between two looks at the files with `--watch`. An author sees a change after half a second.
+const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Runs all parts until Ctrl-C or until the turn of `--once` has ended, with `own` tools besides the built-in ones.
 pub async fn run(
@@ -47,8 +52,8 @@ pub async fn run(
         bail!("the message of the turn is empty");
     }
     let shutdown = shutdown::token()?;
-    let (mut config, tools) =
-        roles::worker::configure(common, options.test_tools.effects_file.clone(), own)?;
+    let configured = Configured::for_worker(common, options.test_tools.effects_file.clone(), own)?;
+    let mut config = configured.config.clone();
     roles::gateway::check_exposure(&options.listen, &config)?;
     // A single gateway runs, and open streams have no alternative. Therefore Ctrl-C ends the gateway without a
     // drain.
@@ -67,7 +72,7 @@ pub async fn run(
     let mut temporal = start_temporal(common, &options).await?;
     let is_adopted = temporal.is_none();
     let served = tokio::select! {
-        served = serve(common, &options, is_adopted, config, tools, listener, shutdown.clone()) => served,
+        served = serve(common, &options, is_adopted, config, configured, listener, shutdown.clone()) => served,
         error = ended(&mut temporal) => Err(error),
     };
     if let Some(temporal) = temporal {
@@ -112,7 +117,7 @@ async fn serve(
     options: &DevOptions,
     is_adopted: bool,
     config: Config,
-    tools: ToolRegistry,
+    configured: Configured,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
@@ -126,9 +131,19 @@ async fn serve(
     let codec = config.codec.codec()?;
     let client = prepare::connect_temporal(common, options, is_adopted, codec, &shutdown).await?;
     let store = prepare::open_database(common, &config, &shutdown).await?;
-    let (providers, _demo_model) = prepare::providers(&config).await?;
+    let (providers, _demo_model) = prepare::providers(&config, options.watch).await?;
     let stream = connections::stream(common)?;
     environment::forget_secrets();
+    let (tools, running) = (configured.tools.clone(), Running::both());
+    let watch = Watch {
+        configured,
+        providers: providers.clone(),
+        check: checked(&options.listen),
+        running: Arc::clone(&running),
+        told: Told::Terminal,
+    };
+    let interval = options.watch.then_some(WATCH_INTERVAL);
+    let _watching = watch.start(interval, shutdown.clone());
     let url = format!("http://{}", reachable(listener.local_addr()?));
     let task_queue = common.task_queue.clone();
     let gateway = roles::gateway::serve(
@@ -139,6 +154,7 @@ async fn serve(
             config: config.clone(),
             task_queue: task_queue.clone(),
             telemetry: telemetry.clone(),
+            running: Arc::clone(&running),
         },
         listener,
         shutdown.clone(),
@@ -156,6 +172,7 @@ async fn serve(
         only: None,
         deployment: None,
         telemetry: telemetry.clone(),
+        running,
     };
     let worker = roles::worker::serve(parts, shutdown.clone());
 
@@ -171,6 +188,12 @@ async fn serve(
     served??;
     worked?;
     code
+}
+
+/// Returns the check of a changed configuration.
+fn checked(listen: &ListenOptions) -> Check {
+    let listen = listen.clone();
+    Box::new(move |config| roles::gateway::check_exposure(&listen, config))
 }
 
 /// Returns the listener's address for clients on the machine.

@@ -79,10 +79,14 @@ pub(super) async fn open_database(
 }
 
 /// Returns the configured providers. If an agent needs the demo model, the demo model is started and added; it runs
-/// until it is dropped.
-pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Option<DemoModel>)> {
+/// until it is dropped. With a watch, a later agent may need the demo model.
+pub(super) async fn providers(
+    config: &Config,
+    is_watched: bool,
+) -> anyhow::Result<(Providers, Option<DemoModel>)> {
     let mut providers = config.providers.clone();
-    if !config.needs_demo_model() {
+    let is_needed = config.needs_demo_model();
+    if !is_needed && (!is_watched || providers.contains_key(DEMO_PROVIDER)) {
         return Ok((providers, None));
     }
     let demo = DemoModel::start().await?;
@@ -92,6 +96,9 @@ pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Opt
         ..Provider::new(ProviderKind::OpenAi)
     };
     providers.insert(DEMO_PROVIDER.to_owned(), provider);
+    if !is_needed {
+        return Ok((providers, Some(demo)));
+    }
     Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
     Ok((providers, Some(demo)))
 }

@@ -12,6 +12,7 @@ use crate::{
     cli::{AllOptions, Common},
     connections::{self, Connected},
     environment,
+    reload::{Configured, Running, Told, Watch},
     telemetry::Telemetry,
 };
 
@@ -24,8 +25,9 @@ pub async fn run(
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let telemetry = Telemetry::start(&options.telemetry, "all")?;
-    let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
-    worker::check_providers(&config)?;
+    let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let (config, tools) = (configured.config.clone(), configured.tools.clone());
+    worker::check_agents(&config)?;
     gateway::check_exposure(&options.listen, &config)?;
     let listener = gateway::bind(&options.listen)?;
     let connected = connections::everything(
@@ -43,6 +45,18 @@ pub async fn run(
     } = connected;
     environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
+    let running = Running::both();
+    let watch = Watch {
+        providers: config.providers.clone(),
+        configured,
+        check: Box::new(|config| {
+            worker::check_agents(config)?;
+            gateway::check_approvers(config)
+        }),
+        running: Arc::clone(&running),
+        told: Told::Log,
+    };
+    let _watching = watch.start(config.reload, shutdown.clone());
     let of_gateway = gateway::Parts {
         client: client.clone(),
         store: store.clone(),
@@ -50,6 +64,7 @@ pub async fn run(
         config: config.clone(),
         task_queue: common.task_queue.clone(),
         telemetry: telemetry.clone(),
+        running: Arc::clone(&running),
     };
     let of_worker = worker::Parts {
         client,
@@ -62,6 +77,7 @@ pub async fn run(
         only: None,
         deployment: versions::deployment(&options.version),
         telemetry: telemetry.clone(),
+        running,
     };
     let serving = gateway::serve(of_gateway, listener, shutdown.clone());
     let serving = stopping(serving, shutdown.clone());

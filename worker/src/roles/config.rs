@@ -10,14 +10,15 @@ use std::{
 
 use everturn_config::{Config, ConfigError, DEFAULT_FILE};
 use everturn_models::Provider;
-use everturn_proto::turn::AgentDefinition;
 use everturn_terminal::show;
 use everturn_tools::Tool;
 
-use super::{gateway::check_exposure, worker};
+use super::gateway::check_exposure;
 use crate::{
     cli::{CheckConfig, Common},
-    connections, transport,
+    connections,
+    reload::Configured,
+    transport,
 };
 
 /// Prints the findings. The exit code is 0 if the whole configuration is valid, otherwise 1.
@@ -51,7 +52,7 @@ pub fn check(
     report.add("log", Ok(common.log_format.to_string()));
     if let Some(config) = &config {
         print_providers(config);
-        print_agents(&config.agents);
+        print_agents(config);
     }
     Ok(report.end())
 }
@@ -85,10 +86,10 @@ impl Report {
             None if Path::new(DEFAULT_FILE).exists() => DEFAULT_FILE.to_owned(),
             None => format!("no {DEFAULT_FILE} in this directory: built-in defaults"),
         };
-        let error = match worker::configure(common, test_tools, own) {
-            Ok((config, _tools)) => {
+        let error = match Configured::for_worker(common, test_tools, own) {
+            Ok(configured) => {
                 println!("✓ {:<14} {name}", "configuration");
-                return Some(config);
+                return Some(configured.config);
             }
             Err(error) => error,
         };
@@ -167,9 +168,14 @@ fn about_provider(provider: &Provider) -> String {
     )
 }
 
-fn print_agents(agents: &[AgentDefinition]) {
+fn print_agents(config: &Config) {
     println!("\nagents");
-    for agent in agents {
+    if config.has_implied_agent {
+        println!(
+            "  no agent is configured: `everturn dev` has the agent below, and `everturn worker` does not start"
+        );
+    }
+    for agent in &config.agents {
         let timeout = Duration::from_millis(agent.llm_timeout_ms.into());
         println!(
             "  {:<14} {} at {}, at most {} steps of {}",

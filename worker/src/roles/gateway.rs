@@ -21,6 +21,7 @@ use crate::{
     cli::{Common, GatewayOptions, ListenOptions},
     connections::{self, Connected, Stream},
     environment,
+    reload::{Configured, Running, RunningGateway, Told, Watch},
     telemetry::{NotReady, Telemetry},
 };
 
@@ -38,13 +39,16 @@ pub struct Parts {
     pub task_queue: String,
     /// Health and metrics.
     pub telemetry: Telemetry,
+    /// The roles of the process, which get changed agents.
+    pub running: Arc<Running>,
 }
 
 /// Runs a gateway until SIGTERM or Ctrl-C.
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let telemetry = Telemetry::start(&options.telemetry, "gateway")?;
-    let config = Config::load_for_gateway(common.config.as_deref())?;
+    let configured = Configured::for_gateway(common)?;
+    let config = configured.config.clone();
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
     let connected = connections::everything(
@@ -62,6 +66,15 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     } = connected;
     environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
+    let running = Running::gateway();
+    let watch = Watch {
+        providers: config.providers.clone(),
+        configured,
+        check: Box::new(check_approvers),
+        running: Arc::clone(&running),
+        told: Told::Log,
+    };
+    let _watching = watch.start(config.reload, shutdown.clone());
     let parts = Parts {
         client,
         store,
@@ -69,6 +82,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
         config,
         task_queue: common.task_queue.clone(),
         telemetry: telemetry.clone(),
+        running,
     };
     let served = serve(parts, listener, shutdown).await;
     telemetry.end().await;
@@ -77,7 +91,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
 }
 
 /// Refuses agents with a tool that needs a second person's approval, if the gateway does not authenticate callers.
-fn check_approvers(config: &Config) -> anyhow::Result<()> {
+pub fn check_approvers(config: &Config) -> anyhow::Result<()> {
     let Some((agent, tool)) = config
         .needs_other()
         .filter(|_| !config.gateway.auth.required)
@@ -163,7 +177,8 @@ pub async fn serve(
         ..TemporalTurnsOptions::default()
     };
     let turns = Arc::new(TemporalTurns::new(parts.client, options));
-    tell_configuration(parts.store.audit.clone(), "gateway", &parts.config);
+    let trail = parts.store.audit.clone();
+    tell_configuration(Arc::clone(&trail), "gateway", &parts.config);
     let mut config = configured(&parts.config, &listener)?;
     let reconciler = Reconciler::new(
         parts.store.reconciliation,
@@ -194,6 +209,10 @@ pub async fn serve(
     config.poll_interval = poll_interval(asked, is_shared, config.poll_interval);
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
+    let agents = state.agents.clone();
+    parts
+        .running
+        .enter_gateway(RunningGateway { agents, trail });
     let (checked, sampled) = (state.clone(), state.clone());
     telemetry.sample_connections(parts.store.connections);
     telemetry.sample(move || {

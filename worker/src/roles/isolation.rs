@@ -6,7 +6,7 @@ use everturn_supervisor::launch::{Enforcement, Policy};
 use everturn_tools::mcp::ServerLocation;
 
 /// Warns about limits that the kernel cannot enforce. Returns an error if the configuration requires them.
-pub(super) fn check(config: &Config) -> anyhow::Result<()> {
+pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
     let servers = config
         .mcp
         .iter()

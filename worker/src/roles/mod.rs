@@ -8,7 +8,7 @@ pub mod config;
 mod for_tenants;
 pub mod gateway;
 pub mod health;
-mod isolation;
+pub(crate) mod isolation;
 pub mod keys;
 mod lease;
 pub mod migrate;

@@ -1,6 +1,6 @@
 //! A worker: polls the task queue and runs turns.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
@@ -9,16 +9,9 @@ use everturn_activities::{
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::{Observed, Store, ToolResults};
-use everturn_supervisor::{launch::Launch, shutdown};
-use everturn_tools::{
-    Tool, ToolRegistry,
-    builtin::{self, ReadResult},
-    egress::Egress,
-    http::HttpTool,
-    mcp::McpServer,
-    process, skills, typed,
-};
+use everturn_store::{Observed, Store};
+use everturn_supervisor::shutdown;
+use everturn_tools::{Tool, ToolRegistry};
 use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;
@@ -30,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     for_tenants::ForTenants,
-    isolation,
     lease::LeaseKeeper,
     sdk_workers::{self, ActivityCount},
     versions,
@@ -40,6 +32,7 @@ use crate::{
     cli::{Common, Work, WorkerOptions},
     connections::{self, Connected, Stream},
     environment,
+    reload::{Configured, Running, RunningWorker, Told, Watch, with_results},
     telemetry::{self, Telemetry},
 };
 
@@ -71,6 +64,8 @@ pub struct Parts {
     pub deployment: Option<WorkerDeploymentOptions>,
     /// Health and metrics.
     pub telemetry: Telemetry,
+    /// The roles of the process, which get changed agents.
+    pub running: Arc<Running>,
 }
 
 /// Runs a worker until SIGTERM or Ctrl-C, with `own` tools besides the built-in ones.
@@ -81,8 +76,9 @@ pub async fn run(
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let telemetry = Telemetry::start(&options.telemetry, "worker")?;
-    let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
-    check_providers(&config)?;
+    let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let (config, tools) = (configured.config.clone(), configured.tools.clone());
+    check_agents(&config)?;
     let connected = connections::everything(
         common,
         config.worker_pool(),
@@ -99,6 +95,15 @@ pub async fn run(
     environment::forget_secrets();
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
+    let running = Running::worker();
+    let watch = Watch {
+        configured,
+        providers: providers.clone(),
+        check: Box::new(check_agents),
+        running: Arc::clone(&running),
+        told: Told::Log,
+    };
+    let _watching = watch.start(config.reload, shutdown.clone());
     let parts = Parts {
         client,
         store,
@@ -110,6 +115,7 @@ pub async fn run(
         only: options.only,
         deployment: versions::deployment(&options.version),
         telemetry: telemetry.clone(),
+        running,
     };
     let served = serve(parts, shutdown).await;
     telemetry.end().await;
@@ -117,8 +123,14 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a configuration in which only the demo model could answer.
-pub fn check_providers(config: &Config) -> anyhow::Result<()> {
+/// Refuses a configuration without an agent of its own, and a configuration in which only the demo model could answer.
+pub fn check_agents(config: &Config) -> anyhow::Result<()> {
+    if config.has_implied_agent {
+        anyhow::bail!(
+            "no agent is configured. Write a table [agents.default] with `provider` and `model` into everturn.toml or \
+             into a file of the folder agents.d; `everturn dev` has an agent without one"
+        );
+    }
     if config.needs_demo_model() {
         anyhow::bail!(
             "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY, \
@@ -128,55 +140,17 @@ pub fn check_providers(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the configuration and all tools: the built-in tools, the test tools if requested, `own`, and the configured
-/// tools.
-pub fn configure(
-    common: &Common,
-    test_tools: Option<PathBuf>,
-    own: Vec<Arc<dyn Tool>>,
-) -> anyhow::Result<(Config, ToolRegistry)> {
-    let test_tools = test_tools.map(builtin::test_tools).unwrap_or_default();
-    let mut tools = ToolRegistry::of(builtin::all().into_iter().chain(test_tools).chain(own))?;
-    let config = Config::load(common.config.as_deref(), &tools.names())?;
-    let egress =
-        Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
-    for definition in &config.http_tools {
-        tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
-    }
-    process::start_with(Launch::confined(config.processes.clone()));
-    isolation::check(&config)?;
-    // No MCP server is started here. A server starts at its first use.
-    for options in &config.mcp {
-        tools.add_source(
-            &options.name,
-            Arc::new(McpServer::new(options.clone(), egress.clone())),
-        )?;
-    }
-    tools.add_source(skills::SOURCE, Arc::new(config.skills.clone()))?;
-    for tool in &config.described_tools {
-        tools.register(Arc::new(tool.clone()))?;
-    }
-    Ok((config, tools))
-}
-
-/// Returns the tools, with the tool that reads whole results.
-fn with_results(
-    mut tools: ToolRegistry,
-    results: Arc<dyn ToolResults>,
-) -> anyhow::Result<Arc<ToolRegistry>> {
-    tools.register(typed(ReadResult::new(results)))?;
-    Ok(Arc::new(tools))
-}
-
 /// Runs a worker until `shutdown`. After `shutdown`, running activities have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
-    tell_configuration(parts.store.audit.clone(), "worker", &parts.config);
+    let trail = parts.store.audit.clone();
+    tell_configuration(Arc::clone(&trail), "worker", &parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
     let limits = parts.config.worker.clone();
-    let tools = with_results(parts.tools, parts.store.results)?;
+    let results = parts.store.results;
+    let tools = with_results(parts.tools, Arc::clone(&results))?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let observers = &telemetry.turn_observers();
@@ -193,7 +167,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         model: telemetry.model(Arc::new(
             Models::new(parts.providers).context("cannot set up the model client")?,
         )),
-        tools: Arc::clone(&tools),
+        tools,
     };
     let settings = settings(&parts.config, queues(&parts.task_queue, parts.only))?;
     let this_worker = ThisWorker {
@@ -202,6 +176,11 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
     let activities = AgentActivities::new(&ports, settings, this_worker);
+    parts.running.enter_worker(RunningWorker {
+        activities: activities.clone(),
+        results,
+        trail,
+    });
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process
@@ -235,7 +214,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         ended = sdk_workers::run(make, limits.renew_after_activities, shutdown) => ended,
         never = cancels.follow(parts.stream.cancels.follow_cancels()) => match never {},
     };
-    tools.close().await;
+    activities.close_tools().await;
     lease.end().await;
     ended
 }

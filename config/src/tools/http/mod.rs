@@ -158,7 +158,7 @@ impl HttpToolTable {
             }
             (Some(input), None) => Some(checked_schema(check, input, input.get_ref().clone())),
             (None, Some(file)) => {
-                let path = check.path_beside_file(Path::new(file.get_ref()));
+                let path = check.file_beside(file);
                 match read_schema(&path) {
                     Ok(schema) => Some(checked_schema(check, file, schema)),
                     Err(reason) => {

@@ -1,7 +1,5 @@
 //! `per` of an MCP server: who shares a connection, which decides whether its secrets may come from files per tenant.
 
-use std::path::Path;
-
 use everturn_tools::mcp::SecretFile;
 use serde::Deserialize;
 use toml::Spanned;
@@ -25,7 +23,7 @@ impl PerWord {
         path: &Spanned<String>,
         check: &mut Checker<'_>,
     ) -> SecretFile {
-        let beside = check.path_beside_file(Path::new(path.get_ref()));
+        let beside = check.path_beside_file(path);
         let file = SecretFile::new(beside.display().to_string());
         if file.is_per_tenant() && self != Self::Tenant {
             check.wrong(

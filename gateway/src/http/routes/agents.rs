@@ -132,7 +132,9 @@ problems!(Refusals:);
     responses((status = 200, body = AgentListBody, description = "The agents"), Refusals)
 )]
 pub(super) async fn list(State(state): State<GatewayState>, caller: Caller) -> Json<AgentListBody> {
-    let mut agents: Vec<_> = state.config.agents_of(&caller.access.tenant_id).collect();
+    let all = state.agents.now();
+    let of_tenant = |agent: &&OfferedAgent| agent.definition.serves(&caller.access.tenant_id);
+    let mut agents: Vec<_> = all.iter().filter(of_tenant).collect();
     agents.sort_by_key(|agent| &agent.definition.name);
     let default_agent = &state.config.default_agent;
     let has_default = agents

@@ -111,6 +111,32 @@ pub(super) fn check_title(state: &GatewayState, title: &str) -> Result<(), Probl
     ))
 }
 
+/// Returns the named agent, or the default agent, if the agent serves the caller's tenant.
+fn known_agent(
+    state: &GatewayState,
+    caller: &Caller,
+    named: Option<&str>,
+) -> Result<String, Problem> {
+    let default = &state.config.default_agent;
+    let agents = state.agents.names_of(&caller.access.tenant_id);
+    let agent = named.unwrap_or(default).to_owned();
+    if agents.contains(&agent) {
+        return Ok(agent);
+    }
+    let known = if agents.is_empty() {
+        "No agent serves your tenant: the configuration needs a table [agents.NAME].".to_owned()
+    } else {
+        format!("The agents of your tenant are: {}.", agents.join(", "))
+    };
+    let detail = match named {
+        Some(_) => known,
+        None => format!(
+            "The request names no agent, and the configuration has no agent `{default}`. {known}"
+        ),
+    };
+    Err(Problem::new(Code::UnknownAgent, detail))
+}
+
 /// Returns the caller's conversation with the given id, created if missing; true when the call created the conversation.
 async fn find_or_create(
     state: &GatewayState,
@@ -134,12 +160,7 @@ async fn find_or_create(
     {
         return Ok((conversation, false));
     }
-    let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
-    let agents = state.config.agent_names_of(&caller.access.tenant_id);
-    if !agents.contains(&agent.as_str()) {
-        let detail = format!("The agents of your tenant are: {}.", agents.join(", "));
-        return Err(Problem::new(Code::UnknownAgent, detail));
-    }
+    let agent = known_agent(state, caller, agent.as_deref())?;
     let new = NewConversation {
         name,
         access: caller.access.clone(),

@@ -47,6 +47,7 @@ mod pools;
 mod printed;
 mod provider_limits;
 mod reconciler;
+mod reload;
 mod remote;
 mod renewed;
 mod repeats;

@@ -9,7 +9,7 @@ use super::error::AccessError;
 use crate::mcp::secrets::SecretFile;
 
 /// The settings for requesting tokens for a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OAuthOptions {
     /// The server's URL, as configured: the resource of the tokens.
     pub server: Url,
@@ -47,7 +47,7 @@ pub enum ClientAuth {
 }
 
 /// The location of a secret. The secret stays out of logs.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum SecretSource {
     /// The secret itself.
     Value(String),

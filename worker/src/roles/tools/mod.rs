@@ -18,7 +18,7 @@ use everturn_tools::Tool;
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},
     environment,
-    roles::worker,
+    reload::Configured,
 };
 
 /// Runs a subcommand, with `own` tools besides the built-in ones. Exit codes: 0 done; 1 the tool failed, or the
@@ -28,7 +28,8 @@ pub async fn run(
     options: ToolsOptions,
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
-    let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
+    let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let (config, tools) = (configured.config, configured.tools);
     environment::forget_secrets();
     let ended = match options.command {
         ToolsCommand::List(options) => list::run(&config, &tools, &options).await,

@@ -93,12 +93,7 @@ pub(in crate::http::routes) async fn list(
     let last = found.last().filter(|_| has_more);
     let next_after = last.map(|last| last.tenant_id.clone());
     let shown = |tenant: TenantSummary| TenantBody {
-        agents: state
-            .config
-            .agent_names_of(&tenant.tenant_id)
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+        agents: state.agents.names_of(&tenant.tenant_id),
         tenant: tenant.tenant_id,
         valid_keys: tenant.valid_keys,
         conversations: tenant.conversations,
