@@ -71,3 +71,22 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- define "everturn.configMapName" -}}
 {{- default (printf "%s-config" (include "everturn.fullname" .)) .Values.existingConfigMap -}}
 {{- end -}}
+
+{{- define "everturn.agentsConfigMapName" -}}
+{{- default (printf "%s-agents" (include "everturn.fullname" .)) .Values.existingAgentsConfigMap -}}
+{{- end -}}
+
+{{/* The agents that the chart can read, by name, as JSON: those of `config` and of `agents`. */}}
+{{- define "everturn.agents" -}}
+{{- $agents := default dict (get (fromJson (include "everturn.config" .)) "agents") -}}
+{{- range $name, $text := .Values.agents -}}
+{{- if hasSuffix ".toml" $name -}}
+{{- $file := fromToml $text -}}
+{{- with get $file "Error" -}}
+{{- fail (printf "agents: %s is not valid TOML: %s" $name .) -}}
+{{- end -}}
+{{- $agents = merge $agents (default dict (get $file "agents")) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $agents -}}
+{{- end -}}

@@ -105,6 +105,10 @@ spec:
           mountPath: /etc/everturn/everturn.toml
           subPath: everturn.toml
           readOnly: true
+        # A whole folder: the kubelet never changes a file that is mounted by subPath.
+        - name: agents
+          mountPath: /etc/everturn/agents.d
+          readOnly: true
         {{- include "everturn.connectionMounts" . | nindent 8 }}
         {{- with $values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
@@ -116,6 +120,11 @@ spec:
     - name: config
       configMap:
         name: {{ include "everturn.configMapName" .root }}
+    # Optional, so that the first agents restart no pod, either.
+    - name: agents
+      configMap:
+        name: {{ include "everturn.agentsConfigMapName" .root }}
+        optional: true
     {{- include "everturn.connectionVolumes" . | nindent 4 }}
     {{- with $values.extraVolumes }}
     {{- toYaml . | nindent 4 }}

@@ -30,6 +30,12 @@
 {{- if and .Values.gateway.httpRoute.enabled (not .Values.gateway.httpRoute.parentRefs) -}}
 {{- fail "gateway.httpRoute.enabled, but gateway.httpRoute.parentRefs is empty; name the Gateway that the route belongs to, like [{name: public, namespace: gateways}]" -}}
 {{- end -}}
+{{- if and .Values.agents .Values.existingAgentsConfigMap -}}
+{{- fail "agents and existingAgentsConfigMap are both set: pods mount one ConfigMap as agents.d; move the files of agents into your ConfigMap" -}}
+{{- end -}}
+{{- if not (or .Values.existingConfigMap .Values.existingAgentsConfigMap (fromJson (include "everturn.agents" .))) -}}
+{{- fail "there is no agent, so no worker would start; write a file with a table like [agents.default] under `agents`, such as `agents: {default.toml: ...}`, or the table into `config`, or name a ConfigMap of yours in existingAgentsConfigMap" -}}
+{{- end -}}
 {{- $pools := fromJson (include "everturn.pools" .) -}}
 {{- if .Values.existingConfigMap -}}
 {{- $why := "must be set with existingConfigMap, because the chart cannot read from it how long a pod takes to stop" -}}
