@@ -41,8 +41,8 @@ use crate::{
 /// The activities of a worker. Clones share what the activities know.
 #[derive(Clone)]
 pub struct AgentActivities {
-    /// The parts with the present agents and tools. An activity keeps the parts of its begin to its end, so that it
-    /// never sees agents and tools of different configurations.
+    /// The parts with the present agents and tools. An activity keeps the parts of its beginning, and never mixes agents
+    /// and tools of two configurations.
     parts: Arc<RwLock<Arc<Parts>>>,
     saver: Saver,
     cancel_news: Arc<dyn CancelNews>,
@@ -105,9 +105,8 @@ impl AgentActivities {
         let (inputs, stream, tools) = (&ports.inputs, &ports.stream, &ports.tools);
         let agents = Arc::new(settings.agents);
         let ends = Ends { cancels, stopping };
-        let peers = Peers {
-            wait: settings.wait_for_peer,
-        };
+        let wait = settings.wait_for_peer;
+        let peers = Peers { wait };
         let saver = Saver {
             writer: Arc::clone(&ports.writer),
             stream: Arc::clone(stream),

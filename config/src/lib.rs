@@ -67,13 +67,10 @@ pub use self::{
     reloaded::{Changes, Refused},
     seen::SeenFiles,
     settings::{Config, DEMO_PROVIDER},
-    source::{Reading, Source},
+    source::{DEFAULT_FILE, Reading, Source},
     worker::{MAX_LEASE, WorkerLimits},
 };
 use self::{checker::Checker, file::File, sources::Sources};
-
-/// The configuration file of a command without `--config`.
-pub const DEFAULT_FILE: &str = "everturn.toml";
 
 impl Config {
     /// Reads the file at `path`, and the folder `agents.d` beside the file. Without a path, reads ./everturn.toml if the

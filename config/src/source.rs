@@ -1,4 +1,4 @@
-//! The place of a process's configuration. A process keeps the source, and reads the files again after a change.
+//! The location of a process's configuration. A process keeps the source, and reads the files again after a change.
 
 use std::{
     collections::BTreeMap,
@@ -7,9 +7,12 @@ use std::{
 };
 
 use super::{
-    DEFAULT_FILE, agents_d, checker::ReadBy, problem::ConfigError, seen::SeenFiles,
-    settings::Config, sources::Sources,
+    agents_d, checker::ReadBy, problem::ConfigError, seen::SeenFiles, settings::Config,
+    sources::Sources,
 };
+
+/// The configuration file of a command without `--config`.
+pub const DEFAULT_FILE: &str = "everturn.toml";
 
 /// The files of a configuration, and the environment of the process at its start. Afterwards the process wipes secrets
 /// from its environment, but a later reading of the files needs the secrets again.

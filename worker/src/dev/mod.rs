@@ -17,15 +17,16 @@ use std::{
 use anyhow::{Context, bail};
 use everturn_client::GatewayClient;
 use everturn_config::Config;
+use everturn_models::Providers;
 use everturn_supervisor::shutdown;
 use everturn_tools::Tool;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{Common, DevOptions, ListenOptions, TelemetryOptions},
+    cli::{Common, DevOptions, TelemetryOptions},
     connections, environment,
-    reload::{Check, Configured, Running, Told, Watch},
+    reload::{Configured, Running, Told, Watch},
     roles,
     telemetry::Telemetry,
 };
@@ -135,15 +136,7 @@ async fn serve(
     let stream = connections::stream(common)?;
     environment::forget_secrets();
     let (tools, running) = (configured.tools.clone(), Running::both());
-    let watch = Watch {
-        configured,
-        providers: providers.clone(),
-        check: checked(&options.listen),
-        running: Arc::clone(&running),
-        told: Told::Terminal,
-    };
-    let interval = options.watch.then_some(WATCH_INTERVAL);
-    let _watching = watch.start(interval, shutdown.clone());
+    watch(options, configured, &providers, &running, &shutdown);
     let url = format!("http://{}", reachable(listener.local_addr()?));
     let task_queue = common.task_queue.clone();
     let gateway = roles::gateway::serve(
@@ -190,10 +183,23 @@ async fn serve(
     code
 }
 
-/// Returns the check of a changed configuration.
-fn checked(listen: &ListenOptions) -> Check {
-    let listen = listen.clone();
-    Box::new(move |config| roles::gateway::check_exposure(&listen, config))
+/// Looks at the files with `--watch`, and prints changes.
+fn watch(
+    options: &DevOptions,
+    configured: Configured,
+    providers: &Providers,
+    running: &Arc<Running>,
+    shutdown: &CancellationToken,
+) {
+    let listen = options.listen.clone();
+    let watch = Watch {
+        configured,
+        providers: providers.clone(),
+        check: Box::new(move |config| roles::gateway::check_exposure(&listen, config)),
+        running: Arc::clone(running),
+        told: Told::Terminal,
+    };
+    watch.start(options.watch.then_some(WATCH_INTERVAL), shutdown.clone());
 }
 
 /// Returns the listener's address for clients on the machine.

@@ -17,7 +17,7 @@ use everturn_tools::{
 
 use crate::{cli::Common, roles::isolation};
 
-/// The configuration of a process, and the files that it was read from.
+/// The configuration of a process, with the files of the configuration.
 pub struct Configured {
     /// The configuration.
     pub config: Config,
@@ -28,7 +28,7 @@ pub struct Configured {
     kit: Option<Kit>,
 }
 
-/// The parts of which a worker makes the tools of each configuration.
+/// The parts from which a worker makes the tools of every configuration.
 struct Kit {
     /// The tools outside of the configuration.
     own: ToolRegistry,
@@ -36,7 +36,7 @@ struct Kit {
     servers: Servers,
 }
 
-/// The MCP servers by name. A server with equal options keeps its connections.
+/// The MCP servers by name. A server with equal options keeps the connections.
 type Servers = BTreeMap<String, (ServerOptions, Arc<McpServer>)>;
 
 /// The next configuration, ready for use.
@@ -91,7 +91,7 @@ impl Configured {
         })
     }
 
-    /// Makes the next configuration of what was read. `providers` are the providers of the running process.
+    /// Makes the next configuration. `providers` are the providers of the running process.
     pub(super) fn next(&self, read: Config, providers: &Providers) -> anyhow::Result<Next> {
         let config = self.config.reloaded(read, providers)?;
         let (tools, servers) = match &self.kit {
@@ -105,7 +105,7 @@ impl Configured {
         })
     }
 
-    /// Takes the next configuration over, and returns the MCP servers that it does not use.
+    /// Takes the next configuration over, and returns the MCP servers without a further use.
     pub(super) fn take(&mut self, next: Next) -> Vec<Arc<McpServer>> {
         self.config = next.config;
         self.tools = next.tools;
@@ -129,7 +129,7 @@ impl Kit {
         for definition in &config.http_tools {
             tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
         }
-        // No MCP server is started here. A server starts at its first use.
+        // MCP servers start at the first use.
         let mut servers = Servers::new();
         for options in &config.mcp {
             let earlier = self.servers.get(&options.name);
@@ -173,7 +173,7 @@ mod tests {
         Configured::for_worker(&common, None, Vec::new()).unwrap()
     }
 
-    /// Writes the file and takes it over.
+    /// Writes the file and takes the change over.
     fn reload(configured: &mut Configured, file: &Path, text: &str) -> Vec<Arc<McpServer>> {
         fs::write(file, format!("{AGENT}{text}")).unwrap();
         let read = configured.source.read().config.unwrap();

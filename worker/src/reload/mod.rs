@@ -16,12 +16,12 @@ use everturn_config::{Changes, Config, Reading};
 use everturn_models::Providers;
 use everturn_telemetry::process as measured;
 use everturn_tools::{ToolSource as _, mcp::McpServer};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
     configured::Configured,
-    running::{Running, RunningGateway, RunningWorker, with_results},
+    running::{Running, with_results},
 };
 
 /// The pause between the first notice of a change and the reading. Editors, and tools that copy folders, write for some
@@ -42,7 +42,7 @@ pub enum Told {
 /// Refuses a configuration.
 pub type Check = Box<dyn Fn(&Config) -> anyhow::Result<()> + Send + Sync>;
 
-/// What a process needs to take over changes.
+/// The parts that a process needs to take over changes.
 pub struct Watch {
     /// The configuration of the start.
     pub configured: Configured,
@@ -56,22 +56,36 @@ pub struct Watch {
     pub told: Told,
 }
 
+/// Starts to look at the files, in the interval of the configuration. The log has a line for each change.
+pub fn start(
+    configured: Configured,
+    check: Check,
+    running: &Arc<Running>,
+    shutdown: &CancellationToken,
+) {
+    let interval = configured.config.reload;
+    let watch = Watch {
+        providers: configured.config.providers.clone(),
+        configured,
+        check,
+        running: Arc::clone(running),
+        told: Told::Log,
+    };
+    watch.start(interval, shutdown.clone());
+}
+
 impl Watch {
     /// Looks at the files until `shutdown`. Without an interval, changes need a restart.
-    pub fn start(
-        self,
-        interval: Option<Duration>,
-        shutdown: CancellationToken,
-    ) -> Option<JoinHandle<()>> {
-        let interval = interval?;
-        Some(tokio::spawn(async move {
+    pub fn start(self, interval: Option<Duration>, shutdown: CancellationToken) {
+        let Some(interval) = interval else { return };
+        tokio::spawn(async move {
             let watching = self.run(interval);
             let _ended = shutdown.run_until_cancelled(watching).await;
-        }))
+        });
     }
 
     async fn run(mut self, interval: Duration) {
-        // Tables of the operator that differ from those of the start.
+        // The operator's tables with changes since the start.
         let mut stale = Vec::new();
         loop {
             tokio::time::sleep(interval).await;
@@ -84,7 +98,7 @@ impl Watch {
                 continue;
             };
             self.configured.files = files;
-            // Files of two versions would be a configuration that nobody has written.
+            // The process never mixes files of two versions.
             if self.have_files_changed().await {
                 continue;
             }
@@ -123,7 +137,7 @@ impl Watch {
     }
 }
 
-/// Closes a server that the configuration does not have any more, after its last call.
+/// Closes a server after the last call, because the configuration does not have the server any more.
 fn close_after_use(server: Arc<McpServer>) {
     tokio::spawn(async move {
         while Arc::strong_count(&server) > 1 {

@@ -1,4 +1,4 @@
-//! The parts of a running process that get changed agents and tools.
+//! The roles of a running process, which get changed agents and tools.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,32 +10,25 @@ use everturn_tools::{ToolRegistry, builtin::ReadResult, typed};
 
 use crate::audit::tell_configuration;
 
-/// The parts of a running process: each role enters its part after its start.
+/// The roles of a running process. A role enters after the start of the role.
 pub struct Running {
     worker: Option<OnceLock<RunningWorker>>,
     gateway: Option<OnceLock<RunningGateway>>,
 }
 
-/// A worker.
-pub struct RunningWorker {
-    /// The activities.
-    pub activities: AgentActivities,
-    /// The tool results for the tool that reads whole results.
-    pub results: Arc<dyn ToolResults>,
-    /// The audit trail.
-    pub trail: Arc<dyn AuditTrail>,
+struct RunningWorker {
+    activities: AgentActivities,
+    results: Arc<dyn ToolResults>,
+    trail: Arc<dyn AuditTrail>,
 }
 
-/// A gateway.
-pub struct RunningGateway {
-    /// The agents for callers.
-    pub agents: OfferedAgents,
-    /// The audit trail.
-    pub trail: Arc<dyn AuditTrail>,
+struct RunningGateway {
+    agents: OfferedAgents,
+    trail: Arc<dyn AuditTrail>,
 }
 
 impl Running {
-    /// The parts of a process with a worker alone.
+    /// For a process with a worker alone.
     pub fn worker() -> Arc<Self> {
         Arc::new(Self {
             worker: Some(OnceLock::new()),
@@ -43,7 +36,7 @@ impl Running {
         })
     }
 
-    /// The parts of a process with a gateway alone.
+    /// For a process with a gateway alone.
     pub fn gateway() -> Arc<Self> {
         Arc::new(Self {
             worker: None,
@@ -51,7 +44,7 @@ impl Running {
         })
     }
 
-    /// The parts of a process with both roles.
+    /// For a process with a worker and a gateway.
     pub fn both() -> Arc<Self> {
         Arc::new(Self {
             worker: Some(OnceLock::new()),
@@ -59,23 +52,32 @@ impl Running {
         })
     }
 
-    /// Enters the worker.
-    pub fn enter_worker(&self, worker: RunningWorker) {
-        if let Some(place) = &self.worker {
+    /// Enters the worker. `results` is the store for the tool that reads whole results.
+    pub fn enter_worker(
+        &self,
+        activities: AgentActivities,
+        results: Arc<dyn ToolResults>,
+        trail: Arc<dyn AuditTrail>,
+    ) {
+        if let Some(slot) = &self.worker {
             // A process has one worker.
-            let _entered = place.set(worker);
+            let _entered = slot.set(RunningWorker {
+                activities,
+                results,
+                trail,
+            });
         }
     }
 
-    /// Enters the gateway.
-    pub fn enter_gateway(&self, gateway: RunningGateway) {
-        if let Some(place) = &self.gateway {
+    /// Enters the gateway, by the list of agents for callers.
+    pub fn enter_gateway(&self, agents: OfferedAgents, trail: Arc<dyn AuditTrail>) {
+        if let Some(slot) = &self.gateway {
             // A process has one gateway.
-            let _entered = place.set(gateway);
+            let _entered = slot.set(RunningGateway { agents, trail });
         }
     }
 
-    /// True after each role of the process has entered its part.
+    /// True after every role of the process has entered.
     pub(super) fn is_complete(&self) -> bool {
         let worker = self.worker.as_ref();
         let gateway = self.gateway.as_ref();
@@ -83,8 +85,8 @@ impl Running {
             && gateway.is_none_or(|gateway| gateway.get().is_some())
     }
 
-    /// Gives the parts changed agents and tools. The worker comes first, because the gateway of a process must not offer
-    /// an agent that the worker does not know yet. After an error, nothing has changed.
+    /// Gives the roles changed agents and tools. The worker comes first, because the gateway of a process must not offer
+    /// an agent that the worker does not know yet. After an error, the roles go on with the present agents.
     pub(super) fn give(&self, config: &Config, tools: &ToolRegistry) -> anyhow::Result<()> {
         if let Some(worker) = self.worker.as_ref().and_then(OnceLock::get) {
             let agents = KnownAgents::of(config.agents.clone())?;

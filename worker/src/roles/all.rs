@@ -3,6 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
+use everturn_config::Config;
 use everturn_supervisor::shutdown;
 use everturn_tools::Tool;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use crate::{
     cli::{AllOptions, Common},
     connections::{self, Connected},
     environment,
-    reload::{Configured, Running, Told, Watch},
+    reload::{self, Configured, Running},
     telemetry::Telemetry,
 };
 
@@ -46,17 +47,7 @@ pub async fn run(
     environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let running = Running::both();
-    let watch = Watch {
-        providers: config.providers.clone(),
-        configured,
-        check: Box::new(|config| {
-            worker::check_agents(config)?;
-            gateway::check_approvers(config)
-        }),
-        running: Arc::clone(&running),
-        told: Told::Log,
-    };
-    let _watching = watch.start(config.reload, shutdown.clone());
+    reload::start(configured, Box::new(check), &running, &shutdown);
     let of_gateway = gateway::Parts {
         client: client.clone(),
         store: store.clone(),
@@ -88,6 +79,12 @@ pub async fn run(
     served.context("the gateway panicked")??;
     worked?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a changed configuration that a role refuses.
+fn check(config: &Config) -> anyhow::Result<()> {
+    worker::check_agents(config)?;
+    gateway::check_approvers(config)
 }
 
 /// Cancels `shutdown` when the role ends.

@@ -21,7 +21,7 @@ use crate::{
     cli::{Common, GatewayOptions, ListenOptions},
     connections::{self, Connected, Stream},
     environment,
-    reload::{Configured, Running, RunningGateway, Told, Watch},
+    reload::{self, Configured, Running},
     telemetry::{NotReady, Telemetry},
 };
 
@@ -67,14 +67,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let running = Running::gateway();
-    let watch = Watch {
-        providers: config.providers.clone(),
-        configured,
-        check: Box::new(check_approvers),
-        running: Arc::clone(&running),
-        told: Told::Log,
-    };
-    let _watching = watch.start(config.reload, shutdown.clone());
+    reload::start(configured, Box::new(check_approvers), &running, &shutdown);
     let parts = Parts {
         client,
         store,
@@ -209,10 +202,7 @@ pub async fn serve(
     config.poll_interval = poll_interval(asked, is_shared, config.poll_interval);
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
-    let agents = state.agents.clone();
-    parts
-        .running
-        .enter_gateway(RunningGateway { agents, trail });
+    parts.running.enter_gateway(state.agents.clone(), trail);
     let (checked, sampled) = (state.clone(), state.clone());
     telemetry.sample_connections(parts.store.connections);
     telemetry.sample(move || {

@@ -32,7 +32,7 @@ use crate::{
     cli::{Common, Work, WorkerOptions},
     connections::{self, Connected, Stream},
     environment,
-    reload::{Configured, Running, RunningWorker, Told, Watch, with_results},
+    reload::{self, Configured, Running, with_results},
     telemetry::{self, Telemetry},
 };
 
@@ -96,14 +96,7 @@ pub async fn run(
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
     let running = Running::worker();
-    let watch = Watch {
-        configured,
-        providers: providers.clone(),
-        check: Box::new(check_agents),
-        running: Arc::clone(&running),
-        told: Told::Log,
-    };
-    let _watching = watch.start(config.reload, shutdown.clone());
+    reload::start(configured, Box::new(check_agents), &running, &shutdown);
     let parts = Parts {
         client,
         store,
@@ -154,6 +147,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let observers = &telemetry.turn_observers();
+    let model = Models::new(parts.providers).context("cannot set up the model client")?;
     let ports = Ports {
         turns: Arc::new(Observed::new(parts.store.turns, observers)),
         inputs: parts.store.inputs,
@@ -164,23 +158,15 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         stream: telemetry.stream(parts.stream.writer),
         cancel_news: Arc::clone(&parts.stream.cancels),
-        model: telemetry.model(Arc::new(
-            Models::new(parts.providers).context("cannot set up the model client")?,
-        )),
+        model: telemetry.model(Arc::new(model)),
         tools,
     };
     let settings = settings(&parts.config, queues(&parts.task_queue, parts.only))?;
-    let this_worker = ThisWorker {
-        id: lease.worker().clone(),
-        cancels: cancels.clone(),
-        stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
-    };
+    let stopping = Stopping::new(shutdown.clone(), limits.graceful_shutdown);
+    let this_worker = this_worker(&lease, &cancels, stopping);
     let activities = AgentActivities::new(&ports, settings, this_worker);
-    parts.running.enter_worker(RunningWorker {
-        activities: activities.clone(),
-        results,
-        trail,
-    });
+    let running = parts.running;
+    running.enter_worker(activities.clone(), results, trail);
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process
@@ -217,6 +203,14 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     activities.close_tools().await;
     lease.end().await;
     ended
+}
+
+fn this_worker(lease: &LeaseKeeper, cancels: &Cancels, stopping: Stopping) -> ThisWorker {
+    ThisWorker {
+        id: lease.worker().clone(),
+        cancels: cancels.clone(),
+        stopping,
+    }
 }
 
 /// Returns the settings of the activities.
