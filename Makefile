@@ -231,7 +231,7 @@ page: deps temporal everturn $(WEB)/node_modules/installed ## Check the page at 
 	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
 
 page-images: deps temporal everturn $(WEB)/node_modules/installed ## Make the pictures of docs/page.md from the page, in Chromium.
-	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm run --silent images
+	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm run --silent images $(if $(SCENES),-- $(SCENES))
 
 $(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.json .npmrc)
 	@echo "▸ what builds and tests the page with npm ci (a few seconds, once)"

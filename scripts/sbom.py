@@ -16,7 +16,7 @@ import uuid
 
 ROOT = "everturn-worker"
 # Packages of npm whose code is in gateway/web/dist, and so in the binary.
-IN_THE_PAGE = ("marked", "preact", "sugar-high")
+IN_THE_PAGE = ("marked", "preact", "sugar-high", "temml")
 # The namespace of the documents' serial numbers.
 NAMESPACE = uuid.UUID("5d0f3c0b-6f3e-5b0e-9d0b-6f7a0c6d1a55")
 

@@ -17,10 +17,13 @@ const options = {
   logLevel: "warning",
 };
 await build({ ...options, entryPoints: { worker: "src/shared/worker.ts" } });
+await build({ ...options, entryPoints: { math: "src/math.ts" }, banner: { js: "/* With Temml (c) Ron Kok, under the MIT License. */" } });
 const worker = createHash("sha256").update(readFileSync(`${folder}/worker.js`)).digest("hex").slice(0, 16);
 await build({
   ...options,
   entryPoints: { app: "src/main.tsx", style: "src/style.css" },
+  // The page loads the file when there is a formula.
+  external: ["./math.js"],
   // Tabs of two releases must not share a worker.
   define: { WORKER_HASH: JSON.stringify(worker) },
   banner: {

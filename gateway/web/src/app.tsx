@@ -2,6 +2,7 @@
 
 import { type api, ApiError } from "everturn-client";
 import { useEffect, useState } from "preact/hooks";
+import { useAgents } from "./agents";
 import { ConversationView, NewConversation } from "./conversation";
 import { conversation, everturn } from "./everturn";
 import { useHub } from "./hub";
@@ -38,9 +39,11 @@ export function App() {
 function Conversations({ session, onRefused }: { session: api.Session; onRefused: () => void }) {
   const { id, developer } = useRoute();
   const shared = useHub(session, onRefused);
+  const agents = useAgents(id === undefined);
   const [isListOpen, setListOpen] = useState(false);
   const { isHelpOpen, openHelp, closeHelp } = useShortcuts(() => setListOpen(true));
   useEffect(() => setListOpen(false), [id]);
+  const list = { isOpen: isListOpen, open: () => setListOpen(true) };
   return (
     <div class={isListOpen ? "frame list-open" : "frame"}>
       <SkipLink />
@@ -48,15 +51,17 @@ function Conversations({ session, onRefused }: { session: api.Session; onRefused
         open={id}
         shared={shared}
         isListOpen={isListOpen}
-        onToggle={() => setListOpen(!isListOpen)}
+        onClose={() => setListOpen(false)}
+        hasAgents={(agents.list?.length ?? 0) > 1}
         onRefused={onRefused}
         isSession={session.credential === "session"}
         onHelp={openHelp}
       />
+      <button type="button" class="scrim" tabIndex={-1} aria-label={texts.hideList} onClick={() => setListOpen(false)} />
       {id === undefined ? (
-        <NewConversation shared={shared} />
+        <NewConversation shared={shared} agents={agents} list={list} />
       ) : (
-        <ConversationView key={id} chat={conversation(id)} shared={shared} developer={developer} onRefused={onRefused} />
+        <ConversationView key={id} chat={conversation(id)} shared={shared} list={list} developer={developer} onRefused={onRefused} />
       )}
       {isHelpOpen && <Help onClose={closeHelp} />}
     </div>

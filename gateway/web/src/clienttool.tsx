@@ -24,6 +24,8 @@ export function ClientToolCard({ chat, call }: { chat: Conversation; call: ToolC
       <p>{texts.client}</p>
       <Value of={call.toolInput} />
       <textarea
+        class="code"
+        spellcheck={false}
         aria-label={texts.result}
         placeholder={texts.result}
         rows={2}
@@ -31,8 +33,10 @@ export function ClientToolCard({ chat, call }: { chat: Conversation; call: ToolC
         onInput={(event) => setResult(event.currentTarget.value)}
       />
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
-      <button type="button" disabled={isSent || isEmpty} onClick={() => answer(false)}>{texts.sendResult}</button>{" "}
-      <button type="button" class="quiet" disabled={isSent || isEmpty} onClick={() => answer(true)}>{texts.sendError}</button>
+      <div class="actions">
+        <button type="button" class="main" disabled={isSent || isEmpty} onClick={() => answer(false)}>{texts.sendResult}</button>
+        <button type="button" disabled={isSent || isEmpty} onClick={() => answer(true)}>{texts.sendError}</button>
+      </div>
     </div>
   );
 }

@@ -4,7 +4,8 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { AttachmentList, type Attachments, type Ready, useAttachments } from "./attachments";
 import { draftOf, forgetDraft, keepDraft } from "./drafts";
-import { Fault } from "./shown";
+import { Icon } from "./icons";
+import { Fault, visible } from "./shown";
 import { texts } from "./texts";
 
 /** What a message does while a turn runs. */
@@ -29,11 +30,13 @@ interface ComposerProps {
   turn?: string | null;
   /** Ends a turn, and no other. */
   onStop?: (turn: string) => Promise<unknown>;
+  /** The name of the agent that reads the message. */
+  agent?: string | undefined;
   /** Something else on the page takes the focus. */
   isQuiet?: boolean;
 }
 
-export function Composer({ id, onSend, turn = null, onStop, isQuiet = false }: ComposerProps) {
+export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = false }: ComposerProps) {
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
   const [onBusy, setOnBusy] = useState<OnBusy>("queue");
@@ -72,20 +75,24 @@ export function Composer({ id, onSend, turn = null, onStop, isQuiet = false }: C
   return (
     <form class="composer" onSubmit={onSubmit} {...takesFiles(attachments)}>
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
-      <AttachmentList attachments={attachments} />
-      <AttachButton onChosen={attachments.add} />
-      <textarea
-        ref={field}
-        aria-label={texts.message}
-        placeholder={texts.message}
-        rows={1}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
-      {turn !== null && <WhileBusy chosen={onBusy} onChoose={setOnBusy} />}
-      {turn !== null && onStop && <Stop key={turn} onStop={() => onStop(turn)} onError={setError} />}
-      <button type="submit" disabled={!canSend}>{texts.send}</button>
+      <div class="box">
+        <AttachmentList attachments={attachments} />
+        <textarea
+          ref={field}
+          aria-label={texts.message}
+          placeholder={agent === undefined ? texts.message : texts.messageTo(visible(agent))}
+          rows={1}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div class="tools">
+          {turn !== null && <WhileBusy chosen={onBusy} onChoose={setOnBusy} />}
+          {turn !== null && onStop && <Stop key={turn} onStop={() => onStop(turn)} onError={setError} />}
+          <button type="submit" class="send" disabled={!canSend}><span>{texts.send}</span><Icon name="send" /></button>
+          <AttachButton onChosen={attachments.add} />
+        </div>
+      </div>
     </form>
   );
 }
@@ -138,7 +145,7 @@ function Stop({ onStop, onError }: { onStop: () => Promise<unknown>; onError: (e
     });
   };
   return (
-    <button type="button" class="stop" aria-disabled={isSent} onClick={stop}>{isSent ? texts.stopping : texts.stop}</button>
+    <button type="button" class="stop" aria-disabled={isSent} onClick={stop}><Icon name="stop" />{isSent ? texts.stopping : texts.stop}</button>
   );
 }
 
@@ -155,8 +162,8 @@ function AttachButton({ onChosen }: { onChosen: (files: FileList) => void }) {
   const chooser = useRef<HTMLInputElement>(null);
   return (
     <>
-      <button type="button" class="quiet" aria-label={texts.attach} title={texts.attach} onClick={() => chooser.current?.click()}>
-        +
+      <button type="button" class="quiet round attach" aria-label={texts.attach} title={texts.attach} onClick={() => chooser.current?.click()}>
+        <Icon name="attach" />
       </button>
       <input
         type="file"

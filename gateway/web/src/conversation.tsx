@@ -1,15 +1,19 @@
 /** The conversation that is open: how its connection is, its timeline, and the composer. */
 
-import { ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
+import { type api, ApiError, type Conversation, type SendOptions, type Update } from "everturn-client";
+import type { ComponentChildren } from "preact";
 import { useSyncExternalStore } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Agents } from "./agents";
 import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
 import type { Shared } from "./hub";
 import { DeveloperLink, DeveloperView } from "./developer/view";
+import { Icon } from "./icons";
 import { costOf, money } from "./money";
+import { Welcome } from "./picker";
 import { addressOf, type DeveloperPlace } from "./route";
-import { Fault } from "./shown";
+import { Fault, visible } from "./shown";
 import { texts } from "./texts";
 import { Timeline } from "./timeline";
 
@@ -19,15 +23,17 @@ const QUIET_MS = 15_000;
 interface ConversationProps {
   chat: Conversation;
   shared: Shared;
+  list: ListButton;
   /** What is open of its developer's view. */
   developer: DeveloperPlace | undefined;
   onRefused: () => void;
 }
 
-export function ConversationView({ chat, shared, developer, onRefused }: ConversationProps) {
+export function ConversationView({ chat, shared, list, developer, onRefused }: ConversationProps) {
   const [attempt, setAttempt] = useState(0);
   const update = useUpdate(chat, attempt, shared.isLive);
   useReport(chat, update, shared);
+  const row = useRow(chat, shared, update.connection.status === "open");
   const { state, connection } = update;
   const isRefused = connection.status === "closed" && connection.error instanceof ApiError && connection.error.status === 401;
   const hasEnded = isRefused || state.ended === "token_expired";
@@ -41,7 +47,7 @@ export function ConversationView({ chat, shared, developer, onRefused }: Convers
   return (
     <>
       <main class="conversation">
-        <header class="heading"><Cost update={update} /><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></header>
+        <Heading list={list} row={row} update={update}><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></Heading>
         <Timeline chat={chat} update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
         <Resume chat={chat} update={update} />
@@ -50,12 +56,57 @@ export function ConversationView({ chat, shared, developer, onRefused }: Convers
           onSend={send}
           turn={state.turn}
           onStop={(turn) => chat.cancel({ messageId: turn })}
+          agent={row?.agent}
           isQuiet={developer !== undefined}
         />
       </main>
       {developer && <DeveloperView chat={chat} update={update} place={developer} />}
     </>
   );
+}
+
+/** The button that shows the list on a phone. */
+export interface ListButton {
+  readonly isOpen: boolean;
+  readonly open: () => void;
+}
+
+interface HeadingProps {
+  list: ListButton;
+  /** The conversation, as far as it is known; absent where a new one begins. */
+  row?: api.Conversation | undefined;
+  update?: Update;
+  children?: ComponentChildren;
+}
+
+/** What is open: the title, the agent and the cost. */
+function Heading({ list, row, update, children }: HeadingProps) {
+  return (
+    <header class={update ? "heading" : "heading begins"}>
+      <button type="button" class="burger quiet round" aria-expanded={list.isOpen} aria-label={texts.list} onClick={list.open}>
+        <Icon name="list" />
+      </button>
+      <div>
+        <h2><bdi>{row ? visible(row.title) || texts.untitled : update ? "" : texts.new}</bdi></h2>
+        {update && (
+          <p>{row && <bdi class="agent">{visible(row.agent)}</bdi>}<Cost update={update} /></p>
+        )}
+      </div>
+      {children}
+    </header>
+  );
+}
+
+/** What the list has of the conversation. A conversation that the list does not have is asked for. */
+function useRow(chat: Conversation, { rows }: Shared, isThere: boolean): api.Conversation | undefined {
+  const [asked, setAsked] = useState<api.Conversation>();
+  const listed = useRef<api.Conversation | undefined>(undefined);
+  listed.current = rows?.find((row) => row.id === chat.id) ?? listed.current;
+  const isUnlisted = isThere && rows !== undefined && listed.current === undefined;
+  useEffect(() => {
+    if (isUnlisted) chat.show().then(setAsked, () => undefined);
+  }, [isUnlisted]);
+  return listed.current ?? asked;
 }
 
 /** What the turns of the conversation cost; nothing while no turn has a price. */
@@ -76,17 +127,23 @@ function useReport(chat: Conversation, { state, connection }: Update, { rows, re
 }
 
 /** Where a conversation begins. It is created with its first message. */
-export function NewConversation({ shared: { report } }: { shared: Shared }) {
+export function NewConversation({ shared: { report }, agents, list }: { shared: Shared; agents: Agents; list: ListButton }) {
+  const [error, setError] = useState<unknown>();
   useEffect(() => report({ hasConversation: false, isBehind: false }), []);
+  const agent = agents.chosen?.name;
   const send = async ({ content, ...options }: Written) => {
-    const { id } = await everturn.create({ id: crypto.randomUUID?.() });
+    const { id } = await everturn.create({ id: crypto.randomUUID?.(), ...(agent !== undefined && { agent }) });
     void conversation(id).post(content, options as SendOptions).catch(() => undefined);
     location.hash = addressOf(id);
   };
   return (
     <main class="conversation">
-      <section class="timeline" aria-label={texts.timeline}><p class="hint">{texts.empty}</p></section>
-      <Composer id="" onSend={send} />
+      <Heading list={list} />
+      <section class="timeline start" aria-label={texts.timeline}>
+        <Welcome agents={agents} onSend={(sample) => void send({ content: sample }).catch(setError)} />
+      </section>
+      {error !== undefined && <p class="status" role="alert"><Fault error={error} /></p>}
+      <Composer id="" onSend={send} agent={agent} />
     </main>
   );
 }

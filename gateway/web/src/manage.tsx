@@ -96,8 +96,10 @@ function Question({ label, action, isDangerous = false, onAgree, onClose, childr
         <h2>{label}</h2>
         {children}
         {error !== undefined && <p role="alert"><Fault error={error} /></p>}
-        <button type="submit" class={isDangerous ? "danger" : undefined} disabled={isSent}>{action}</button>{" "}
-        <button type="button" autofocus={isDangerous} onClick={() => dialog.current?.close()}>{texts.cancel}</button>
+        <div class="actions">
+          <button type="submit" class={isDangerous ? "danger" : undefined} disabled={isSent}>{action}</button>
+          <button type="button" autofocus={isDangerous} onClick={() => dialog.current?.close()}>{texts.cancel}</button>
+        </div>
       </form>
     </dialog>
   );

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Code } from "./code";
+import { Formula } from "./formula";
 import { later } from "./later";
 import { keepWritten, more, NOTHING, PART, readingOf, tokensOf, tokensOfWritten, withPlainLines } from "./reading";
 import { exact, Plain, visible } from "./shown";
@@ -107,6 +108,8 @@ function element(token: Tokens.Generic, depth: number, isOpen = false): Componen
       return <code>{exact(token["text"])}</code>;
     case "link":
       return <Link href={token["href"]}>{inner()}</Link>;
+    case "formula":
+      return <Formula tex={token["text"]} raw={token.raw} isDisplay={token["isDisplay"]} />;
     case "image": // nothing is fetched from elsewhere
       return <Link href={token["href"]}>{visible(token["text"] || token["href"])}</Link>;
     case "checkbox":

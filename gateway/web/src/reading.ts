@@ -4,6 +4,7 @@
  */
 
 import { Lexer, type Token } from "marked";
+import { FORMULAS } from "./formulas";
 
 /** Characters of the last blocks that are read again with each piece of a text. More are shown as they are until it is whole. */
 const MAX_AGAIN = 10_000;
@@ -13,6 +14,8 @@ export const PART = 8_000;
 
 /** Long texts whose structure is remembered, so that one that was seen a moment ago is there at once. */
 const MOST_KEPT = 10;
+
+const OPTIONS = { gfm: true, extensions: FORMULAS };
 
 /** A text, and its blocks: paragraphs, lists, code … */
 export interface Read {
@@ -28,7 +31,7 @@ export function withPlainLines(text: string): string {
 /** Reads a text. */
 export function tokensOf(text: string): Token[] {
   try {
-    return new Lexer({ gfm: true }).lex(text);
+    return new Lexer(OPTIONS).lex(text);
   } catch {
     return unread(text);
   }
@@ -85,7 +88,7 @@ function unread(text: string): Token[] {
 
 /** A long text that is read in parts: nothing at first, then its blocks, then what is in them, a part at a time. */
 export class Reading {
-  readonly #lexer = new Lexer({ gfm: true });
+  readonly #lexer = new Lexer(OPTIONS);
   readonly #text: string;
   /** Undefined until they are found. */
   #blocks: readonly Token[] | undefined;

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { texts } from "./texts";
 
 /** The part of the page that a key goes to. */
-const PLACES: Record<string, string> = { KeyM: ".composer textarea", KeyK: ".list input[type=search]", KeyL: ".timeline" };
+const PLACES: Record<string, string> = { KeyM: ".composer textarea", KeyK: ".sidebar input[type=search]", KeyL: ".timeline" };
 
 /** Whether the keys of the page are shown. */
 export function useShortcuts(showList: () => void) {
@@ -63,7 +63,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      <button type="button" onClick={() => dialog.current?.close()}>{texts.close}</button>
+      <button type="button" class="main" onClick={() => dialog.current?.close()}>{texts.close}</button>
     </dialog>
   );
 }

@@ -29,6 +29,12 @@ export function exact(text: string): string {
   return visible(text).replace(MARKS, numbered);
 }
 
+/** JSON that somebody may edit, with characters that are not seen in JSON's own form. */
+export function escaped(json: string): string {
+  const inJson = (found: string) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(HIDDEN, inJson).replace(MARKS, inJson);
+}
+
 /** A text that stands in a sentence of the page, where no element can isolate it. */
 export function isolated(text: string): string {
   return `\u2068${visible(text)}\u2069`;
@@ -53,6 +59,15 @@ export function brief(value: Json): string {
 /** Milliseconds for people. */
 export function duration(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** Milliseconds that run down, for people: days and hours, or a clock. */
+export function countdown(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  const two = (value: number) => String(value).padStart(2, "0");
+  if (days > 0) return `${days} d ${hours} h`;
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
 /** A number of bytes for people. */

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { dateOf, groupsOf } from "./days";
 import { forgetDrafts } from "./drafts";
 import { everturn } from "./everturn";
+import { Brand, Icon } from "./icons";
 import type { Shared } from "./hub";
 import { Manage } from "./manage";
 import { More } from "./more";
@@ -26,45 +27,53 @@ interface SidebarProps {
   shared: Shared;
   isListOpen: boolean;
   isSession: boolean;
-  onToggle: () => void;
+  /** There are agents to tell apart. */
+  hasAgents: boolean;
+  onClose: () => void;
   onRefused: () => void;
   onHelp: () => void;
 }
 
-export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, onToggle, onRefused, onHelp }: SidebarProps) {
+export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, hasAgents, onClose, onRefused, onHelp }: SidebarProps) {
   const [search, setSearch] = useState("");
   const found = useFound(search.trim());
   const shown = search.trim() === "" ? rows : found;
-  const title = rows?.find((row) => row.id === open)?.title;
-  useEffect(() => {
-    document.title = title ? `${isolated(title)} · Everturn` : "Everturn";
-  }, [title]);
+  const waiting = (rows ?? []).filter(waitsForYou);
+  useTitle(rows?.find((row) => row.id === open)?.title, waiting.length);
+  const close = useFocusInside(isListOpen);
+  const entries = { open, hasAgents };
   const signOut = () => {
     forgetDrafts();
     void everturn.signOut().finally(onRefused);
   };
   return (
-    <nav class="sidebar" aria-label={texts.conversations}>
+    <nav class="sidebar" aria-label={texts.conversations} onKeyDown={(event) => event.key === "Escape" && onClose()}>
       <div class="bar">
-        <button type="button" class="burger quiet" aria-expanded={isListOpen} aria-label={texts.list} onClick={onToggle}>
-          ☰
-        </button>
-        <h1>Everturn</h1>
-        <a class="new" href="#/">{texts.new}</a>
+        <Brand />
+        <a class="new round" href="#/" aria-label={texts.new} title={texts.new}><Icon name="write" /></a>
+        <button type="button" class="hide quiet round" ref={close} aria-label={texts.hideList} onClick={onClose}><Icon name="close" /></button>
       </div>
-      <div class="list">
+      <div class="find">
+        <Icon name="search" />
         <input
           type="search"
+          class="search"
           aria-label={texts.search}
           placeholder={texts.search}
           value={search}
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
+      </div>
+      <div class="list">
+        <p class="unseen" role="status">{waiting.length > 0 && texts.waitingCount(waiting.length)}</p>
         {error !== undefined && <p role="alert"><Fault error={error} /></p>}
         {shown === undefined && error === undefined && <p class="hint">{texts.loading}</p>}
         {shown?.length === 0 && <p class="hint">{shown === rows ? texts.none : texts.noneFound}</p>}
-        {shown && <Groups rows={shown} open={open} />}
-        {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} open={open} />}
+        {shown && shown === rows && waiting.length > 0 && <Waiting rows={waiting} {...entries} />}
+        {shown && <Groups rows={shown === rows ? rows.filter((row) => !waitsForYou(row)) : shown} {...entries} />}
+        {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} {...entries} />}
+      </div>
+      <div class="feet">
         <a class="foot" href="about">{texts.about}</a>
         <button type="button" class="quiet foot" onClick={onHelp}>{texts.shortcuts}</button>
         {isSession && <button type="button" class="quiet foot" onClick={signOut}>{texts.signOut}</button>}
@@ -73,28 +82,72 @@ export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, 
   );
 }
 
+/** A call of the conversation needs an approval. A client tool waits, too, but for a program before a person. */
+function waitsForYou(row: Row): boolean {
+  return row.state === "waiting_for_approval";
+}
+
+/** The title of the tab tells what waits, also to somebody who looks at another tab. */
+function useTitle(title: string | undefined, waiting: number): void {
+  useEffect(() => {
+    const count = waiting > 0 ? `(${waiting}) ` : "";
+    document.title = `${count}${title ? `${isolated(title)} · Everturn` : "Everturn"}`;
+  }, [title, waiting]);
+}
+
+/** A list that comes over the conversation takes the focus. */
+function useFocusInside(isListOpen: boolean) {
+  const close = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (isListOpen) close.current?.focus();
+  }, [isListOpen]);
+  return close;
+}
+
+/** What all entries of the list need to know. */
+interface EntryContext {
+  /** The conversation that is open. */
+  open: string | undefined;
+  hasAgents: boolean;
+}
+
+/** Conversations that wait for a person, above all others. */
+function Waiting({ rows, ...entries }: EntryContext & { rows: readonly Row[] }) {
+  return (
+    <div>
+      <h2 class="day waiting">{texts.waitingForYou} <span class="count">{rows.length}</span></h2>
+      <ul aria-label={texts.waitingForYou}>{rows.map((row) => <Entry key={row.id} row={row} {...entries} />)}</ul>
+    </div>
+  );
+}
+
 /** Conversations below the names of their days. `after` is above them: a group that goes on has no second name. */
-function Groups({ rows, open, after }: { rows: readonly Row[]; open: string | undefined; after?: Row | undefined }) {
+function Groups({ rows, after, ...entries }: EntryContext & { rows: readonly Row[]; after?: Row | undefined }) {
   const before = after && groupsOf([after])[0]?.name;
   return (
     <>
       {groupsOf(rows).map(({ name, rows: found }) => (
         <div key={name}>
           {name !== before && <h2 class="day">{name}</h2>}
-          <ul aria-label={name}>{found.map((row) => <Entry key={row.id} row={row} isOpen={row.id === open} />)}</ul>
+          <ul aria-label={name}>{found.map((row) => <Entry key={row.id} row={row} {...entries} />)}</ul>
         </div>
       ))}
     </>
   );
 }
 
-function Entry({ row, isOpen }: { row: Row; isOpen: boolean }) {
+function Entry({ row, open, hasAgents }: EntryContext & { row: Row }) {
   const state = row.state ?? "idle";
+  const isOpen = row.id === open;
   return (
     <li>
       <a href={addressOf(row.id)} title={dateOf(row)} aria-current={isOpen ? "page" : undefined}>
         <span class={`dot ${state}`} role="img" aria-label={texts.state[state] ?? state} title={texts.state[state] ?? state} />
-        <bdi>{visible(row.title) || texts.untitled}</bdi>
+        <span class="title">
+          <bdi>{visible(row.title) || texts.untitled}</bdi>
+          {hasAgents && <bdi class="agent">{visible(row.agent)}</bdi>}
+        </span>
+        {row.waiting_approvals > 1 && <span class="mark" aria-label={texts.approvals(row.waiting_approvals)}>{row.waiting_approvals}</span>}
       </a>
       {isOpen && <Manage row={row} />}
     </li>
@@ -102,7 +155,7 @@ function Entry({ row, isOpen }: { row: Row; isOpen: boolean }) {
 }
 
 /** Conversations before those that are followed. They are as they were when they were read. */
-function Earlier({ rows, open }: { rows: readonly Row[]; open: string | undefined }) {
+function Earlier({ rows, ...entries }: EntryContext & { rows: readonly Row[] }) {
   const [read, setRead] = useState<readonly Row[]>([]);
   const [isReading, setReading] = useState(false);
   const [isAll, setAll] = useState(false);
@@ -136,7 +189,7 @@ function Earlier({ rows, open }: { rows: readonly Row[]; open: string | undefine
   const shown = read.filter((row) => !followed.has(row.id));
   return (
     <>
-      <Groups rows={shown} open={open} after={rows.at(-1)} />
+      <Groups rows={shown} after={rows.at(-1)} {...entries} />
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
       {!isAll && <More isBusy={isReading} onMore={onMore}>{isReading ? texts.loading : texts.earlierConversations}</More>}
     </>

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { everturn } from "./everturn";
+import { Brand } from "./icons";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 
@@ -15,7 +16,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => void }) {
   return (
     <main class="alone">
       <form onSubmit={submit}>
-        <h1>Everturn</h1>
+        <Brand />
         <p>{texts.signInWhy}</p>
         <label>
           {texts.key}

@@ -3,9 +3,10 @@
 import type { Conversation, Json, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { ApprovalCard } from "./approval";
 import { ClientToolCard } from "./clienttool";
 import { Output } from "./output";
-import { brief, duration, Fault, Value, visible } from "./shown";
+import { brief, duration, Value, visible } from "./shown";
 import { texts } from "./texts";
 
 interface ToolCardProps {
@@ -51,50 +52,4 @@ function Folded({ label, value }: { label: string; value: Json }) {
       {isOpen && <Value of={value} />}
     </details>
   );
-}
-
-/** Asks a person. The first answer counts, in whichever tab it was given. */
-function ApprovalCard({ chat, call }: { chat: Conversation; call: ToolCall }) {
-  const [edited, setEdited] = useState<string>();
-  const [error, setError] = useState<unknown>();
-  const [isSent, setSent] = useState(false);
-  const answer = (action: () => Promise<unknown>) => {
-    setSent(true);
-    setError(undefined);
-    action().catch((caught: unknown) => {
-      setError(caught);
-      setSent(false);
-    });
-  };
-  const approve = () =>
-    answer(async () => {
-      if (edited === undefined) return chat.approve(call);
-      return chat.approve(call, { toolInput: parsed(edited) });
-    });
-  return (
-    <div class="approval" role="group" aria-label={texts.approval}>
-      <p>{texts.approval}</p>
-      {edited === undefined ? (
-        <Value of={call.toolInput} />
-      ) : (
-        <textarea aria-label={texts.input} rows={5} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
-      )}
-      {error !== undefined && <p role="alert"><Fault error={error} /></p>}
-      <button type="button" disabled={isSent} onClick={approve}>
-        {edited === undefined ? texts.approve : texts.approveEdited}
-      </button>{" "}
-      <button type="button" disabled={isSent} onClick={() => answer(() => chat.deny(call))}>{texts.deny}</button>{" "}
-      {edited === undefined && (
-        <button type="button" class="quiet" onClick={() => setEdited(JSON.stringify(call.toolInput, null, 2))}>{texts.edit}</button>
-      )}
-    </div>
-  );
-}
-
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    throw new Error(texts.noJson);
-  }
 }

@@ -36,11 +36,16 @@ const INDEX: File = File {
 };
 
 /// Files loaded by the page.
-const FILES: [File; 3] = [
+const FILES: [File; 4] = [
     File {
         name: "app.js",
         media_type: "text/javascript; charset=utf-8",
         bytes: include_bytes!("../../../web/dist/app.js"),
+    },
+    File {
+        name: "math.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("../../../web/dist/math.js"),
     },
     File {
         name: "worker.js",

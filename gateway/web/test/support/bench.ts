@@ -15,9 +15,11 @@ export interface Bench {
   readonly gateway: RealGateway;
   readonly browser: Browser;
   readonly client: Everturn;
+  /** Where the gateway has its data. */
+  readonly folder: string;
   open(path?: string, options?: BrowserContextOptions): Promise<Tab>;
   /** Makes a conversation of these events. Its title is its id, unless there is another one. */
-  seed(id: string, events: readonly Seed[], title?: string): Promise<void>;
+  seed(id: string, events: readonly Seed[], title?: string, daysAgo?: number): Promise<void>;
   /** Closes the tabs of a test; fails when the browser complained in one. */
   closeTabs(): Promise<void>;
   stop(): Promise<void>;
@@ -36,14 +38,15 @@ export async function startBench(config: string): Promise<Bench> {
     gateway,
     browser,
     client,
+    folder,
     open: async (path = "/", options = {}) => {
       const tab = await openTab(browser, new URL(path, gateway.url).href, options);
       tabs.push(tab);
       return tab;
     },
-    seed: async (id, events, title = id) => {
+    seed: async (id, events, title = id, daysAgo = 0) => {
       await client.create({ id, title });
-      seed(folder, id, events);
+      seed(folder, id, events, daysAgo);
     },
     closeTabs: async () => {
       const opened = tabs.splice(0);

@@ -30,7 +30,7 @@ export interface Tab {
 
 /** Opens a tab of a new user, or a further one of the same. */
 export async function openTab(browser: Browser, url: string, options: BrowserContextOptions = {}, beside?: Tab): Promise<Tab> {
-  const context = beside?.page.context() ?? (await browser.newContext({ locale: "en-US", ...options }));
+  const context = beside?.page.context() ?? (await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...options }));
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   const complaints: string[] = [];

@@ -9,8 +9,22 @@ export const CONFIG = `
 [agents.default]
 provider = "scripted"
 model = "scripted"
-tools = ["calculate", "current_time", "work_plan", { name = "refund", approval = "always" }]
+description = "Answers questions about orders, and refunds them."
+samples = ["What did the last order of Ada cost, and what time is it there?", "Please refund order 1207.", "Which of the two offers for tea is better?"]
+tools = ["calculate", "current_time", "work_plan", "ask_warehouse", { name = "refund", approval = { when = { properties = {} }, timeout = "15m" } }]
 delegates = ["researcher"]
+
+[agents.bookkeeper]
+provider = "scripted"
+model = "scripted"
+description = "Sums up the sales of a day, a week or a month, and explains a number that surprises."
+samples = ["Sum up last week."]
+tools = ["calculate"]
+
+[agents.writer]
+provider = "scripted"
+model = "scripted"
+description = "Writes product texts in the voice of the shop."
 
 [agents.researcher]
 provider = "scripted"
@@ -20,6 +34,9 @@ tools = ["calculate", "look_up"]
 
 [client_tools.look_up]
 description = "Looks something up in the shop."
+
+[client_tools.ask_warehouse]
+description = "Asks the warehouse."
 
 [client_tools.refund]
 description = "Refunds an order."
@@ -38,10 +55,21 @@ export const after = (ms: number) => new Promise<void>((resolve) => setTimeout(r
 /** Tells the model what to say. */
 export function scripts(model: Bench["model"]): void {
   model.on("Translate", () => ({ status: 401 }));
-  model.on("refund order 1207", (step) =>
-    step === 0
-      ? { texts: ["A refund has to be approved."], calls: [{ name: "refund", input: { order: 1207, amount: "59.70 EUR" } }] }
-      : { texts: ["The refund is on its way."] },
+  const denied = "I have not refunded the order: somebody denied the refund, because the order has left the house already.";
+  model.on("refund order 1207", (step, _, results) => {
+    const calls = [{ name: "refund", input: { order: 1207, amount: "59.70 EUR" } }];
+    if (step === 0) return { texts: ["A refund has to be approved."], calls };
+    return { texts: [JSON.stringify(results).includes("denied") ? denied : "The refund is on its way."] };
+  });
+  const tea = `Tea is picked in spring, when the first leaves come.
+
+- **Green tea** is steamed, so that the leaves stay green.
+- **Black tea** has rested in the air, and is strong.
+
+The water matters as much as the leaves: at 80 °C the second pot`;
+  for (const start of ["green tea", "black tea"]) model.on(`text about ${start}`, () => ({ texts: [tea, new Promise(() => undefined)] }));
+  model.on("tea in stock", (step) =>
+    step === 0 ? { texts: ["I ask the warehouse."], calls: [{ name: "ask_warehouse", input: { item: "green tea" } }] } : { texts: ["Yes."] },
   );
   research(model);
   compare(model);

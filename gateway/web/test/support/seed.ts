@@ -9,8 +9,8 @@ export interface Seed {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Writes these events into the log of a conversation that has none, in the folder of a gateway that runs. */
-export function seed(folder: string, conversationId: string, events: readonly Seed[]): void {
+/** Writes these events into the log of a conversation that has none, in the folder of a gateway that runs. The last one is so many days old. */
+export function seed(folder: string, conversationId: string, events: readonly Seed[], daysAgo = 0): void {
   const start = Date.parse("2026-01-01T00:00:00Z");
   let message = "";
   const rows = events.map(({ type, data }, at) => {
@@ -30,7 +30,9 @@ export function seed(folder: string, conversationId: string, events: readonly Se
     statements.push(`INSERT INTO agent_execution_events VALUES (${values.map(literal).join(", ")});`);
     return statements.join("\n");
   });
-  const last = `UPDATE conversations SET last_sequence = ${events.length} WHERE id = ${literal(conversationId)};`;
+  const updated = literal(new Date(Date.now() - daysAgo * 86_400_000).toISOString());
+  const set = `last_sequence = ${events.length}, updated_at = ${updated}`;
+  const last = `UPDATE conversations SET ${set} WHERE id = ${literal(conversationId)};`;
   const input = [".bail on", ".timeout 10000", "BEGIN IMMEDIATE;", ...rows, last, "COMMIT;"].join("\n");
   const done = spawnSync("sqlite3", [`${folder}/data/everturn.db`], { input, encoding: "utf8" });
   assert.equal(done.status, 0, `${done.error ?? ""}${done.stderr}`);
