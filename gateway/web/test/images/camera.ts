@@ -1,6 +1,7 @@
 /** Takes the pictures of docs/page.md. */
 
 import type { BrowserContextOptions, Page } from "playwright-core";
+import { assertAccessible } from "../support/page";
 
 const FOLDER = "../../docs/images";
 
@@ -17,10 +18,14 @@ export function dark(options: BrowserContextOptions): BrowserContextOptions {
   return { ...options, colorScheme: "dark" };
 }
 
-/** Takes a picture once the list has this state of the conversation that is open, which may come after the timeline. */
+/**
+ * Takes a picture once the list has this state of the conversation that is open, which may come after the timeline. Axe finds no
+ * serious fault in what is shown.
+ */
 export async function picture(page: Page, name: string, state?: string): Promise<void> {
   if (state !== undefined) await page.locator(`.list a[aria-current] .dot.${state}`).waitFor({ state: "attached" });
   await page.mouse.move(0, 0);
+  await assertAccessible(page);
   await page.evaluate(() => document.fonts.ready);
   await page.screenshot({ path: `${FOLDER}/${name}.png`, animations: "disabled" });
   console.log(`docs/images/${name}.png`);
