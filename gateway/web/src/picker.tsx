@@ -39,8 +39,9 @@ export function Welcome({ agents, onSend }: WelcomeProps) {
 function Picker({ agents: { chosen, choose }, list }: { agents: Agents; list: readonly Agent[] }) {
   const [search, setSearch] = useState("");
   const cards = useRef<HTMLDivElement>(null);
-  // The agent that was chosen before may be further down.
-  useEffect(() => cards.current?.querySelector(".card:has(:checked)")?.scrollIntoView({ block: "nearest" }), []);
+  // The agent that is chosen may be further down, also where a search ends.
+  const isWhole = search === "";
+  useEffect(() => cards.current?.querySelector(".card:has(:checked)")?.scrollIntoView({ block: "nearest" }), [isWhole]);
   const words = search.toLowerCase().split(/\s+/);
   const shown = list.filter((agent) => words.every((word) => saidOf(agent).includes(word)));
   return (

@@ -15,9 +15,6 @@ export async function begin({ open }: Bench): Promise<void> {
   await phone.page.getByRole("radio", { name: /bookkeeper/ }).check();
   await see(phone.page, ".samples", "Sum up last week.");
   await picture(phone.page, "page-start-phone");
-  const chinese = await open("/", { ...dark(DESK), locale: "zh-CN" });
-  await see(chinese.page, ".samples", "refund order 1207");
-  await picture(chinese.page, "page-chinese");
 }
 
 /** A list with many days, in which conversations wait. */
@@ -72,8 +69,8 @@ export async function many(): Promise<void> {
     await see(page, ".samples", "What is new today?");
     await page.emulateMedia({ colorScheme: "dark" });
     await picture(page, "page-agents");
-    await page.getByRole("searchbox", { name: "Search agents" }).fill("");
     await page.setViewportSize(PHONE.viewport);
+    await page.getByRole("searchbox", { name: "Search agents" }).fill("");
     await page.emulateMedia({ colorScheme: "light" });
     await picture(page, "page-agents-phone");
     await send(page, "What is new today?");
