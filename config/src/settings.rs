@@ -9,7 +9,7 @@ use everturn_proto::{
     turn::AgentDefinition,
     words::{AnswersFrom, ApprovalBy},
 };
-use everturn_store::PostgresOptions;
+use everturn_store::{PostgresOptions, StoreOptions};
 use everturn_supervisor::launch::Policy;
 use everturn_tools::{
     DescribedTool, egress::EgressPolicy, http::HttpToolDefinition, mcp::ServerOptions,
@@ -74,6 +74,15 @@ impl Config {
         PostgresOptions {
             max_calls: Some(u32::try_from(slots).unwrap_or(u32::MAX)),
             ..self.postgres.clone()
+        }
+    }
+
+    /// Returns the options of the store with a pool. The store writes the audit entries of answers through the engine.
+    pub fn store(&self, postgres: PostgresOptions) -> StoreOptions {
+        StoreOptions {
+            postgres,
+            audit_keep_days: Some(self.gateway.audit.keep_days),
+            ..StoreOptions::default()
         }
     }
 

@@ -5,9 +5,9 @@ use std::{path::Path, sync::Arc};
 use crate::{
     api::{
         AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader,
-        EventWriter, Keys, LostWorkers, MessageQueue, ModelCalls, OutsideTools, Reconciliation,
-        Result, Retention, StepClaims, TenantUsage, Tenants, ToolClaims, ToolResults,
-        TraceContexts, TurnInputs, Turns, WorkerLeases,
+        EventWriter, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry, OutsideTools,
+        Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants, ToolClaims,
+        ToolResults, TraceContexts, TurnInputs, Turns, WorkerLeases,
     },
     error::StoreError,
     peer::Peer,
@@ -130,14 +130,31 @@ pub struct StoreOptions {
     pub sqlite: SqliteOptions,
     /// Options for PostgreSQL, a store on a server.
     pub postgres: PostgresOptions,
+    /// The minimum retention of the audit entries that the store writes by itself, in days. Default
+    /// [`NewAuditEntry::DEFAULT_KEEP_DAYS`].
+    pub audit_keep_days: Option<u32>,
+}
+
+impl StoreOptions {
+    fn keep_days(&self) -> u32 {
+        self.audit_keep_days
+            .unwrap_or(NewAuditEntry::DEFAULT_KEEP_DAYS)
+    }
 }
 
 /// Opens the store at `url`. `postgres://…` (or `postgresql://…`) is a server, and its tables must be up to date.
 /// `sqlite://<path>` or a bare path is a file, which is created and migrated as needed.
 pub async fn connect(url: &str, options: StoreOptions) -> Result<Store> {
+    let keep_days = options.keep_days();
     Ok(match Location::of(url)? {
-        Location::Postgres => Store::new(PostgresStore::connect(url, options.postgres).await?),
-        Location::Sqlite(path) => Store::new(SqliteStore::open(path, options.sqlite).await?),
+        Location::Postgres => {
+            let store = PostgresStore::connect(url, options.postgres).await?;
+            Store::new(store.keeping_audit(keep_days))
+        }
+        Location::Sqlite(path) => {
+            let store = SqliteStore::open(path, options.sqlite).await?;
+            Store::new(store.keeping_audit(keep_days))
+        }
     })
 }
 

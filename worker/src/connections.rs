@@ -110,7 +110,7 @@ pub struct Connected {
 /// Connects to all services, waits for services that are away, and reports the awaited service to probes.
 pub async fn everything(
     common: &Common,
-    postgres: PostgresOptions,
+    options: StoreOptions,
     codec: &CodecConfig,
     telemetry: &Telemetry,
     shutdown: &CancellationToken,
@@ -119,7 +119,7 @@ pub async fn everything(
     let codec = codec.codec()?;
     check(common)?;
     telemetry.waits_for("the database");
-    let store = store(common, postgres, shutdown).await?;
+    let store = store(common, options, shutdown).await?;
     telemetry.waits_for("Temporal");
     let client = with_codec(temporal(common, shutdown).await?, codec.as_ref());
     register_search_attributes(&client, shutdown).await?;
@@ -142,15 +142,11 @@ pub(crate) fn check(common: &Common) -> anyhow::Result<()> {
 /// server must be up to date already (`everturn migrate`).
 pub async fn store(
     common: &Common,
-    postgres: PostgresOptions,
+    options: StoreOptions,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Store> {
     transport::check_database(common)?;
     let database = common.database();
-    let options = StoreOptions {
-        postgres,
-        ..StoreOptions::default()
-    };
     retry_with_back_off("the database", shutdown, StoreError::is_retryable, || {
         everturn_store::connect(&database, options.clone())
     })
@@ -167,7 +163,11 @@ pub async fn store_of_command(
         max_connections: 1,
         ..PostgresOptions::default()
     };
-    store(common, one_connection, shutdown).await
+    let options = StoreOptions {
+        postgres: one_connection,
+        ..StoreOptions::default()
+    };
+    store(common, options, shutdown).await
 }
 
 /// Creates the tables, or migrates them.

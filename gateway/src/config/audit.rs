@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use everturn_store::NewAuditEntry;
+
 /// The limits of the audit trail: how long entries stay, and how many refusals are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditConfig {
@@ -19,7 +21,7 @@ impl Default for AuditConfig {
         const OF_ADDRESS: NonZeroU32 = NonZeroU32::new(5).unwrap();
         const OF_ALL: NonZeroU32 = NonZeroU32::new(60).unwrap();
         Self {
-            keep_days: 400,
+            keep_days: NewAuditEntry::DEFAULT_KEEP_DAYS,
             refused_of_address: OF_ADDRESS,
             refused: OF_ALL,
         }

@@ -53,7 +53,7 @@ words! {
         Session = "session",
         /// The actor used a token of an identity provider.
         Token = "token",
-        /// The actor used a command that needs access to the database.
+        /// The actor used a command that needs access to the database or to Temporal.
         Operator = "operator",
         /// The actor proved no identity: the gateway asked for no credential, or the credential is not valid.
         Anonymous = "anonymous",

@@ -59,6 +59,8 @@ pub struct NewAuditEntry {
 impl NewAuditEntry {
     /// The most bytes of a text.
     pub const MAX_TEXT_BYTES: usize = 255;
+    /// The minimum retention without a configuration, in days: a year, and the month of the review.
+    pub const DEFAULT_KEEP_DAYS: u32 = 400;
     /// The most bytes of the details, as JSON.
     pub const MAX_DETAIL_BYTES: usize = 4096;
 }

@@ -2,9 +2,14 @@
 //! proof. Data that travels through the engine is never proof.
 
 use everturn_proto::{
+    ConversationName,
     turn::{CallRule, SaveApproval},
-    words::{AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, OPERATOR},
+    words::{
+        AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, AuditAction, AuditActorKind,
+        AuditOutcome, AuditTargetKind, OPERATOR, THROUGH_ENGINE,
+    },
 };
+use serde_json::Value;
 use sqlx::{FromRow, types::Json as Column};
 
 use super::{
@@ -12,7 +17,7 @@ use super::{
     statement::Statement as _,
     statements::outside::{self, AnsweredBy},
 };
-use crate::api::Result;
+use crate::api::{AuditActor, AuditTarget, NewAuditEntry, Result};
 
 /// The approval rule of a waiting call, and a fact about the person who answers.
 #[derive(FromRow)]
@@ -72,6 +77,44 @@ pub(super) async fn authenticate(
         None => Some(OPERATOR.to_owned()),
     };
     Ok(None)
+}
+
+/// Returns the audit entry of an accepted answer that no gateway has noted. For such an answer, the save is the only
+/// place with access to the database.
+pub(super) fn audit_entry(
+    tenant_id: &str,
+    conversation_id: &str,
+    answer: &SaveApproval,
+    keep_days: u32,
+) -> NewAuditEntry {
+    let name = ConversationName::of_id(conversation_id);
+    let details = [
+        ("conversation_id", Value::from(name)),
+        ("decision", Value::from(answer.decision().as_str())),
+        ("has_other_input", Value::from(answer.tool_input.is_some())),
+        ("remember", Value::from(answer.remember)),
+        ("through", Value::from(THROUGH_ENGINE)),
+    ];
+    NewAuditEntry {
+        tenant_id: Some(tenant_id.to_owned()),
+        actor: AuditActor {
+            kind: AuditActorKind::Operator,
+            id: None,
+        },
+        action: AuditAction::ApprovalAnswered,
+        target: AuditTarget {
+            kind: AuditTargetKind::ToolExecution,
+            id: answer.execution_id.clone(),
+        },
+        outcome: AuditOutcome::Done,
+        address: None,
+        request_id: None,
+        details: details
+            .map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect(),
+        keep_days,
+    }
 }
 
 impl Terms {

@@ -9,7 +9,7 @@ use everturn_proto::{
 use super::{
     Connection,
     append::{Appended, append, find_state},
-    approvals,
+    approvals, audit,
     lock::{LockedConversation, lock_known},
     runs,
     statement::Statement as _,
@@ -23,7 +23,12 @@ use crate::{
     rows::tools::AskedRow,
 };
 
-pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> Result<Saved> {
+/// Saves a batch. `keep_days` is the retention of the audit entry of an answer through the engine.
+pub(super) async fn save(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    keep_days: u32,
+) -> Result<Saved> {
     let mut request = BatchRequest::try_from(request)?;
     let StepKey {
         conversation_id,
@@ -35,6 +40,7 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
     runs::check(&conversation, conversation_id, request.step.epoch)?;
     let LockedConversation {
         log_id,
+        tenant_id,
         last_sequence,
         ..
     } = conversation;
@@ -80,12 +86,31 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         sealed,
         ended,
     } = append(connection, &request, last_sequence, state.steps).await?;
+    note_through_engine(connection, &tenant_id, &request, keep_days).await?;
     Ok(Saved {
         log_id,
         result,
         sealed,
         ended,
     })
+}
+
+/// Writes the audit entry of an answer through the engine. The entry comes last, because other appenders wait for the
+/// transaction.
+async fn note_through_engine(
+    connection: &mut Connection,
+    tenant_id: &str,
+    request: &BatchRequest,
+    keep_days: u32,
+) -> Result<()> {
+    match &request.save {
+        Save::Approval(answer) if answer.is_through_engine => {
+            let id = &request.step.conversation_id;
+            let entry = approvals::audit_entry(tenant_id, id, answer, keep_days);
+            audit::append(connection, &entry).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns why an approval's answer is refused. Returns `None` for an accepted answer, which now names the person, and

@@ -212,8 +212,9 @@ impl EventWriter for Database {
         if let Some(saved) = self.save_as_read(request).await? {
             return Ok(saved);
         }
+        let keep_days = self.audit_keep_days;
         self.locking(&request.conversation_id, async |connection| {
-            save::save(connection, request).await
+            save::save(connection, request, keep_days).await
         })
         .await
     }

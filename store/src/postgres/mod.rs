@@ -52,7 +52,7 @@ use sqlx::{Connection, PgConnection, PgPool, Postgres, Transaction, pool::PoolCo
 pub use options::PostgresOptions;
 
 use crate::{
-    api::{ConnectionUsage, Connections, Result},
+    api::{ConnectionUsage, Connections, NewAuditEntry, Result},
     error::StoreError,
 };
 use as_read::known::KnownTurns;
@@ -88,6 +88,8 @@ pub struct PostgresStore {
     claiming: Shares,
     /// The process's cache of recently written rows.
     known: Arc<KnownTurns>,
+    /// The minimum retention of the entries of [`approvals`](backend::approvals).
+    audit_keep_days: u32,
 }
 
 impl ConnectionUsage for PostgresStore {
@@ -114,6 +116,7 @@ impl PostgresStore {
             locking: Shares::new(LOCKING_CONNECTIONS, wait),
             claiming: Shares::new(claiming, wait),
             known: Arc::default(),
+            audit_keep_days: NewAuditEntry::DEFAULT_KEEP_DAYS,
         };
         store.in_time(check(url, &options)).await?;
         Ok(store)
@@ -123,6 +126,15 @@ impl PostgresStore {
     /// advisory lock admits one process, and the next process finds the tables up to date.
     pub async fn migrate(url: &str) -> Result<()> {
         schema::migrate(url).await
+    }
+
+    /// Sets the minimum retention of the audit entries that the store writes by itself, in days.
+    #[must_use]
+    pub fn keeping_audit(self, keep_days: u32) -> Self {
+        Self {
+            audit_keep_days: keep_days,
+            ..self
+        }
     }
 
     /// Waits for running statements and closes the connections. Later calls give `Unavailable`.

@@ -50,8 +50,8 @@ use statements::server::HasTable;
 
 use crate::{
     api::{
-        Access, BeginTurn, BegunTurn, ConnectionUsage, Connections, NewMessage, QueuedMessage,
-        Result, Saved, StepKey, ToolKey, ToolRecord,
+        Access, BeginTurn, BegunTurn, ConnectionUsage, Connections, NewAuditEntry, NewMessage,
+        QueuedMessage, Result, Saved, StepKey, ToolKey, ToolRecord,
     },
     error::StoreError,
     schema_range::{self, Tables},
@@ -66,6 +66,8 @@ pub struct SqliteStore {
     /// A second writing connection, only for signs of life, which must not wait behind the work.
     signs: SqlitePool,
     read: SqlitePool,
+    /// The minimum retention of the entries of [`approvals`](backend::approvals).
+    audit_keep_days: u32,
 }
 
 impl ConnectionUsage for SqliteStore {
@@ -88,7 +90,12 @@ impl SqliteStore {
         let write = options.writer(path).await?;
         migrate(&write).await?;
         let (read, signs) = (options.readers(path), options.second_writer(path));
-        Ok(Self { write, signs, read })
+        Ok(Self {
+            write,
+            signs,
+            read,
+            audit_keep_days: NewAuditEntry::DEFAULT_KEEP_DAYS,
+        })
     }
 
     /// Opens a store for tests. The store disappears with its last clone. Reads and writes share a connection.
@@ -99,6 +106,7 @@ impl SqliteStore {
             read: write.clone(),
             signs: write.clone(),
             write,
+            audit_keep_days: NewAuditEntry::DEFAULT_KEEP_DAYS,
         })
     }
 
@@ -106,6 +114,15 @@ impl SqliteStore {
     #[doc(hidden)]
     pub fn pool(&self) -> &SqlitePool {
         &self.write
+    }
+
+    /// Sets the minimum retention of the audit entries that the store writes by itself, in days.
+    #[must_use]
+    pub fn keeping_audit(self, keep_days: u32) -> Self {
+        Self {
+            audit_keep_days: keep_days,
+            ..self
+        }
     }
 
     /// Waits for running statements and closes the file. Later calls give `Unavailable`.

@@ -2,11 +2,15 @@
 
 use everturn_proto::{
     turn::{CallRule, SaveApproval, SaveThought, ToolCall, save_request::Batch},
-    words::{AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, Effect},
+    words::{
+        AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, AuditAction, AuditActorKind,
+        AuditOutcome, Effect,
+    },
 };
 use everturn_store::{
-    Conversations, DefinedTool, EventWriter, MessageQueue, NewAnswer, NewMessage, NotedAnswer,
-    OutsideTools, StepClaims, StoreError, ToolClaim, ToolClaims, TurnInputs,
+    AuditQuery, AuditTrail, Conversations, DefinedTool, EventWriter, MessageQueue, NewAnswer,
+    NewMessage, NotedAnswer, OutsideTools, StepClaims, StoreError, ToolClaim, ToolClaims,
+    TurnInputs,
 };
 
 use super::{
@@ -109,6 +113,34 @@ pub async fn an_answer_that_no_gateway_has_noted_is_an_operators(backend: &impl 
     assert_eq!(save(&turn, "a", ApprovalState::Denied).await, None);
     let operator = ("operator".into(), Some("engine".into()));
     assert_eq!(answered(&turn).await, Some(operator));
+}
+
+pub async fn an_answer_through_the_engine_has_one_audit_entry(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    for _ in 0..2 {
+        assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    }
+    let entries = turn.store.audit_entries(&AuditQuery::default()).await;
+    let entries = entries.unwrap();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    let entry = &entries[0];
+    assert_eq!(entry.tenant_id.as_deref(), Some("default"));
+    assert_eq!(entry.actor_kind, AuditActorKind::Operator);
+    assert_eq!(entry.action, AuditAction::ApprovalAnswered);
+    assert_eq!(entry.outcome, AuditOutcome::Done);
+    assert_eq!(entry.target_id, turn.execution_id(0, 0));
+    let expected = serde_json::json!({
+        "conversation_id": "c", "decision": "approved", "has_other_input": false, "remember": true, "through": "engine",
+    });
+    assert_eq!(serde_json::Value::Object(entry.details.0.clone()), expected);
+}
+
+pub async fn the_save_of_an_answer_through_a_gateway_writes_no_entry(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    note(&turn.store, &turn.execution_id(0, 0), "a", "bob").await;
+    assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    let entries = turn.store.audit_entries(&AuditQuery::default()).await;
+    assert_eq!(entries.unwrap(), []);
 }
 
 pub async fn only_gateways_answer_when_it_is_so_configured(backend: &impl Backend) {

@@ -226,6 +226,8 @@ macro_rules! conformance_suite {
             approvals::an_approval_may_be_remembered,
             approvals::who_answered_is_what_a_gateway_has_noted,
             approvals::an_answer_that_no_gateway_has_noted_is_an_operators,
+            approvals::an_answer_through_the_engine_has_one_audit_entry,
+            approvals::the_save_of_an_answer_through_a_gateway_writes_no_entry,
             approvals::only_gateways_answer_when_it_is_so_configured,
             approvals::whoever_asked_may_not_approve,
             approvals::whoever_asked_may_deny,

@@ -73,7 +73,7 @@ pub(super) async fn open_database(
 ) -> anyhow::Result<Store> {
     let waiting = Progress::start("database");
     connections::migrate_store(common, shutdown).await?;
-    let store = connections::store(common, config.worker_pool(), shutdown).await?;
+    let store = connections::store(common, config.store(config.worker_pool()), shutdown).await?;
     waiting.done(&connections::without_password(&common.database()));
     Ok(store)
 }

@@ -33,7 +33,7 @@ pub async fn run(
     let listener = gateway::bind(&options.listen)?;
     let connected = connections::everything(
         common,
-        config.postgres.clone(),
+        config.store(config.postgres.clone()),
         &config.codec,
         &telemetry,
         &shutdown,

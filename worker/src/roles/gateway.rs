@@ -53,7 +53,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let listener = bind(&options.listen)?;
     let connected = connections::everything(
         common,
-        config.postgres.clone(),
+        config.store(config.postgres.clone()),
         &config.codec,
         &telemetry,
         &shutdown,

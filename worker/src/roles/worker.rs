@@ -81,7 +81,7 @@ pub async fn run(
     check_agents(&config)?;
     let connected = connections::everything(
         common,
-        config.worker_pool(),
+        config.store(config.worker_pool()),
         &config.codec,
         &telemetry,
         &shutdown,
