@@ -3,14 +3,24 @@
 //! The demo model is an HTTP server on loopback, and workers call it like any other provider. Therefore every part of
 //! a turn runs, with streamed text and parallel tool calls. It never pretends to be a language model.
 //!
-//! - [`rules`]: from a request to a reply
+//! - [`rules`]: from a request to a reply, and the rules of the built-in tools
+//! - [`introduction`]: the answer to a message without a request
+//! - [`own_tools`]: chooses one of the agent's own tools
+//! - [`arguments`]: the arguments of a call, from [`properties`] of the tool and [`values`] of the message
+//! - [`said`]: the words of a message
 //! - [`wire`]: requests, chunks and errors in OpenAI's format
 //!
 //! Must not be here: anything a turn depends on. The demo model knows no store, no Temporal and no agent.
 
+mod arguments;
+mod introduction;
+mod own_tools;
+mod properties;
 mod rules;
+mod said;
 #[cfg(test)]
 mod tests;
+mod values;
 mod wire;
 
 use std::{

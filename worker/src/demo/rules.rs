@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use chrono_tz::TZ_VARIANTS;
 use serde_json::{Value, json};
 
-use super::wire::{Call, Message, Reply, Request};
+use super::{
+    introduction,
+    own_tools::{self, Chosen},
+    wire::{Call, Message, Reply, Request},
+};
 
-const HELP: &str = "I am Everturn's demo model: a set of rules, not a language model. Ask me to calculate (“What is \
-    21 * 2?”), for the time (“What time is it in Tokyo?”) or for a plan (“Plan a picnic: buy bread, find a meadow”), \
-    several of these at once, or name a tool and its arguments (“call calculate {\"expression\": \"1 + 1\"}”).";
 const SIGNATURE: &str = "(I am Everturn's demo model: a set of rules, not a language model.)";
 /// The word before a call by name.
 const CALL: &str = "call ";
@@ -31,12 +32,22 @@ pub(super) fn reply(request: &Request) -> Reply {
             .collect();
     }
     calls.retain(|call| request.offers(&call.tool));
+    let mut lacking = None;
+    if calls.is_empty() {
+        match own_tools::choose(request, &said) {
+            Some(Chosen::Call(call)) => calls.push(call),
+            Some(Chosen::Lacks(tool, missing)) => lacking = Some(lacks(&tool, &missing)),
+            None => {}
+        }
+    }
     let results = results(turn);
     let text = if !calls.is_empty() {
         let purposes: Vec<_> = calls.iter().map(purpose).collect();
         format!("I need to {}.", purposes.join(" and "))
+    } else if let Some(lacking) = lacking {
+        format!("{results} {lacking}").trim_start().to_owned()
     } else if results.is_empty() {
-        format!("{HELP} You said: “{}”", echo(&said))
+        format!("{} You said: “{}”", introduction::of(request), echo(&said))
     } else if said.is_empty() {
         format!("{results} {SIGNATURE}")
     } else {
@@ -44,6 +55,13 @@ pub(super) fn reply(request: &Request) -> Reply {
         format!("{results} {SIGNATURE} You also said: “{}”", echo(&said))
     };
     Reply { text, calls }
+}
+
+/// Returns the answer to a message without a needed argument.
+fn lacks(tool: &str, missing: &[String]) -> String {
+    let missing: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
+    let missing = missing.join(" and ");
+    format!("I would call {tool}, but your message has no value for {missing}. {SIGNATURE}")
 }
 
 /// Returns the messages since the last answer: the user's messages, and the calls with their results.
@@ -188,13 +206,37 @@ fn sentence(call: &Call, result: &str) -> String {
             format!("In {city} it is {time} on {day}, {date} ({zone}).")
         }
         "work_plan" => format!("I made the plan “{}”.", field("title")),
-        tool => format!("The tool `{tool}` returned: {}.", echo(text)),
+        tool => format!("The tool `{tool}` returned: {}.", echo(&told(text, &value))),
     }
+}
+
+/// Returns a result as a text: the text of MCP servers without its JSON, and the fields of a flat object in a row.
+fn told(text: &str, value: &Value) -> String {
+    let plain = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(_) | Value::Object(_) => None,
+        other => Some(other.to_string()),
+    };
+    let told = match value {
+        Value::Object(fields) if fields.len() == 1 => fields.get("result").and_then(plain),
+        _ => None,
+    };
+    let fields = value.as_object().filter(|fields| !fields.is_empty());
+    let row = || {
+        let field = |(name, value)| Some(format!("{name}: {}", plain(value)?));
+        let row: Option<Vec<String>> = fields?.iter().map(field).collect();
+        Some(row?.join(", "))
+    };
+    told.or_else(row).unwrap_or_else(|| text.to_owned())
 }
 
 /// Returns the part of a text that an answer repeats: its beginning, without a full stop.
 fn echo(text: &str) -> String {
-    let text = text.trim().trim_end_matches('.');
+    cut(text.trim().trim_end_matches('.'))
+}
+
+/// Cuts a long text.
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_ECHO) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

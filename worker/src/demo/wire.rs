@@ -42,17 +42,35 @@ struct OfferedTool {
     function: OfferedFunction,
 }
 
+/// A tool that the request offers.
 #[derive(Debug, Deserialize)]
-struct OfferedFunction {
-    name: String,
+pub(super) struct OfferedFunction {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: String,
+    /// The JSON schema of the input.
+    #[serde(default)]
+    pub(super) parameters: Value,
 }
 
 impl Request {
     /// True when the request offers the tool.
     pub(super) fn offers(&self, tool: &str) -> bool {
-        self.tools
+        self.offered().any(|offered| offered.name == tool)
+    }
+
+    /// Returns the offered tools, in their order.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &OfferedFunction> {
+        self.tools.iter().map(|offered| &offered.function)
+    }
+
+    /// Returns the agent's instructions; empty without instructions.
+    pub(super) fn instructions(&self) -> String {
+        let system = self
+            .messages
             .iter()
-            .any(|offered| offered.function.name == tool)
+            .find(|message| message.role == "system");
+        system.map(Message::text).unwrap_or_default()
     }
 }
 
