@@ -17,6 +17,7 @@ use std::{
 use anyhow::{Context, bail};
 use everturn_client::GatewayClient;
 use everturn_config::Config;
+use everturn_gateway::config::TemporalUi;
 use everturn_models::Providers;
 use everturn_supervisor::shutdown;
 use everturn_tools::Tool;
@@ -72,6 +73,11 @@ pub async fn run(
 
     let mut temporal = start_temporal(common, &options).await?;
     let is_adopted = temporal.is_none();
+    // A Temporal server from before may run without a web UI.
+    if !is_adopted && config.gateway.temporal_ui.is_none() {
+        let address = temporal_server::ui_address(options.temporal_port);
+        config.gateway.temporal_ui = Some(TemporalUi::parse(&address)?);
+    }
     let served = tokio::select! {
         served = serve(common, &options, is_adopted, config, configured, listener, shutdown.clone()) => served,
         error = ended(&mut temporal) => Err(error),

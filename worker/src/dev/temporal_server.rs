@@ -29,6 +29,13 @@ pub(super) fn ui_port(port: u16) -> u16 {
     port.saturating_add(1000)
 }
 
+/// Returns the address of a workflow's page in the web UI of a server on `port`, with the placeholder `{workflow_id}`.
+/// `everturn dev` works in the namespace `default`.
+pub(super) fn ui_address(port: u16) -> String {
+    let port = ui_port(port);
+    format!("http://127.0.0.1:{port}/namespaces/default/workflows/{{workflow_id}}")
+}
+
 /// Settings of the dev server. Without them, each activity waits 50 ms for the only shard, waiting messages get only a
 /// turn per second (docs/engine.md, continue-as-new waits for a second), and every write syncs the database file.
 const TUNING: [&str; 16] = [
@@ -217,4 +224,21 @@ fn find(binary: &Path) -> anyhow::Result<PathBuf> {
          PATH, or give its path with --temporal-bin",
         binary.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_gateway::config::TemporalUi;
+
+    use super::ui_address;
+
+    #[test]
+    fn a_workflow_has_a_page_in_the_web_ui() {
+        let address = ui_address(7233);
+        assert_eq!(
+            address,
+            "http://127.0.0.1:8233/namespaces/default/workflows/{workflow_id}"
+        );
+        TemporalUi::parse(&address).unwrap();
+    }
 }
