@@ -79,8 +79,8 @@ pub(super) async fn authenticate(
     Ok(None)
 }
 
-/// Returns the audit entry of an accepted answer that no gateway has noted. For such an answer, the save is the only
-/// place with access to the database.
+/// Returns the audit entry of an accepted answer that no gateway has noted. The save alone has access to the
+/// database for the answer.
 pub(super) fn audit_entry(
     tenant_id: &str,
     conversation_id: &str,

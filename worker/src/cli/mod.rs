@@ -1,7 +1,7 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
 //! - `serve`: the roles that run until a signal stops them: `dev`, `worker`, `gateway`, `all`
-//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `health`, `keys`, `replay`, `retention`
+//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `health`, `init`, `keys`, `replay`, `retention`
 //! - `tools`
 //!
 //! The options of the commands that talk to a gateway (`chat`, `ls`, `tail`, `show`) are in `terminal/src/options.rs`.
@@ -20,8 +20,8 @@ use everturn_terminal::{ChatOptions, LsOptions, ShowOptions, TailOptions};
 pub use self::{
     operate::{
         AuditOptions, CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions,
-        CreateKey, Expiry, HealthOptions, KeysCommand, KeysOptions, ListKeys, NewCodecKey,
-        ReplayOptions, RetentionOptions, RevokeKey,
+        CreateKey, Expiry, HealthOptions, InitOptions, KeysCommand, KeysOptions, ListKeys,
+        NewCodecKey, ReplayOptions, RetentionOptions, RevokeKey,
     },
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
@@ -172,6 +172,10 @@ pub struct Common {
 /// The roles and commands of a process.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Writes a first agent: everturn.toml, and a tool in Python. Says what to run next.
+    #[command(after_help = "Example: everturn init my-agent\n\n\
+                      Exit codes: 0 the files are written; 1 a file exists already, or cannot be written. No file is overwritten.")]
+    Init(InitOptions),
     /// Runs everything in one process, with a Temporal dev server, for development and for a first try.
     Dev(DevOptions),
     /// Runs turns. Start as many workers as you like.
@@ -254,6 +258,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Config(_)
             | Self::Health(_)
+            | Self::Init(_)
             | Self::Codec(_) => "warn",
             // The SDK warns about each failed replay, but standard output already reports it.
             Self::Replay(_) => "error",

@@ -1,4 +1,4 @@
-//! Options of the commands that end by themselves: `audit`, `codec`, `config`, `health`, `keys`, `replay` and `retention`.
+//! Options of the commands that end by themselves: `audit`, `codec`, `config`, `health`, `init`, `keys`, `replay` and `retention`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -161,6 +161,14 @@ pub struct HealthOptions {
     /// Address of a gateway, or of a process with --health-listen. Without a path, the command asks for /readyz.
     #[arg(env = "EVERTURN_URL", default_value = "http://127.0.0.1:8080")]
     pub url: Url,
+}
+
+/// Options of `init`.
+#[derive(Debug, Clone, Args)]
+pub struct InitOptions {
+    /// Folder for the files. The command makes a missing folder.
+    #[arg(default_value = ".")]
+    pub folder: PathBuf,
 }
 
 /// Options of `retention`.

@@ -1,6 +1,10 @@
 //! The answer to a message without a request: who answers, with which instructions, and what to ask for.
 
-use super::{own_tools::own, rules::cut, said::first_sentence, wire::Request};
+use super::{
+    own_tools::own,
+    said::{cut, first_sentence},
+    wire::Request,
+};
 
 const WHO: &str = "I am Everturn's demo model: a set of rules, not a language model.";
 /// What to ask for, and the tool that the request must offer.
@@ -17,7 +21,7 @@ const BY_NAME: &str =
 /// The most tools that a help names.
 const MAX_NAMED: usize = 8;
 
-/// Returns who answers, and what to ask for. With instructions, their first sentence comes first.
+/// Returns the name of the demo model, and examples of requests. With instructions, their first sentence comes first.
 pub(super) fn of(request: &Request) -> String {
     let instructions = request.instructions();
     let instructions = match first_sentence(&instructions) {

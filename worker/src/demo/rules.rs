@@ -8,14 +8,13 @@ use serde_json::{Value, json};
 use super::{
     introduction,
     own_tools::{self, Chosen},
+    said,
     wire::{Call, Message, Reply, Request},
 };
 
 const SIGNATURE: &str = "(I am Everturn's demo model: a set of rules, not a language model.)";
 /// The word before a call by name.
 const CALL: &str = "call ";
-/// The most characters of a message or a result that an answer repeats.
-const MAX_ECHO: usize = 300;
 
 /// Returns the reply to a request.
 pub(super) fn reply(request: &Request) -> Reply {
@@ -232,13 +231,5 @@ fn told(text: &str, value: &Value) -> String {
 
 /// Returns the part of a text that an answer repeats: its beginning, without a full stop.
 fn echo(text: &str) -> String {
-    cut(text.trim().trim_end_matches('.'))
-}
-
-/// Cuts a long text.
-pub(super) fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_ECHO) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    said::cut(text.trim().trim_end_matches('.'))
 }

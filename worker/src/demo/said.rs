@@ -2,7 +2,9 @@
 
 use serde_json::{Number, Value};
 
-/// Words that say nothing about a tool.
+/// The most characters of a message or a result that an answer repeats.
+const MAX_ECHO: usize = 300;
+/// Words without a meaning for the choice of a tool.
 const COMMON: [&str; 54] = [
     "a", "about", "all", "an", "and", "are", "at", "be", "by", "call", "can", "could", "do",
     "does", "for", "from", "has", "have", "hello", "help", "hi", "how", "i", "if", "in", "is",
@@ -104,6 +106,14 @@ pub(super) fn first_sentence(text: &str) -> &str {
         })
         .map_or(text.len(), |(at, c)| at + c.len_utf8());
     text[..end].trim_end()
+}
+
+/// Cuts a long text.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_ECHO) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod config;
 mod for_tenants;
 pub mod gateway;
 pub mod health;
+pub mod init;
 pub(crate) mod isolation;
 pub mod keys;
 mod lease;

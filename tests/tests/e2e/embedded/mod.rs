@@ -28,6 +28,7 @@ mod elsewhere;
 mod every_exit;
 mod fairness;
 pub(crate) mod fallback;
+mod first_agent;
 mod first_requests;
 mod front_door;
 pub(crate) mod health;
