@@ -99,7 +99,7 @@ impl App {
                     roles::config::check(&cli.common, options, self.tools)
                 }
             },
-            Command::Init(options) => roles::init::run(options),
+            Command::Init(options) => roles::init::run(&options),
             Command::Health(options) => roles::health::run(options).await,
             Command::Codec(options) => roles::codec_key::run(options.command),
             Command::Replay(options) => roles::replay::run(&cli.common, options).await,

@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 2] = [
 const PACKAGE: &str = "mcp==2.3.0";
 
 /// Writes the files into a folder, and prints the next commands. An existing file is an error, and stays as it is.
-pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
+pub fn run(options: &InitOptions) -> anyhow::Result<ExitCode> {
     let written = write(&options.folder)?;
     for path in written {
         println!("wrote {}", path.display());
@@ -77,7 +77,7 @@ fn next(folder: &Path, program: &str) -> String {
         ),
     ];
     if let Some(enter) = enter {
-        text += &format!("  {enter}\n");
+        let _never_fails = writeln!(text, "  {enter}");
     }
     for (command, comment) in commands {
         let _never_fails = writeln!(text, "  {command:<62} # {comment}");
