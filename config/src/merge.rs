@@ -1,4 +1,4 @@
-//! Merges the tables of all files into one table, whose values keep their positions.
+//! Merges the tables of all files into one table. The values keep their positions in the files.
 //!
 //! An author of agents writes the files of `agents.d`, and an operator writes `everturn.toml`. Therefore a file of
 //! `agents.d` has the authors' tables alone.
@@ -16,7 +16,7 @@ use super::{
     sources::{SourceFile, Sources},
 };
 
-/// The tables that a file of `agents.d` may have. Each has a table for each name below it, like `[agents.support]`.
+/// The tables that a file of `agents.d` may have. Every table has a table below for each name, like `[agents.support]`.
 pub(super) const AUTHORS: [&str; 6] = [
     "agents",
     "client_tools",
@@ -47,7 +47,7 @@ pub(super) const OPERATORS: [&str; 16] = [
 
 type Entry<'s> = (Spanned<std::borrow::Cow<'s, str>>, Spanned<DeValue<'s>>);
 
-/// Returns the tables of all files as one table.
+/// Merges the tables of all files.
 pub(super) fn tables(sources: &Sources) -> Result<Spanned<DeTable<'_>>, Vec<Problem>> {
     let mut merged = DeTable::new();
     let mut problems = Vec::new();

@@ -164,28 +164,6 @@ CREATE TABLE public.conversations (
     spent_reasoning bigint DEFAULT 0 NOT NULL,
     spent_nano bigint
 );
-CREATE TABLE public.deleted_conversations (
-    id text NOT NULL COLLATE pg_catalog."C",
-    deleted_at timestamp with time zone NOT NULL
-);
-CREATE TABLE public.execution_checkpoints (
-    id text NOT NULL COLLATE pg_catalog."C",
-    conversation_id text NOT NULL COLLATE pg_catalog."C",
-    message_id text NOT NULL COLLATE pg_catalog."C",
-    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
-    checkpoint_type text NOT NULL COLLATE pg_catalog."C",
-    execution_id text NOT NULL COLLATE pg_catalog."C",
-    step_number bigint NOT NULL,
-    generation bigint NOT NULL,
-    input_tokens bigint NOT NULL,
-    output_tokens bigint NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    execution_state jsonb NOT NULL,
-    cached_tokens bigint DEFAULT 0 NOT NULL,
-    cache_write_tokens bigint DEFAULT 0 NOT NULL,
-    reasoning_tokens bigint DEFAULT 0 NOT NULL,
-    cost_nano bigint
-);
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",
@@ -205,29 +183,6 @@ CREATE TABLE public.messages (
     attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
     sent_by text COLLATE pg_catalog."C",
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
-);
-CREATE TABLE public.reconciler (
-    id bigint NOT NULL,
-    asked_at timestamp with time zone NOT NULL
-);
-CREATE TABLE public.removed_objects (
-    object_key text NOT NULL COLLATE pg_catalog."C",
-    remove_after timestamp with time zone NOT NULL
-);
-CREATE VIEW public.running_turns AS
- SELECT agent_executions.id,
-    agent_executions.conversation_id,
-    agent_executions.tenant_id,
-    agent_executions.message_id,
-    agent_executions.status,
-    agent_executions.steps,
-    agent_executions.agent_hash,
-    agent_executions.started_at
-   FROM public.agent_executions
-  WHERE ((agent_executions.status = 'running'::text) AND (agent_executions.parent_execution_id IS NULL));
-CREATE TABLE public.schema_range (
-    id bigint NOT NULL,
-    oldest_version bigint NOT NULL
 );
 CREATE TABLE public.tool_execution_records (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -260,6 +215,120 @@ CREATE TABLE public.tool_execution_records (
     claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     definition_hash text NOT NULL COLLATE pg_catalog."C",
     approval_rule jsonb NOT NULL
+);
+CREATE VIEW public.waiting_calls AS
+ SELECT tool_execution_records.conversation_id,
+    tool_execution_records.execution_id,
+    tool_execution_records.message_id,
+    tool_execution_records.agent_execution_id,
+    tool_execution_records.step,
+    tool_execution_records.call_index,
+    tool_execution_records.call_id,
+    tool_execution_records.tool_name,
+    tool_execution_records.effect,
+    tool_execution_records.timeout_ms,
+    tool_execution_records.status,
+    tool_execution_records.attempt,
+    tool_execution_records.is_error,
+    tool_execution_records.duration_ms,
+    tool_execution_records.observed_sequence,
+    tool_execution_records.created_at,
+    tool_execution_records.started_at,
+    tool_execution_records.finished_at,
+    tool_execution_records.signatures,
+    tool_execution_records.tool_input,
+    tool_execution_records.events,
+    tool_execution_records.result,
+    tool_execution_records.full_result,
+    tool_execution_records.kind,
+    tool_execution_records.approval,
+    tool_execution_records.input_hash,
+    tool_execution_records.expires_at,
+    tool_execution_records.claimant,
+    tool_execution_records.definition_hash,
+    tool_execution_records.approval_rule
+   FROM public.tool_execution_records
+  WHERE ((tool_execution_records.status = 'pending'::text) AND ((tool_execution_records.approval = 'pending'::text) OR (tool_execution_records.kind = 'client'::text)));
+CREATE VIEW public.conversations_at_work AS
+ SELECT conversations.id,
+    conversations.tenant_id,
+    conversations.agent,
+    conversations.title,
+    conversations.message_count,
+    conversations.last_sequence,
+    conversations.created_at,
+    conversations.updated_at,
+    conversations.owner_id,
+    conversations.log_id,
+    conversations.run_epoch,
+    conversations.granted_epoch,
+    conversations.spent_input,
+    conversations.spent_output,
+    conversations.spent_cached,
+    conversations.spent_cache_write,
+    conversations.spent_reasoning,
+    conversations.spent_nano,
+    (( SELECT e.id
+           FROM public.agent_executions e
+          WHERE ((e.conversation_id = conversations.id) AND (e.status = 'running'::text))
+          ORDER BY e.started_at
+         LIMIT 1) IS NOT NULL) AS is_running,
+    (( SELECT m.id
+           FROM public.messages m
+          WHERE ((m.conversation_id = conversations.id) AND (m.status = 'queued'::text))
+          ORDER BY m.created_at, m.id
+         LIMIT 1) IS NOT NULL) AS has_queued,
+    ( SELECT count(*) AS count
+           FROM public.waiting_calls r
+          WHERE ((r.conversation_id = conversations.id) AND (r.approval = 'pending'::text))) AS waiting_approvals,
+    ( SELECT count(*) AS count
+           FROM public.waiting_calls r
+          WHERE ((r.conversation_id = conversations.id) AND (r.approval <> 'pending'::text))) AS waiting_client_tools
+   FROM public.conversations;
+CREATE TABLE public.deleted_conversations (
+    id text NOT NULL COLLATE pg_catalog."C",
+    deleted_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.execution_checkpoints (
+    id text NOT NULL COLLATE pg_catalog."C",
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    message_id text NOT NULL COLLATE pg_catalog."C",
+    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
+    checkpoint_type text NOT NULL COLLATE pg_catalog."C",
+    execution_id text NOT NULL COLLATE pg_catalog."C",
+    step_number bigint NOT NULL,
+    generation bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    execution_state jsonb NOT NULL,
+    cached_tokens bigint DEFAULT 0 NOT NULL,
+    cache_write_tokens bigint DEFAULT 0 NOT NULL,
+    reasoning_tokens bigint DEFAULT 0 NOT NULL,
+    cost_nano bigint
+);
+CREATE TABLE public.reconciler (
+    id bigint NOT NULL,
+    asked_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.removed_objects (
+    object_key text NOT NULL COLLATE pg_catalog."C",
+    remove_after timestamp with time zone NOT NULL
+);
+CREATE VIEW public.running_turns AS
+ SELECT agent_executions.id,
+    agent_executions.conversation_id,
+    agent_executions.tenant_id,
+    agent_executions.message_id,
+    agent_executions.status,
+    agent_executions.steps,
+    agent_executions.agent_hash,
+    agent_executions.started_at
+   FROM public.agent_executions
+  WHERE ((agent_executions.status = 'running'::text) AND (agent_executions.parent_execution_id IS NULL));
+CREATE TABLE public.schema_range (
+    id bigint NOT NULL,
+    oldest_version bigint NOT NULL
 );
 CREATE TABLE public.tool_grants (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -298,39 +367,6 @@ CREATE TABLE public.usage_days (
     cut_tokens bigint NOT NULL,
     cut_nano bigint NOT NULL
 );
-CREATE VIEW public.waiting_calls AS
- SELECT tool_execution_records.conversation_id,
-    tool_execution_records.execution_id,
-    tool_execution_records.message_id,
-    tool_execution_records.agent_execution_id,
-    tool_execution_records.step,
-    tool_execution_records.call_index,
-    tool_execution_records.call_id,
-    tool_execution_records.tool_name,
-    tool_execution_records.effect,
-    tool_execution_records.timeout_ms,
-    tool_execution_records.status,
-    tool_execution_records.attempt,
-    tool_execution_records.is_error,
-    tool_execution_records.duration_ms,
-    tool_execution_records.observed_sequence,
-    tool_execution_records.created_at,
-    tool_execution_records.started_at,
-    tool_execution_records.finished_at,
-    tool_execution_records.signatures,
-    tool_execution_records.tool_input,
-    tool_execution_records.events,
-    tool_execution_records.result,
-    tool_execution_records.full_result,
-    tool_execution_records.kind,
-    tool_execution_records.approval,
-    tool_execution_records.input_hash,
-    tool_execution_records.expires_at,
-    tool_execution_records.claimant,
-    tool_execution_records.definition_hash,
-    tool_execution_records.approval_rule
-   FROM public.tool_execution_records
-  WHERE ((tool_execution_records.status = 'pending'::text) AND ((tool_execution_records.approval = 'pending'::text) OR (tool_execution_records.kind = 'client'::text)));
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",

@@ -43,18 +43,17 @@ pub async fn run(options: LsOptions) -> anyhow::Result<ExitCode> {
 
 /// The conversations as a table. Widths are columns of the terminal.
 fn table(found: &[ListedConversation], now: DateTime<Utc>) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
     let row = |found: &ListedConversation| {
-        let cells = [found.id(), found.state(), found.agent()].map(show::shortened);
-        let [id, state, agent] = cells;
-        let title = show::shortened(found.title());
+        let texts = [found.id(), found.state(), found.agent(), found.title()];
+        let [id, state, agent, title] = texts.map(show::shortened);
         [id, state, agent, age(found.updated_at(), now), title]
     };
     let head = ["ID", "STATE", "AGENT", "UPDATED", "TITLE"].map(str::to_owned);
     let mut rows = vec![head];
     rows.extend(found.iter().map(row));
-    if found.is_empty() {
-        return String::new();
-    }
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max();
     let widths: Vec<_> = (0..4).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
@@ -89,8 +88,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn conversation(fields: serde_json::Value) -> ListedConversation {
-        ListedConversation::try_from(fields).unwrap()
+    fn conversation(fields: &serde_json::Value) -> ListedConversation {
+        ListedConversation::of(fields).unwrap()
     }
 
     #[test]
@@ -98,11 +97,11 @@ mod tests {
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let found = [
             conversation(
-                json!({"id": "hello", "state": "waiting_for_approval", "agent": "support",
+                &json!({"id": "hello", "state": "waiting_for_approval", "agent": "support",
                 "updated_at": "2026-11-21T11:59:30.5Z", "title": "你好\u{1b}[2J"}),
             ),
             conversation(
-                json!({"id": "01a20ccd", "state": "idle", "agent": "default",
+                &json!({"id": "01a20ccd", "state": "idle", "agent": "default",
                 "updated_at": "2026-11-01T00:00:00Z", "title": null}),
             ),
         ];

@@ -27,6 +27,7 @@ pub mod environment;
 pub mod logging;
 pub mod reload;
 pub mod roles;
+mod shell;
 pub mod telemetry;
 pub mod transport;
 pub mod version;

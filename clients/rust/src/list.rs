@@ -46,19 +46,10 @@ impl ListedConversation {
     }
 
     /// Reads a conversation; `None` for a value without an id.
-    fn of(value: &Value) -> Option<Self> {
+    pub fn of(value: &Value) -> Option<Self> {
         let fields = value.as_object()?;
         fields.get("id")?.as_str()?;
         Some(Self(fields.clone()))
-    }
-}
-
-impl TryFrom<Value> for ListedConversation {
-    type Error = Value;
-
-    /// Reads a conversation. Returns a value without an id.
-    fn try_from(value: Value) -> Result<Self, Value> {
-        Self::of(&value).ok_or(value)
     }
 }
 

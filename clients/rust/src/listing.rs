@@ -34,8 +34,8 @@ impl GatewayClient {
             let rows = page["conversations"].as_array();
             let rows = rows.ok_or(ClientError::Unexpected("conversations"))?;
             for row in rows {
-                let row = ListedConversation::try_from(row.clone());
-                found.push(row.map_err(|_| ClientError::Unexpected("id"))?);
+                let row = ListedConversation::of(row);
+                found.push(row.ok_or(ClientError::Unexpected("id"))?);
             }
             let Some(next) = page["next_before"].as_str() else {
                 return Ok((found, true));

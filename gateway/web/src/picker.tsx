@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent, Agents } from "./agents";
-import { Icon } from "./icons";
+import { Search } from "./search";
 import { Fault, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -49,17 +49,7 @@ function Picker({ agents: { chosen, choose }, list }: { agents: Agents; list: re
       <legend>{texts.agents}</legend>
       {list.length > AT_A_GLANCE && (
         <>
-          <div class="find">
-            <Icon name="search" />
-            <input
-              type="search"
-              class="search"
-              aria-label={texts.searchAgents}
-              placeholder={texts.searchAgents}
-              value={search}
-              onInput={(event) => setSearch(event.currentTarget.value)}
-            />
-          </div>
+          <Search label={texts.searchAgents} value={search} onSearch={setSearch} />
           <p class="hint" role="status">{texts.agentsShown(shown.length, list.length)}</p>
         </>
       )}

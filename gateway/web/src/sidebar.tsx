@@ -10,6 +10,7 @@ import type { Shared } from "./hub";
 import { Manage } from "./manage";
 import { More } from "./more";
 import { addressOf } from "./route";
+import { Search } from "./search";
 import { Fault, isolated, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -53,17 +54,7 @@ export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, 
         <a class="new round" href="#/" aria-label={texts.new} title={texts.new}><Icon name="write" /></a>
         <button type="button" class="hide quiet round" ref={close} aria-label={texts.hideList} onClick={onClose}><Icon name="close" /></button>
       </div>
-      <div class="find">
-        <Icon name="search" />
-        <input
-          type="search"
-          class="search"
-          aria-label={texts.search}
-          placeholder={texts.search}
-          value={search}
-          onInput={(event) => setSearch(event.currentTarget.value)}
-        />
-      </div>
+      <Search label={texts.search} value={search} onSearch={setSearch} />
       <div class="list">
         <p class="unseen" role="status">{waiting.length > 0 && texts.waitingCount(waiting.length)}</p>
         {error !== undefined && <p role="alert"><Fault error={error} /></p>}

@@ -223,6 +223,25 @@ CREATE INDEX tool_execution_records_waiting ON tool_execution_records (conversat
     WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
 CREATE VIEW waiting_calls AS
 SELECT * FROM tool_execution_records WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
+-- The conversations with the work that goes on in each.
+CREATE VIEW conversations_at_work AS
+SELECT
+    conversations.*,
+    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution
+    -- into a hash table.
+    (SELECT e.id FROM agent_executions e
+     WHERE e.conversation_id = conversations.id AND e.status = 'running'
+     ORDER BY e.started_at
+     LIMIT 1) IS NOT NULL AS is_running,
+    (SELECT m.id FROM messages m
+     WHERE m.conversation_id = conversations.id AND m.status = 'queued'
+     ORDER BY m.created_at, m.id
+     LIMIT 1) IS NOT NULL AS has_queued,
+    (SELECT COUNT(*) FROM waiting_calls r
+     WHERE r.conversation_id = conversations.id AND r.approval = 'pending') AS waiting_approvals,
+    (SELECT COUNT(*) FROM waiting_calls r
+     WHERE r.conversation_id = conversations.id AND r.approval <> 'pending') AS waiting_client_tools
+FROM conversations;
 
 -- Tools that run without further approvals in a conversation. definition_hash: the definition of the grant; '' for an unknown
 -- definition.

@@ -10,25 +10,12 @@
 SELECT
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
     last_sequence, created_at, updated_at,
-    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution
-    -- into a hash table.
-    (SELECT e.id FROM agent_executions e
-     WHERE e.conversation_id = conversations.id AND e.status = 'running'
-     ORDER BY e.started_at
-     LIMIT 1) IS NOT NULL AS is_running,
-    (SELECT m.id FROM messages m
-     WHERE m.conversation_id = conversations.id AND m.status = 'queued'
-     ORDER BY m.created_at, m.id
-     LIMIT 1) IS NOT NULL AS has_queued,
-    (SELECT COUNT(*) FROM waiting_calls r
-     WHERE r.conversation_id = conversations.id AND r.approval = 'pending') AS waiting_approvals,
-    (SELECT COUNT(*) FROM waiting_calls r
-     WHERE r.conversation_id = conversations.id AND r.approval <> 'pending') AS waiting_client_tools,
+    is_running, has_queued, waiting_approvals, waiting_client_tools,
     spent_input + running_input AS spent_input, spent_output + running_output AS spent_output,
     spent_cached + running_cached AS spent_cached, spent_cache_write + running_cache_write AS spent_cache_write,
     spent_reasoning + running_reasoning AS spent_reasoning,
     COALESCE(spent_nano + running_nano, spent_nano, running_nano) AS spent_nano
-FROM conversations
+FROM conversations_at_work
 CROSS JOIN (
     SELECT
         CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) AS running_input,

@@ -20,21 +20,8 @@ WITH waiting AS MATERIALIZED (
 SELECT
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
     last_sequence, created_at, updated_at,
-    -- `ORDER BY` makes PostgreSQL look up the partial index. Otherwise PostgreSQL reads every running agent execution
-    -- into a hash table.
-    (SELECT e.id FROM agent_executions e
-     WHERE e.conversation_id = conversations.id AND e.status = 'running'
-     ORDER BY e.started_at
-     LIMIT 1) IS NOT NULL AS is_running,
-    (SELECT m.id FROM messages m
-     WHERE m.conversation_id = conversations.id AND m.status = 'queued'
-     ORDER BY m.created_at, m.id
-     LIMIT 1) IS NOT NULL AS has_queued,
-    (SELECT COUNT(*) FROM waiting_calls r
-     WHERE r.conversation_id = conversations.id AND r.approval = 'pending') AS waiting_approvals,
-    (SELECT COUNT(*) FROM waiting_calls r
-     WHERE r.conversation_id = conversations.id AND r.approval <> 'pending') AS waiting_client_tools
-FROM conversations
+    is_running, has_queued, waiting_approvals, waiting_client_tools
+FROM conversations_at_work
 -- The array makes PostgreSQL look up each conversation. A join of unknown size would read the whole table.
 WHERE id = ANY(ARRAY(SELECT conversation_id FROM waiting))
     AND tenant_id = :tenant_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)

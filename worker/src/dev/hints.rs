@@ -1,13 +1,13 @@
 //! The hints of a started `everturn dev`: links for a browser, and commands for the user's shell.
 
 use std::{
-    borrow::Cow,
-    env,
     fmt::{self, Display},
     path::Path,
 };
 
 use everturn_proto::ids;
+
+use crate::shell::{program, quoted};
 
 /// The data of the hints. Every command works unchanged in the shell of `everturn dev`.
 pub(super) struct Hints<'a> {
@@ -32,8 +32,7 @@ impl Display for Hints<'_> {
             let ui = format!("http://127.0.0.1:{port}/");
             writeln!(f, "  {ui:<34}  the turns, as Temporal sees them")?;
         }
-        let program = env::args().next();
-        let program = quoted(program.as_deref().unwrap_or("everturn")).into_owned();
+        let program = program();
         let temporal = self.temporal_bin.to_string_lossy();
         let temporal = format!("{} workflow", quoted(&temporal));
         let address = format!("--address 127.0.0.1:{}", self.temporal_port);
@@ -49,26 +48,5 @@ impl Display for Hints<'_> {
             writeln!(f, "  {temporal} query {address} {workflow} --type status")?;
         }
         write!(f, "Ctrl-C stops everything; the data stays.")
-    }
-}
-
-/// Quotes a word for a shell's command line where necessary.
-fn quoted(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(quoted("target/debug/everturn"), "target/debug/everturn");
-        assert_eq!(quoted("/my files/it's"), r"'/my files/it'\''s'");
     }
 }

@@ -1,5 +1,5 @@
 //! `everturn health`: asks a running process whether the process is ready, for probes of containers and scripts. The image
-//! has no other program that could ask.
+//! has no shell and no HTTP client.
 
 use std::{process::ExitCode, time::Duration};
 

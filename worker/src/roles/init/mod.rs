@@ -1,7 +1,6 @@
 //! `everturn init`: writes a first agent with a tool of its own. Connects to no server.
 
 use std::{
-    env,
     fmt::Write as _,
     fs::{self, File},
     io::{ErrorKind, Write as _},
@@ -11,7 +10,10 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use crate::cli::InitOptions;
+use crate::{
+    cli::InitOptions,
+    shell::{program, quoted},
+};
 
 /// The files, by their names.
 const FILES: [(&str, &str); 2] = [
@@ -28,11 +30,7 @@ pub fn run(options: &InitOptions) -> anyhow::Result<ExitCode> {
     for path in written {
         println!("wrote {}", path.display());
     }
-    let program = env::args().next();
-    print!(
-        "{}",
-        next(&options.folder, program.as_deref().unwrap_or("everturn"))
-    );
+    print!("{}", next(&options.folder, &program()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -59,7 +57,8 @@ fn write(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// Returns the commands that run the agent.
 fn next(folder: &Path, program: &str) -> String {
     let mut text = "\nNext, with Python 3.10 or newer:\n".to_owned();
-    let enter = (folder != Path::new(".")).then(|| format!("cd {}", folder.display()));
+    let enter =
+        (folder != Path::new(".")).then(|| format!("cd {}", quoted(&folder.to_string_lossy())));
     let install = format!("python3 -m venv .venv && .venv/bin/pip install {PACKAGE}");
     let commands = [
         (install, "for tools.py"),
@@ -114,6 +113,7 @@ mod tests {
     #[test]
     fn the_next_commands_begin_in_the_folder() {
         assert!(next(Path::new("shop"), "everturn").contains("\n  cd shop\n"));
+        assert!(next(Path::new("my shop"), "everturn").contains("\n  cd 'my shop'\n"));
         assert!(!next(Path::new("."), "everturn").contains("cd "));
     }
 }
