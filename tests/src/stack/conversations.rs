@@ -194,21 +194,10 @@ impl Stack {
 
     /// Waits until the workflow of a conversation has completed, and returns the sizes of the histories of all its runs.
     pub async fn histories(&self, conversation_id: &str) -> Vec<HistorySize> {
-        let latest = self.workflow_status(conversation_id, "COMPLETED").await;
-        let latest = &latest["workflowExecutionInfo"]["execution"]["runId"];
         let workflow_id = ids::workflow_id(conversation_id);
-        let query = format!("WorkflowId = '{workflow_id}'");
-        let run_ids = wait::until("all runs are listed", || async {
-            let listed = self.temporal.list(&query).await;
-            let run_ids = listed.iter().map(|run| run["execution"]["runId"].clone());
-            let run_ids: Vec<_> = run_ids.collect();
-            run_ids.contains(latest).then_some(run_ids)
-        })
-        .await;
         let mut sizes = Vec::new();
-        for run_id in run_ids {
-            let run_id = run_id.as_str().unwrap();
-            let described = self.temporal.describe_run(&workflow_id, run_id).await;
+        for run_id in self.run_ids(conversation_id).await {
+            let described = self.temporal.describe_run(&workflow_id, &run_id).await;
             // Protobuf's JSON has numbers of 64 bits as text.
             let number = |key: &str| {
                 described["workflowExecutionInfo"][key]
@@ -222,6 +211,34 @@ impl Stack {
             });
         }
         sizes
+    }
+
+    /// Waits until the workflow of a conversation has completed, and returns the events in the history of each run.
+    pub async fn events_of_runs(&self, conversation_id: &str) -> Vec<Vec<Value>> {
+        let mut runs = Vec::new();
+        for run_id in self.run_ids(conversation_id).await {
+            let history = self.temporal.history_of_run(conversation_id, &run_id).await;
+            runs.push(history["events"].as_array().cloned().unwrap_or_default());
+        }
+        runs
+    }
+
+    /// Waits until the workflow of a conversation has completed, and returns the ids of its runs.
+    async fn run_ids(&self, conversation_id: &str) -> Vec<String> {
+        let latest = self.workflow_status(conversation_id, "COMPLETED").await;
+        let latest = latest["workflowExecutionInfo"]["execution"]["runId"]
+            .as_str()
+            .unwrap();
+        let query = format!("WorkflowId = '{}'", ids::workflow_id(conversation_id));
+        wait::until("all runs are listed", || async {
+            let listed = self.temporal.list(&query).await;
+            let run_ids = listed
+                .iter()
+                .filter_map(|run| run["execution"]["runId"].as_str().map(str::to_owned));
+            let run_ids: Vec<_> = run_ids.collect();
+            run_ids.iter().any(|id| id == latest).then_some(run_ids)
+        })
+        .await
     }
 
     /// Starts the workflow of a conversation with the `temporal` CLI, without the gateway.
