@@ -3,7 +3,8 @@
 import type { Conversation, Json, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { countdown, escaped, Fault, Value, visible } from "./shown";
+import { clock, useNow } from "./clock";
+import { escaped, Fault, Value, visible } from "./shown";
 import { texts } from "./texts";
 
 /** What the person does beside a plain answer. */
@@ -134,12 +135,8 @@ function Reason({ isSent, onDeny, onBack }: { isSent: boolean; onDeny: (reason: 
 
 /** The time that is left, as it runs. */
 function Deadline({ at }: { at: number }) {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  return <p class="deadline" role="timer">{texts.leftTime(countdown(at - now))}</p>;
+  const now = useNow(true);
+  return <p class="deadline" role="timer">{texts.leftTime(clock(at - now))}</p>;
 }
 
 /** A field that somebody asked for has the focus. */

@@ -4,6 +4,7 @@ import { type api, ApiError, type Conversation, type SendOptions, type Update } 
 import type { ComponentChildren } from "preact";
 import { useSyncExternalStore } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Activity } from "./activity";
 import type { Agents } from "./agents";
 import { Composer, type Written } from "./composer";
 import { conversation, everturn, useUpdate } from "./everturn";
@@ -49,6 +50,7 @@ export function ConversationView({ chat, shared, list, developer, onRefused }: C
       <main class="conversation">
         <Heading list={list} row={row} update={update}><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></Heading>
         <Timeline chat={chat} update={update} />
+        <Activity update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
         <Resume chat={chat} update={update} />
         <Composer

@@ -3,6 +3,7 @@
 import { type Conversation, Everturn } from "everturn-client";
 import { useSyncExternalStore } from "preact/compat";
 import { useCallback } from "preact/hooks";
+import { timedFetch } from "./clock";
 
 /** Events that are read at first, and again with each step backwards. */
 export const PAGE = 300;
@@ -13,6 +14,7 @@ const KEPT = 8;
 /** The page may lie below a path, behind a proxy. A page that is open for days keeps trying to connect. */
 export const everturn = new Everturn({
   url: new URL(".", location.href).href,
+  fetch: timedFetch,
   limits: { connections: Number.MAX_SAFE_INTEGER },
 });
 

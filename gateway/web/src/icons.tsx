@@ -2,7 +2,11 @@
 
 const PATHS = {
   attach: "M12 5v14M5 12h14",
+  check: "M5 12.5l4.5 4.5L19 7",
   close: "M6 6l12 12M18 6L6 18",
+  cross: "M7 7l10 10M17 7L7 17",
+  dot: "M12 8a4 4 0 1 0 0 8a4 4 0 0 0 0-8z",
+  question: "M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5v.5",
   list: "M4 7h16M4 12h16M4 17h16",
   search: "M11 4a7 7 0 1 0 0 14a7 7 0 0 0 0-14zM16 16l4 4",
   send: "M12 19V5M6 11l6-6 6 6",

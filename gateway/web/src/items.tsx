@@ -13,7 +13,7 @@ import { ResultCard } from "./output";
 import { callsOf, isSameRow, type Row, type Rows, rowsWithin, textsBelow } from "./rows";
 import { Fault, Plain, visible } from "./shown";
 import { texts } from "./texts";
-import { ToolCard } from "./tool";
+import { titleOf, ToolCard } from "./tool";
 
 /** Rows of a sub-agent that are shown at first, and more with each step. */
 const NESTED = 30;
@@ -188,7 +188,7 @@ export function nameOf(row: Row): string {
       return texts.thought;
     case "tool_call":
     case "tool_result":
-      return visible((row.items as ToolCall[]).slice(0, 5).map(({ toolName }) => toolName).join(", "));
+      return (row.items as ToolCall[]).slice(0, 5).map(titleOf).join(", ");
     case "work_plan":
       return texts.plan;
     case "end":
@@ -201,8 +201,8 @@ export function nameOf(row: Row): string {
 const ESTIMATES: Record<Item["type"], number> = {
   user_message: 60,
   thought: 36,
-  tool_call: 110,
-  tool_result: 60,
+  tool_call: 38,
+  tool_result: 38,
   assistant_message: 130,
   work_plan: 130,
   note: 36,
@@ -211,7 +211,7 @@ const ESTIMATES: Record<Item["type"], number> = {
 
 /** About how many pixels high a row is. */
 export function estimateOf(row: Row): number {
-  return ESTIMATES[row.items[0]?.type ?? "note"];
+  return row.items.length * ESTIMATES[row.items[0]?.type ?? "note"];
 }
 
 /** Calls that run stay in the document: somebody may be writing an answer to one. */

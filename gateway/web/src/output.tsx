@@ -3,6 +3,8 @@
 import type { Conversation, Json, ToolResult } from "everturn-client";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Files, filesOf } from "./files";
+import { gistOf } from "./gist";
+import { Icon } from "./icons";
 import { useKept } from "./kept";
 import { More } from "./more";
 import { saveAs } from "./save";
@@ -17,46 +19,50 @@ const MOST_SHOWN = 1024 * 1024;
 
 interface OutputProps {
   chat: Conversation;
-  /** What it is called in the conversation. */
-  name: string;
   value: Json;
   /** Where the rest of a result is read that the event has only the beginning of. */
   executionId?: string | undefined;
 }
 
-/** A result: its files in sight, its text folded. */
-export function Output({ chat, name, value, executionId }: OutputProps) {
-  const [isOpen, setOpen] = useKept(`output ${name}`, false);
+/** The text of a result. */
+export function Output({ chat, value, executionId }: OutputProps) {
   const cut = cutOf(value);
   return (
-    <>
-      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>{cut ? `${texts.output} · ${bytes(cut.total)}` : texts.output}</summary>
-        {isOpen && (cut && executionId !== undefined ? (
-          <Long chat={chat} executionId={executionId} beginning={cut.text} total={cut.total} />
-        ) : (
-          <Value of={value} />
-        ))}
-      </details>
-      <Files files={filesOf(value)} />
-    </>
+    <section data-part="output">
+      <h3>{cut ? `${texts.output} · ${bytes(cut.total)}` : texts.output}</h3>
+      {cut && executionId !== undefined ? (
+        <Long chat={chat} executionId={executionId} beginning={cut.text} total={cut.total} />
+      ) : (
+        <Value of={value} />
+      )}
+    </section>
   );
 }
 
-/** A result of a tool whose call is not known. */
+/** A result of a tool whose call is not known, in a line like that of a call. */
 export function ResultCard({ result }: { result: ToolResult }) {
   const [isOpen, setOpen] = useKept(`output ${result.id}`, false);
+  const state = result.outcomeUnknown ? "unknown" : result.isError ? "failed" : "done";
   return (
-    <div class="item tool" data-item={result.id}>
-      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>
-          <strong><bdi>{visible(result.toolName)}</bdi></strong> · {result.isError ? texts.failed : texts.done}
+    <div class={`item tool ${state}`} data-item={result.id}>
+      <details class="call" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary class="line">
+          <Mark state={state} />
+          <span class="what"><strong>{visible(result.toolName)}</strong></span>
+          <span class="gist"><bdi>{gistOf(result.toolOutput)}</bdi></span>
         </summary>
         {isOpen && <Value of={result.toolOutput} />}
       </details>
       <Files files={filesOf(result.toolOutput)} />
     </div>
   );
+}
+
+const ICONS = { running: "dot", done: "check", failed: "cross", unknown: "question" } as const;
+
+/** How a call does. */
+export function Mark({ state }: { state: keyof typeof ICONS }) {
+  return <span class="mark" role="img" aria-label={texts[state]}><Icon name={ICONS[state]} /></span>;
 }
 
 interface LongProps {

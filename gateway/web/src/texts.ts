@@ -1,6 +1,13 @@
 /** Every text of the page, in each of its languages. */
 
 const EN = {
+  activity: {
+    approval: (count: number) => (count === 1 ? "Waits for your approval" : `Waits for your approval of ${count} calls`),
+    client: (tools: string) => `Waits for a program of yours to run ${tools}`,
+    model: "Waits for the model",
+    tools: (tools: string, count: number) => (count === 1 ? `Waits for the tool ${tools}` : `Waits for ${count} tools: ${tools}`),
+    writes: "The model writes",
+  },
   about: "About this gateway",
   agents: "Agent",
   agentsShown: (shown: number, all: number) => (shown === all ? `${all} agents` : `${shown} of ${all} agents`),
@@ -61,6 +68,7 @@ const EN = {
   noAgents: "The configuration has no agent for you.",
   noJson: "This is no JSON.",
   noObject: "The input is an object: it begins with { and ends with }.",
+  noWorker: "Waits for a worker",
   none: "No conversations yet.",
   noneFound: "No title contains this.",
   notCopied: "The browser refused to copy",
@@ -101,8 +109,10 @@ const EN = {
   timeline: "Messages",
   tokens: (count: number) => `${count.toLocaleString("en")} tokens`,
   tools: "Tools",
+  triggeredBy: (tool: string) => `triggered by tool ${tool}`,
   unknown: "outcome unknown",
   untitled: "Untitled",
+  waitsFor: { approval: "Waits for your approval", client: "Waits for a program of yours" },
   waitingCount: (count: number) => (count === 1 ? "1 conversation waits for you" : `${count} conversations wait for you`),
   waitingForYou: "Waiting for you",
   why: "Give a reason",
@@ -216,6 +226,13 @@ const EN = {
 };
 
 const ZH: typeof EN = {
+  activity: {
+    approval: (count) => (count === 1 ? "等待您的批准" : `等待您批准 ${count} 个调用`),
+    client: (tools) => `等待您的程序运行 ${tools}`,
+    model: "等待模型",
+    tools: (tools, count) => (count === 1 ? `等待工具 ${tools}` : `等待 ${count} 个工具：${tools}`),
+    writes: "模型正在书写",
+  },
   about: "关于此网关",
   agents: "智能体",
   agentsShown: (shown, all) => (shown === all ? `${all} 个智能体` : `${all} 个智能体中的 ${shown} 个`),
@@ -276,6 +293,7 @@ const ZH: typeof EN = {
   noAgents: "配置中没有您可用的智能体。",
   noJson: "这不是有效的 JSON。",
   noObject: "输入是一个对象：以 { 开头，以 } 结尾。",
+  noWorker: "等待工作进程",
   none: "还没有对话。",
   noneFound: "没有标题包含此内容。",
   notCopied: "浏览器拒绝复制",
@@ -316,8 +334,10 @@ const ZH: typeof EN = {
   timeline: "消息",
   tokens: (count) => `${count.toLocaleString("zh")} 个 token`,
   tools: "工具",
+  triggeredBy: (tool) => `由工具 ${tool} 触发`,
   unknown: "结果未知",
   untitled: "无标题",
+  waitsFor: { approval: "等待您的批准", client: "等待您的程序" },
   waitingCount: (count) => `${count} 个对话等待您处理`,
   waitingForYou: "等待您处理",
   why: "说明理由",

@@ -127,7 +127,7 @@ function Pending({ chat, message }: { chat: Conversation; message: PendingMessag
         </p>
       ) : (
         <p class="hint">
-          {state === "sending" ? texts.sending : texts.queued}{" "}
+          {state === "sending" ? texts.sending : chat.current.state.turn === null ? texts.noWorker : texts.queued}{" "}
           <Withdraw chat={chat} message={message} />
         </p>
       )}

@@ -1,11 +1,15 @@
-/** A call of a tool: what it is given, how it does, what came of it, and the question whether it may run. */
+/** A call of a tool in a line: what the tool is, how the call does, what came of it. The rest is there on demand. */
 
-import type { Conversation, Json, ToolCall } from "everturn-client";
+import type { Conversation, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { ApprovalCard } from "./approval";
 import { ClientToolCard } from "./clienttool";
-import { Output } from "./output";
+import { Clock } from "./clock";
+import { Files, filesOf } from "./files";
+import { gistOf } from "./gist";
+import { useKept } from "./kept";
+import { Mark, Output } from "./output";
 import { brief, duration, Value, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -17,39 +21,83 @@ interface ToolCardProps {
 }
 
 export function ToolCard({ chat, call, within }: ToolCardProps) {
-  const waits = call.state === "running" && call.approval?.state === "pending";
+  const asked = askedOf(call);
   return (
     <article class={`item tool ${call.state}`} data-item={call.id} data-state={call.state}>
-      <header>
-        <strong>{visible(call.toolName)}</strong> {call.hook && <span class="hint">{visible(call.hook)}</span>} <code class="brief">{brief(call.toolInput)}</code>
-        <span class="outcome">
-          {texts[call.state]}
-          {call.durationMs !== undefined && ` · ${duration(call.durationMs)}`}
-          {call.approval && !waits && ` · ${visible(call.approval.state)}`}
-        </span>
-      </header>
-      {!waits && <Folded label={texts.input} value={call.toolInput} />}
-      {call.clientTool && call.state === "running" && !waits && <ClientToolCard chat={chat} call={call} />}
-      {waits && <ApprovalCard chat={chat} call={call} />}
+      {asked ? <div class="line"><Line call={call} asked={asked} /></div> : <Folded chat={chat} call={call} />}
+      {asked === "approval" && <ApprovalCard chat={chat} call={call} />}
+      {asked === "client" && <ClientToolCard chat={chat} call={call} />}
       {call.subAgent && (
         <details class="nested" open>
-          <summary>{texts.subAgent(visible(call.subAgent.agent))}: <bdi>{brief(call.subAgent.task)}</bdi></summary>
+          <summary>
+            {texts.subAgent(visible(call.subAgent.agent))}: <bdi>{brief(call.subAgent.task)}</bdi>{" "}
+            <span class="hint">{texts.triggeredBy(titleOf(call))}</span>
+          </summary>
           {within}
         </details>
       )}
-      {call.toolOutput !== undefined && (
-        <Output chat={chat} name={call.id} value={call.toolOutput} executionId={call.executionId} />
-      )}
+      <Files files={filesOf(call.toolOutput)} />
     </article>
   );
 }
 
-function Folded({ label, value }: { label: string; value: Json }) {
-  const [isOpen, setOpen] = useState(false);
+/** What a person calls the call. */
+export function titleOf({ toolName }: Pick<ToolCall, "toolName">): string {
+  return visible(toolName);
+}
+
+/** Whom a call asks: a person whether it may run, or a client to run it. */
+export function askedOf({ state, approval, clientTool }: ToolCall): "approval" | "client" | undefined {
+  if (state !== "running") return undefined;
+  if (approval?.state === "pending") return "approval";
+  return clientTool ? "client" : undefined;
+}
+
+/** The line, which opens to the whole of the input and of the result. */
+function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
+  const [isOpen, setOpen] = useKept(`call ${call.id}`, false);
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{label}</summary>
-      {isOpen && <Value of={value} />}
+    <details class="call" open={isOpen} onToggle={(event) => event.currentTarget === event.target && setOpen(event.currentTarget.open)}>
+      <summary class="line"><Line call={call} /></summary>
+      {isOpen && (
+        <>
+          <section data-part="input">
+            <h3>{texts.input}</h3>
+            <Value of={call.toolInput} />
+          </section>
+          {call.toolOutput !== undefined && <Output chat={chat} value={call.toolOutput} executionId={call.executionId} />}
+        </>
+      )}
     </details>
   );
+}
+
+function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }) {
+  const gist = useMemo(() => gistOfCall(call, asked), [call, asked]);
+  const decision = asked === "approval" ? "" : visible(call.approval?.state ?? "");
+  return (
+    <>
+      <Mark state={call.state} />
+      <span class="what">
+        <strong>{titleOf(call)}</strong>
+        {call.subAgent && <span class="agent">→ <bdi>{visible(call.subAgent.agent)}</bdi></span>}
+        {call.hook && <span class="hint">{visible(call.hook)}</span>}
+        {!asked && <code class="brief">{brief(call.toolInput)}</code>}
+      </span>
+      <span class="gist"><bdi>{gist}</bdi></span>
+      <span class="outcome">
+        {decision !== "" && <span class="decision">{decision}</span>}
+        {call.state === "running" && asked !== "approval" && <Clock since={call.timestamp} />}
+        {call.durationMs !== undefined && <span class="clock">{duration(call.durationMs)}</span>}
+      </span>
+    </>
+  );
+}
+
+/** What came of the call, or whom it waits for. */
+function gistOfCall(call: ToolCall, asked: "approval" | "client" | undefined): string {
+  if (asked) return texts.waitsFor[asked];
+  if (call.state === "running") return "";
+  const gist = gistOf(call.toolOutput);
+  return gist === "" && call.state !== "done" ? texts[call.state] : gist;
 }

@@ -299,7 +299,8 @@ test("a long result is read slice by slice, and saved whole", async () => {
   await answerLook(page, lines);
   await turnEnds(page);
   const card = page.locator(".tool");
-  await card.locator("summary").filter({ hasText: /Output · [\d.]+ KB/ }).click();
+  await card.locator("summary.line").click();
+  await see(page, ".tool h3", /Output · [\d.]+ KB/);
   const shownText = () => card.locator("pre").last().textContent();
   const beginning = (await shownText()) ?? "";
   assert.ok(beginning.length < 20_000 && lines.startsWith(beginning), "the event has the beginning");
@@ -379,7 +380,7 @@ test("events of earlier and later releases are shown as far as they are known", 
   ]);
   const cards = page.locator(".parallel .tool");
   assert.deepEqual(await cards.evaluateAll((tools) => tools.map((tool) => tool.getAttribute("data-state"))), ["done", "failed"]);
-  await cards.first().locator("summary").filter({ hasText: "Output" }).click();
+  await cards.first().locator("summary.line").click();
   await see(page, ".tool pre", "The first result");
   assert.deepEqual(await page.locator(".user_message").allTextContents(), ["An old question", "A second question"]);
   await assertAccessible(page);

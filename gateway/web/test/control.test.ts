@@ -246,6 +246,12 @@ test("a worker that is killed alone, and a gateway beside another one, lose and 
     rest.open();
     await turnEnds(tab.page, 2);
     await see(tab.page, ".assistant_message", /^Before and after\.$/);
+
+    await roles.killWorker();
+    await send(tab.page, "Is a worker there");
+    await see(tab.page, "[data-pending=queued]", "Waits for a worker");
+    roles.startWorker();
+    await turnEnds(tab.page, 3);
     await assertSameAsApi(tab.page, roles.url);
     await tab.page.context().close();
     expect(tab, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/);

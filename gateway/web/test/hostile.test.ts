@@ -86,14 +86,15 @@ test("the input and the output of a call show as exactly what they are", async (
   await send(page, "Make a hostile call");
   await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
   assert.equal(await page.locator(".approval pre").textContent(), shownInput, "a person sees what they allow");
-  assert.equal(await page.locator(".tool .brief").textContent(), `${JSON.stringify(input).slice(0, 120)}…`);
   await assertOnlyText(page);
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   await see(page, ".tool", "Waits for a program of yours");
   assert.equal(await page.locator(".approval pre").textContent(), shownInput, "and what they are to answer");
   await answer(page, `${MARKUP}\n${TURNING}`);
   await turnEnds(page);
-  for (const part of ["Input", "Output"]) await page.locator(".tool summary", { hasText: part }).click();
+  assert.equal(await page.locator(".tool .brief").textContent(), `${JSON.stringify(input).slice(0, 120)}…`);
+  assert.equal(await page.locator(".tool .gist").textContent(), MARKUP);
+  await page.locator(".tool summary.line").click();
   const values = page.locator(".tool pre");
   await values.nth(1).waitFor();
   assert.deepEqual(await values.allTextContents(), [shownInput, `${MARKUP}\n${EXACT}`]);
@@ -126,7 +127,8 @@ test("a megabyte of a result and of a message is shown in part, and whole when s
   await send(page, "Give me much of it");
   await answer(page, much);
   await turnEnds(page);
-  await page.locator(".tool summary", { hasText: "Output · 1 MB" }).click();
+  await page.locator(".tool summary.line").click();
+  await see(page, ".tool h3", "Output · 1 MB");
   const shown = async () => (await page.locator(".tool pre").last().textContent()) ?? "";
   for (let slices = 0; (await shown()).length < MEGABYTE; slices++) {
     assert.ok(much.startsWith(await shown()), "slices follow one another");
@@ -161,7 +163,7 @@ test("a megabyte of each in the events of an earlier release is folded, too", as
   ]);
   const { page } = await bench.open("/#/c/megabytes");
   await see(page, ".end", "1,051 tokens");
-  await page.locator(".tool summary", { hasText: "Output" }).click();
+  await page.locator(".tool summary.line").click();
   await page.getByRole("button", { name: "Show all 1,000,000 characters" }).first().waitFor();
   await assertOnlyText(page);
   assert.ok((await page.locator("#page *").count()) < ELEMENTS);

@@ -78,7 +78,7 @@ test("a long result is read slice by slice, and saved", async () => {
   const call = (await chat.timeline()).timeline.find((item) => item.type === "tool_call");
   await chat.answerTool(String(call?.executionId), lines);
   await turnEnds(page);
-  await unfold(page, page.locator(".tool"), /^Output/);
+  await unfold(page, page.locator(".tool"), "look");
   await enter(page, "button", "Show more");
   await see(page, ".tool .hint", "32.8 KB of");
   await assertKeepsFocus(page, "Show more");

@@ -206,7 +206,7 @@ test("rows come and go with their labels, and keep the focus and what was opened
   const rows = page.locator("[role=feed] > article");
   assert.equal(await rows.last().getAttribute("aria-setsize"), "-1", "there are rows before these");
   assert.equal(await rows.last().getAttribute("aria-label"), "End of the turn");
-  const output = page.locator(".tool").last().locator("summary").filter({ hasText: "Output" });
+  const output = page.locator(".tool").last().locator("summary.line");
   await output.click();
   await see(page, ".tool pre", "A page.");
   await page.locator(".timeline").evaluate((box) => (box.scrollTop -= 5000));

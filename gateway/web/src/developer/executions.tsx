@@ -57,6 +57,7 @@ function Execution({ chat, execution, record, now }: ExecutionProps) {
     texts.developer.calls(execution.steps),
     tokenText(execution.usage as never),
     execution.cost_usd ? `$${execution.cost_usd}` : "",
+    execution.parentActToolCall ? texts.triggeredBy(visible(execution.parentActToolCall.name)) : "",
   ];
   const shown = record ?? found;
   return (

@@ -1,22 +1,8 @@
 /** What of a turn's times only somebody who watches knows. */
 
 import type { TurnRow, TurnRows, Update } from "everturn-client";
-import { useEffect, useRef, useState } from "preact/hooks";
-
-/** Milliseconds between two looks at the clock. */
-const TICK_MS = 500;
-
-/** The time now, while something runs. */
-export function useNow(isRunning: boolean): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (!isRunning) return undefined;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
-    return () => clearInterval(timer);
-  }, [isRunning]);
-  return now;
-}
+import { useRef } from "preact/hooks";
+import { serverNow } from "../clock";
 
 /** The key of an LLM call: the sub-agent, if it is one, and the step. */
 export function callKey({ agentExecutionId, step }: Pick<TurnRow, "agentExecutionId" | "step">): string {
@@ -34,7 +20,7 @@ export function useFirstTexts({ state }: Update, turn: TurnRows): ReadonlyMap<st
     if (text.messageId !== turn.id) continue;
     const ofSubAgent = text.parentToolCallId === undefined ? undefined : text.agentExecutionId;
     const key = callKey({ agentExecutionId: ofSubAgent, step: text.step } as TurnRow);
-    if (waiting.current.delete(key)) seen.current.set(key, Date.now());
+    if (waiting.current.delete(key)) seen.current.set(key, serverNow());
     else if (!seen.current.has(key)) seen.current.set(key, 0);
   }
   for (const row of turn.rows) {

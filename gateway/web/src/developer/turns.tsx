@@ -11,6 +11,7 @@ import {
 } from "everturn-client";
 import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useNow } from "../clock";
 import { PAGE } from "../everturn";
 import { More } from "../more";
 import { addressOf } from "../route";
@@ -19,13 +20,15 @@ import { texts } from "../texts";
 import { Executions } from "./executions";
 import { amountsOf, outcomeOf, took, wholeTurns } from "./format";
 import { useRecords } from "./records";
-import { useFirstTexts, useNow } from "./times";
+import { useFirstTexts } from "./times";
 import { Waterfall } from "./waterfall";
 
 /** Turns that the list shows at first, and again with each step backwards. */
 const SHOWN = 50;
 /** Pages of events of a turn that is not among those that are known; 1000 events each. */
 const MAX_PAGES = 10;
+/** Milliseconds between two drawings of a turn that runs. */
+const TICK_MS = 500;
 
 interface TurnsProps {
   chat: Conversation;
@@ -61,7 +64,7 @@ function Turn({ chat, turn, items, update }: { chat: Conversation; turn: TurnRow
   const last = items.findLast((item) => item.turn === turn.id)?.sequenceNumber ?? 0;
   const { records, error } = useRecords(chat, turn.id, `${last}/${turn.rows.length}/${turn.ended ?? ""}`);
   const firstTexts = useFirstTexts(update, turn);
-  const now = Math.max(useNow(turn.ended === undefined), items.at(-1)?.timestamp ?? 0);
+  const now = Math.max(useNow(turn.ended === undefined, TICK_MS), items.at(-1)?.timestamp ?? 0);
   const root = records?.executions.find((execution) => execution.depth === 0);
   const parts = [outcomeOf(turn), took((turn.ended ?? now) - turn.started), ...amountsOf(turn)];
   return (

@@ -27,15 +27,16 @@ function shown(page: Page): Promise<Shown[]> {
     const box = document.querySelector(".timeline")!;
     const rows = new Map<number, Shown[]>();
     const valueOf = (pre: Element) => [...pre.querySelectorAll(".plain")].map((part) => part.textContent).join("");
-    /** What a call shows in the folded part of this name; a call that waits shows its input unfolded. */
-    const part = async (call: Element, name: string): Promise<string | undefined> => {
-      const parts = [...call.children].filter((child) => child.matches("details:not(.nested)")) as HTMLDetailsElement[];
-      const details = parts.find((child) => child.querySelector("summary")?.textContent?.startsWith(name));
-      if (!details) return undefined;
+    /** What a call shows of its input and its result when its line is opened; a call that waits shows its input unfolded. */
+    const parts = async (call: Element): Promise<Pick<Shown, "input" | "output">> => {
+      const waiting = call.querySelector(":scope > .approval pre");
+      if (waiting) return { input: valueOf(waiting) };
+      const details = call.querySelector<HTMLDetailsElement>(":scope > details.call")!;
       const wasOpen = details.open;
       details.open = true;
       while (!details.querySelector("pre") && details.isConnected) await frame();
-      const found = valueOf(details);
+      const [input, output] = ["input", "output"].map((name) => details.querySelector(`[data-part=${name}]`));
+      const found = { ...(input && { input: valueOf(input) }), ...(output && { output: valueOf(output) }) };
       details.open = wasOpen;
       while (!wasOpen && details.querySelector("pre") && details.isConnected) await frame();
       return found;
@@ -45,10 +46,7 @@ function shown(page: Page): Promise<Shown[]> {
       const summary = item.matches(".thought") ? (item.querySelector("summary")?.textContent ?? "") : "";
       if (!item.matches(".tool")) return { id, text: (item.textContent ?? "").slice(summary.length) };
       const text = item.querySelector("strong")?.textContent ?? "";
-      const waiting = item.querySelector(":scope > .approval pre");
-      const input = (await part(item, "Input")) ?? (waiting ? valueOf(waiting) : undefined);
-      const output = await part(item, "Output");
-      return { id, text, ...(input !== undefined && { input }), ...(output !== undefined && { output }) };
+      return { id, text, ...(await parts(item)) };
     };
     const take = async () => {
       for (const row of box.querySelectorAll("article")) {
