@@ -23,6 +23,9 @@ pub(super) enum ConnectError {
     Start(io::Error),
     #[error("the handshake failed: {0}")]
     Handshake(#[from] Box<ClientInitializeError>),
+    /// A child ended before the handshake. The last line of its standard error tells the reason.
+    #[error("the program ended before its first answer: {0}")]
+    Died(String),
     #[error("the tools cannot be listed: {0}")]
     List(ServiceError),
     #[error("the server did not answer within {} s (`connect_timeout`)", .0.as_secs())]

@@ -22,6 +22,7 @@ use super::{
     oauth::Access,
     options::{ServerLocation, ServerOptions},
     secrets::SecretFile,
+    stderr::Log,
     stdio::{ChildTransport, Ending},
     told::Told,
 };
@@ -72,7 +73,11 @@ pub(super) async fn shake_hands(
             )
             .map_err(ConnectError::Start)?;
             let probe_timeout = options.connect_timeout.mul_f32(PROBE_SHARE);
-            greet_child(handler, child, probe_timeout, stop).await
+            let log = child.log().clone();
+            match greet_child(handler, child, probe_timeout, stop).await {
+                Err(error) => return Err(failed_child(error, &log).await),
+                running => running,
+            }
         }
         ServerLocation::Url {
             url,
@@ -150,6 +155,18 @@ async fn greet_child(
         stop,
     )
     .await
+}
+
+/// Returns the reason why a child did not shake hands, with the child's last line on standard error.
+async fn failed_child(error: ClientInitializeError, log: &Log) -> ConnectError {
+    match (error, log.last_line().await) {
+        (
+            ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::TransportError { .. },
+            Some(line),
+        ) => ConnectError::Died(line),
+        (error, _) => ConnectError::Handshake(Box::new(error)),
+    }
 }
 
 fn to_command(

@@ -33,6 +33,7 @@ mod pool;
 mod result;
 mod secrets;
 mod server;
+mod stderr;
 mod stdio;
 #[cfg(test)]
 mod tests;

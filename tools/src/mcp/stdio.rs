@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_supervisor::{GroupEnd, ProcessGroup, Signal, launch::FAILED_PREFIX};
+use everturn_supervisor::{GroupEnd, ProcessGroup, Signal};
 use everturn_untrusted::Secrets;
 use rmcp::{
     RoleClient,
@@ -30,14 +30,14 @@ use tokio::{
     time::timeout,
 };
 
+use super::stderr::Log;
+
 /// The most messages read ahead. Further messages wait in the pipe, and make the server wait.
 const READ_AHEAD: usize = 4;
 /// The time for the child to end after its input is closed, and again after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time for reading the child's output after its end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest logged line of a server's standard error.
-const MAX_LOG_BYTES: u64 = 2000;
 type Message = RxJsonRpcMessage<RoleClient>;
 
 /// The reason when this side ended a connection: an overlong message. Calls in flight read the reason.
@@ -67,6 +67,7 @@ pub(super) struct ChildTransport {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     probe: Arc<std::sync::Mutex<Probe>>,
     process: Arc<Mutex<Process>>,
+    log: Log,
 }
 
 struct Process {
@@ -149,8 +150,8 @@ impl ChildTransport {
             sender,
             ending,
         ));
-        tokio::spawn(log_lines(name.to_owned(), secrets, stderr));
         Ok(Self {
+            log: Log::of(name.to_owned(), secrets, stderr),
             stdin: Arc::new(Mutex::new(Some(stdin))),
             probe: Arc::default(),
             process: Arc::new(Mutex::new(Process {
@@ -160,6 +161,11 @@ impl ChildTransport {
                 has_ended: false,
             })),
         })
+    }
+
+    /// Returns the log of the server: its standard error.
+    pub(super) fn log(&self) -> &Log {
+        &self.log
     }
 
     fn probe(&self) -> std::sync::MutexGuard<'_, Probe> {
@@ -296,24 +302,6 @@ fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Option<Message> {
             |error| tracing::debug!(server, %error, "an MCP server sent a line that is no message"),
         )
         .ok()
-}
-
-async fn log_lines(server: String, secrets: Secrets, stderr: impl AsyncRead + Unpin) {
-    let mut stderr = BufReader::new(stderr);
-    let mut line = Vec::new();
-    while let Ok(1..) = (&mut stderr)
-        .take(MAX_LOG_BYTES)
-        .read_until(b'\n', &mut line)
-        .await
-    {
-        let text = secrets.cut(String::from_utf8_lossy(&line).into_owned());
-        if let Some(why) = text.strip_prefix(FAILED_PREFIX) {
-            tracing::warn!(server, "an MCP server was not started: {}", why.trim_end());
-        } else {
-            tracing::debug!(server, "{}", text.trim_end());
-        }
-        line.clear();
-    }
 }
 
 #[cfg(test)]
