@@ -10,6 +10,8 @@ export type Agent = Schemas["Agent"];
 export type AgentList = Schemas["AgentList"];
 /** A conversation, as lists show it. */
 export type Conversation = Schemas["Conversation"];
+/** A conversation with its activity, and with the usage and cost of its LLM calls. */
+export type ConversationDetail = Schemas["ConversationDetail"];
 /** A page of conversations. */
 export type ConversationPage = Schemas["ConversationPage"];
 /** A conversation of a list, with what goes on in it. */

@@ -6,6 +6,7 @@ import type {
   AnsweredApproval,
   Cancelled,
   Conversation as ConversationRow,
+  ConversationDetail,
   EventPage,
   ExecutionStatus,
   NewMessage,
@@ -195,8 +196,8 @@ export class Conversation {
     return row;
   }
 
-  /** Its title, agent and counts. */
-  show(signal?: AbortSignal): Promise<ConversationRow> {
+  /** Its title, agent and activity, and the usage and cost of its LLM calls. */
+  show(signal?: AbortSignal): Promise<ConversationDetail> {
     return this.#http.json(this.#request("", { signal }));
   }
 

@@ -4,7 +4,6 @@ import type {
   AgentList,
   Blob as StoredBlob,
   Conversation as ConversationRow,
-  ConversationPage,
   ListedConversation,
   NewConversation,
   Session,
@@ -13,9 +12,8 @@ import { bindMethods } from "./bound.js";
 import { Conversation, type ConversationOptions } from "./conversation.js";
 import { Http, path } from "./http.js";
 import { newId } from "./ids.js";
-import { followList } from "./live/list.js";
+import { followList, type FollowListOptions, listConversations, type ListOptions } from "./live/list.js";
 import type { EverturnOptions } from "./options.js";
-import type { Connection } from "./wire/stream.js";
 
 /** A client of Everturn. It holds no connection; a conversation does, while it is followed. Its methods are bound. */
 export class Everturn {
@@ -47,29 +45,18 @@ export class Everturn {
   }
 
   /** Yields conversations, page by page; the one that was updated last comes first. */
-  async *conversations(
-    options: { search?: string; agent?: string; pageSize?: number; signal?: AbortSignal } = {},
-  ): AsyncGenerator<ListedConversation, void> {
-    const { search, agent, pageSize: limit, signal } = options;
-    let before: string | undefined;
-    do {
-      const query = { search, agent, limit, before };
-      const request = { path: "/agent/conversations", query, isRepeatable: true, signal } as const;
-      const page: ConversationPage = await this.#http.json(request as never);
-      yield* page.conversations;
-      before = page.next_before ?? undefined;
-    } while (before !== undefined);
+  conversations(options: ListOptions = {}): AsyncGenerator<ListedConversation, void> {
+    return listConversations(this.#http, options);
   }
 
   /**
    * Yields the newest conversations, the one that was updated last first, and again after each change: over cuts and
    * reconnections, on one connection for all of them. There are 100 of them at first, and more as old ones change.
+   * With `waitingFor`, all conversations that wait for this party are among them, however old.
    *
    * @throws {ApiError} that the gateway refuses the stream.
    */
-  followConversations(
-    options: { signal?: AbortSignal; onConnection?: (connection: Connection) => void } = {},
-  ): AsyncGenerator<readonly ListedConversation[], void> {
+  followConversations(options: FollowListOptions = {}): AsyncGenerator<readonly ListedConversation[], void> {
     return followList(this.#http, options);
   }
 

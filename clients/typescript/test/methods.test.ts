@@ -105,6 +105,25 @@ test("the list is followed, and a key is asked for", { skip }, async () => {
   await everturn.signOut();
 });
 
+test("conversations that wait are listed, and followed however old they are", { skip }, async () => {
+  const chat = everturn.conversation("waits");
+  await chat.post('call refund {"order": 1}');
+  await until(chat, ({ state }) => pendingApprovals(state).length > 0);
+  for (let number = 0; number < 101; number++) await everturn.create({ title: `Newer ${number}` });
+  const found = [];
+  for await (const { id } of everturn.conversations({ waitingFor: "approval" })) found.push(id);
+  assert.deepEqual(found, ["waits"]);
+  for await (const { id } of everturn.conversations({ waitingFor: "client_tool" })) assert.fail(`${id} waits for no client`);
+  const lists = everturn.followConversations({ waitingFor: "approval" });
+  let rows: readonly { id: string; state: string }[] = (await lists.next()).value ?? [];
+  assert.ok(!rows.some(({ id }) => id === "waits"), "the stream begins with the newest");
+  const waits = () => rows.find(({ id }) => id === "waits")?.state;
+  while (waits() !== "waiting_for_approval") rows = (await lists.next()).value ?? [];
+  await chat.deny((await chat.approvals())[0]!);
+  while (waits() !== "idle") rows = (await lists.next()).value ?? [];
+  await lists.return();
+});
+
 test("an approval is denied, another one edited, and a call answered by hand", { skip }, async () => {
   const chat = everturn.conversation("refunds");
   await chat.post('call refund {"order": 1} call refund {"order": 2}');

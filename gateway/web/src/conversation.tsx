@@ -7,11 +7,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Activity } from "./activity";
 import type { Agents } from "./agents";
 import { Composer, type Written } from "./composer";
-import { conversation, everturn, useUpdate } from "./everturn";
+import { conversation, everturn, forget, useUpdate } from "./everturn";
 import type { Shared } from "./hub";
 import { DeveloperLink, DeveloperView } from "./developer/view";
 import { Icon } from "./icons";
-import { costOf, money } from "./money";
+import { money } from "./money";
 import { Welcome } from "./picker";
 import { addressOf, type DeveloperPlace } from "./route";
 import { Fault, visible } from "./shown";
@@ -34,13 +34,18 @@ export function ConversationView({ chat, shared, list, developer, onRefused }: C
   const [attempt, setAttempt] = useState(0);
   const update = useUpdate(chat, attempt, shared.isLive);
   useReport(chat, update, shared);
-  const row = useRow(chat, shared, update.connection.status === "open");
+  const detail = useDetail(chat, update);
+  const row = useRow(chat, shared, detail);
   const { state, connection } = update;
   const isRefused = connection.status === "closed" && connection.error instanceof ApiError && connection.error.status === 401;
   const hasEnded = isRefused || state.ended === "token_expired";
   useEffect(() => {
     if (hasEnded) onRefused();
   }, [hasEnded]);
+  const isMissing = state.ended === "conversation_deleted" || connection.status === "missing";
+  useEffect(() => {
+    if (isMissing) forget(chat.id);
+  }, [isMissing]);
   const send = async ({ content, ...options }: Written) => {
     // What became of it is shown with the message.
     void chat.post(content, options as SendOptions).catch(() => undefined);
@@ -48,7 +53,7 @@ export function ConversationView({ chat, shared, list, developer, onRefused }: C
   return (
     <>
       <main class="conversation">
-        <Heading list={list} row={row} update={update}><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></Heading>
+        <Heading list={list} row={row} cost={detail?.cost_usd} isOpened><DeveloperLink id={chat.id} isOpen={developer !== undefined} /></Heading>
         <Timeline chat={chat} update={update} />
         <Activity update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
@@ -77,21 +82,27 @@ interface HeadingProps {
   list: ListButton;
   /** The conversation, as far as it is known; absent where a new one begins. */
   row?: api.Conversation | undefined;
-  update?: Update;
+  /** Of all turns, in US dollars; null while no turn has a price. */
+  cost?: string | null | undefined;
+  /** A conversation is open. */
+  isOpened?: boolean;
   children?: ComponentChildren;
 }
 
 /** What is open: the title, the agent and the cost. */
-function Heading({ list, row, update, children }: HeadingProps) {
+function Heading({ list, row, cost, isOpened = false, children }: HeadingProps) {
   return (
-    <header class={update ? "heading" : "heading begins"}>
+    <header class={isOpened ? "heading" : "heading begins"}>
       <button type="button" class="burger quiet round" aria-expanded={list.isOpen} aria-label={texts.list} onClick={list.open}>
         <Icon name="list" />
       </button>
       <div>
-        <h2><bdi>{row ? visible(row.title) || texts.untitled : update ? "" : texts.new}</bdi></h2>
-        {update && (
-          <p>{row && <bdi class="agent">{visible(row.agent)}</bdi>}<Cost update={update} /></p>
+        <h2><bdi>{row ? visible(row.title) || texts.untitled : isOpened ? "" : texts.new}</bdi></h2>
+        {isOpened && (
+          <p>
+            {row && <bdi class="agent">{visible(row.agent)}</bdi>}
+            <span class="hint cost">{typeof cost === "string" && texts.cost(money(Number(cost)))}</span>
+          </p>
         )}
       </div>
       {children}
@@ -99,22 +110,25 @@ function Heading({ list, row, update, children }: HeadingProps) {
   );
 }
 
-/** What the list has of the conversation. A conversation that the list does not have is asked for. */
-function useRow(chat: Conversation, { rows }: Shared, isThere: boolean): api.Conversation | undefined {
-  const [asked, setAsked] = useState<api.Conversation>();
+/** What the list has of the conversation; of a conversation that the list does not have, what the gateway says. */
+function useRow(chat: Conversation, { rows }: Shared, detail: api.ConversationDetail | undefined): api.Conversation | undefined {
   const listed = useRef<api.Conversation | undefined>(undefined);
   listed.current = rows?.find((row) => row.id === chat.id) ?? listed.current;
-  const isUnlisted = isThere && rows !== undefined && listed.current === undefined;
-  useEffect(() => {
-    if (isUnlisted) chat.show().then(setAsked, () => undefined);
-  }, [isUnlisted]);
-  return listed.current ?? asked;
+  return listed.current ?? detail;
 }
 
-/** What the turns of the conversation cost; nothing while no turn has a price. */
-function Cost({ update: { state, hasOlder } }: { update: Update }) {
-  const cost = useMemo(() => costOf(state.items), [state.items]);
-  return <span class="hint cost">{cost !== undefined && texts.cost(money(cost), !hasOlder)}</span>;
+/** What the gateway says of the conversation: at first, and again when a turn has ended, which costs something. */
+function useDetail(chat: Conversation, { state, connection }: Update): api.ConversationDetail | undefined {
+  const [detail, setDetail] = useState<api.ConversationDetail>();
+  const isThere = connection.status === "open";
+  const last = useMemo(() => state.items.findLast((item) => item.type === "end" && item.agentExecutionId === undefined), [state.items]);
+  useEffect(() => {
+    if (!isThere) return undefined;
+    const stop = new AbortController();
+    chat.show(stop.signal).then(setDetail, () => undefined);
+    return () => stop.abort();
+  }, [chat, isThere, last?.id]);
+  return detail;
 }
 
 /** Tells the hub whether this tab has all that the list knows of the conversation. */

@@ -1,9 +1,9 @@
 /** The client of the gateway that served the page, and the conversations that were open lately. */
 
-import { type Conversation, Everturn } from "everturn-client";
+import { type api, type Conversation, Everturn } from "everturn-client";
 import { useSyncExternalStore } from "preact/compat";
 import { useCallback } from "preact/hooks";
-import { timedFetch } from "./clock";
+import { serverNow, timedFetch } from "./clock";
 
 /** Events that are read at first, and again with each step backwards. */
 export const PAGE = 300;
@@ -30,9 +30,18 @@ export function conversation(id: string): Conversation {
   return found;
 }
 
+/** When conversations went. The list's stream tells of the newest conversations, so the list may still have an old one. */
+const gone = new Map<string, number>();
+
 /** Forgets a conversation that was removed. */
 export function forget(id: string): void {
   opened.delete(id);
+  gone.set(id, serverNow());
+}
+
+/** True for a conversation that is gone, and was not made anew. */
+export function isGone({ id, updated_at: updated }: api.ListedConversation): boolean {
+  return Date.parse(updated) <= (gone.get(id) ?? 0);
 }
 
 /**

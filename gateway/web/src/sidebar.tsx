@@ -1,10 +1,10 @@
 /** The list of conversations, as it changes, with a search in their titles. */
 
 import type { api } from "everturn-client";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { dateOf, groupsOf } from "./days";
 import { forgetDrafts } from "./drafts";
-import { everturn } from "./everturn";
+import { everturn, isGone } from "./everturn";
 import { Brand, Icon } from "./icons";
 import type { Shared } from "./hub";
 import { Manage } from "./manage";
@@ -35,7 +35,9 @@ interface SidebarProps {
   onHelp: () => void;
 }
 
-export function Sidebar({ open, shared: { rows, error }, isListOpen, isSession, hasAgents, onClose, onRefused, onHelp }: SidebarProps) {
+export function Sidebar({ open, shared, isListOpen, isSession, hasAgents, onClose, onRefused, onHelp }: SidebarProps) {
+  const { error } = shared;
+  const rows = useMemo(() => shared.rows?.filter((row) => !isGone(row)), [shared.rows, open]);
   const [search, setSearch] = useState("");
   const found = useFound(search.trim());
   const shown = search.trim() === "" ? rows : found;
@@ -180,7 +182,7 @@ function Earlier({ rows, ...entries }: EntryContext & { rows: readonly Row[] }) 
   const shown = read.filter((row) => !followed.has(row.id));
   return (
     <>
-      <Groups rows={shown} after={rows.at(-1)} {...entries} />
+      <Groups rows={shown} after={rows.findLast((row) => !waitsForYou(row))} {...entries} />
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
       {!isAll && <More isBusy={isReading} onMore={onMore}>{isReading ? texts.loading : texts.earlierConversations}</More>}
     </>

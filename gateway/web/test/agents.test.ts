@@ -107,6 +107,33 @@ test("a call is denied with a reason, edited and put back, and allowed for good;
   assert.equal(await page.locator(".list .waiting").count(), 0);
 });
 
+test("a conversation that waits is on top of the list, however old", async () => {
+  bench.model.on("an old refund", (step) => (step === 0 ? { calls: [{ name: "refund", input: {} }] } : { texts: ["Done."] }));
+  await bench.client.create({ id: "waits-long", title: "Waits for long" });
+  const chat = bench.client.conversation("waits-long");
+  await chat.post("Make an old refund");
+  while ((await chat.approvals()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let number = 0; number < 101; number++) await bench.client.create({ title: `Newer ${number}` });
+  const { page } = await bench.open();
+  const waiting = page.getByRole("list", { name: "Waiting for you" }).getByRole("link", { name: /Waits for long/ });
+  await waiting.waitFor();
+  assert.equal(await page.getByRole("list", { name: "Today" }).getByRole("link", { name: /Waits for long/ }).count(), 0);
+  await waiting.click();
+  await page.getByRole("button", { name: "Deny" }).click();
+  await turnEnds(page);
+  await waiting.waitFor({ state: "detached" });
+  await page.getByRole("list", { name: "Today" }).getByRole("link", { name: /Waits for long/ }).waitFor();
+  await chat.post("Make an old refund");
+  await waiting.waitFor();
+  for (let number = 0; number < 101; number++) await bench.client.create({ title: `Newest ${number}` });
+  await page.reload();
+  await waiting.waitFor();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await see(page, ".timeline", "Choose an agent");
+  assert.equal(await waiting.count(), 0, "a conversation that is gone waits no more");
+});
+
 const said = (content: string): Seed[] => [
   { type: "user_message", data: { content: "Go", message_id: "m" } },
   { type: "assistant_message", data: { content, message_id: "a", agent_execution_id: "run" } },

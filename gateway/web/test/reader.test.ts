@@ -12,6 +12,10 @@ const CONFIG = `
 [agents.default]
 provider = "scripted"
 model = "scripted"
+
+[models."scripted/scripted"]
+input = 1000
+output = 2000
 `;
 
 const CODE = "let x = 1;\nlet y = 2;";
@@ -67,7 +71,12 @@ test("costs are amounts that a person reads, and a conversation has a total", as
   await turnEnds(page, 3);
   const ends = await page.locator(".end").allTextContents();
   assert.deepEqual(ends.map((end) => end.split(" · ").at(-1)), ["< $0.001", "$0.031", "$1.10"]);
-  await see(page, ".heading", "$1.13 in total");
+  // The gateway has the sum. What events say of the past is what each turn said then.
+  assert.equal(await page.locator(".heading .cost").textContent(), "");
+  await send(page, "This one costs");
+  await see(page, ".heading .cost", /^\$0\.020 in total$/);
+  await send(page, "This one, too");
+  await see(page, ".heading .cost", /^\$0\.040 in total$/);
 });
 
 test("whoever deletes is told what is lost, and Cancel is nearer than Delete", async () => {

@@ -34,6 +34,11 @@ export class ConversationList {
     }
   }
 
+  /** Adds a conversation that the stream did not tell of. False when the conversation is there. */
+  add(row: ListedConversation): boolean {
+    return !this.#byId.has(row.id) && this.#put(row);
+  }
+
   #put(row: unknown): boolean {
     if (!isObject(row) || typeof row["id"] !== "string") return false;
     this.#byId.set(row["id"], row as unknown as ListedConversation);

@@ -94,7 +94,7 @@ export class Hub {
     const stop = new AbortController();
     this.#stop = stop;
     try {
-      for await (const rows of this.#everturn.followConversations({ signal: stop.signal })) {
+      for await (const rows of this.#everturn.followConversations({ signal: stop.signal, waitingFor: "approval" })) {
         this.#rows = rows;
         this.#tellAll({ type: "rows", rows });
       }
