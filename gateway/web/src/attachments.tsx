@@ -1,8 +1,7 @@
-/** Files that go with the next message. They are uploaded when they are chosen. */
+/** Files that go with the next message. They are uploaded when they are chosen, wherever somebody goes meanwhile. */
 
 import type { PendingMessage } from "everturn-client";
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { UploadedFile } from "./drafts";
+import { changeDraft, type Draft, type DraftFile, draftOf, nextNumber } from "./drafts";
 import { everturn } from "./everturn";
 import { Fault, visible } from "./shown";
 import { texts } from "./texts";
@@ -15,61 +14,40 @@ const UNKNOWN_TYPE = "text/plain";
 /** A file that was uploaded, as a message names it. */
 export type Ready = NonNullable<PendingMessage["attachments"]>[number];
 
-interface Attachment {
-  readonly number: number;
-  readonly name: string;
-  readonly bytes: number;
-  /** There when it was uploaded. */
-  readonly blobId?: string;
-  readonly error?: unknown;
-}
-
 export interface Attachments {
-  readonly files: readonly Attachment[];
+  readonly files: readonly DraftFile[];
   /** False while one is being uploaded, or could not be. */
   readonly areReady: boolean;
-  readonly uploaded: readonly UploadedFile[];
   readonly ready: () => Ready[];
   readonly add: (files: FileList) => void;
-  readonly remove: (file: Attachment) => void;
-  readonly clear: () => void;
+  readonly remove: (file: DraftFile) => void;
 }
 
-/** `first` were uploaded before, for the same message. */
-export function useAttachments(first: readonly UploadedFile[]): Attachments {
-  const [files, setFiles] = useState<readonly Attachment[]>(() => first.map((file, at) => ({ ...file, number: at + 1 })));
-  const last = useRef(first.length);
-  const uploads = useRef(new Map<number, AbortController>());
-  useEffect(() => () => uploads.current.forEach((upload) => upload.abort()), []);
-  const change = (number: number, now: Partial<Attachment>) =>
-    setFiles((known) => known.map((file) => (file.number === number ? { ...file, ...now } : file)));
-  const upload = (file: File) => {
-    const number = ++last.current;
-    const stop = new AbortController();
-    uploads.current.set(number, stop);
-    everturn
-      .upload(file, { mediaType: file.type || UNKNOWN_TYPE, fileName: file.name, signal: stop.signal })
-      .then((blob) => change(number, { blobId: blob.blob_id }))
-      .catch((error: unknown) => change(number, { error }))
-      .finally(() => uploads.current.delete(number));
-    return { number, name: file.name, bytes: file.size };
-  };
-  const uploaded = files.flatMap(({ name, bytes, blobId }) => (blobId === undefined ? [] : [{ name, bytes, blobId }]));
+/** The files of a draft, by the id of the draft's conversation. */
+export function attachmentsOf(id: string, { files }: Draft): Attachments {
   return {
     files,
-    uploaded,
     areReady: files.every((file) => file.blobId !== undefined),
-    ready: () => uploaded.map(({ blobId }) => ({ blob_id: blobId })),
+    ready: () => files.flatMap(({ blobId }) => (blobId === undefined ? [] : [{ blob_id: blobId }])),
     add: (chosen) => {
-      const added = [...chosen].slice(0, Math.max(0, MOST - files.length)).map(upload);
-      setFiles((known) => [...known, ...added]);
+      const added = [...chosen].slice(0, Math.max(0, MOST - files.length)).map((file) => upload(id, file));
+      changeDraft(id, { files: [...files, ...added] });
     },
-    remove: ({ number }) => {
-      uploads.current.get(number)?.abort();
-      setFiles((known) => known.filter((file) => file.number !== number));
-    },
-    clear: () => setFiles([]),
+    remove: ({ number }) => changeDraft(id, { files: files.filter((file) => file.number !== number) }),
   };
+}
+
+/** Begins to upload a file, which the draft learns the end of. */
+function upload(id: string, file: File): DraftFile {
+  const [number, stop] = [nextNumber(), new AbortController()];
+  const change = (now: Partial<DraftFile>) => {
+    const { files } = draftOf(id);
+    if (!stop.signal.aborted) changeDraft(id, { files: files.map((known) => (known.number === number ? { ...known, ...now } : known)) });
+  };
+  everturn
+    .upload(file, { mediaType: file.type || UNKNOWN_TYPE, fileName: file.name, signal: stop.signal })
+    .then((blob) => change({ blobId: blob.blob_id }), (error: unknown) => change({ error }));
+  return { number, name: file.name, bytes: file.size, upload: stop };
 }
 
 export function AttachmentList({ attachments }: { attachments: Attachments }) {
@@ -77,10 +55,11 @@ export function AttachmentList({ attachments }: { attachments: Attachments }) {
   return (
     <ul class="attachments" aria-label={texts.attachments}>
       {attachments.files.map((file) => (
-        <li key={file.number} data-attachment={file.error !== undefined ? "failed" : file.blobId ? "ready" : "uploading"}>
+        <li key={file.number} data-attachment={stateOf(file)}>
           <bdi>{visible(file.name)}</bdi> <span class="hint">{size(file.bytes)}</span>{" "}
           {file.error !== undefined && <span role="alert"><Fault error={file.error} /></span>}
-          {file.error === undefined && file.blobId === undefined && <span role="status">{texts.uploading}</span>}
+          {file.isLost && <span role="alert">{texts.uploadLost}</span>}
+          {stateOf(file) === "uploading" && <span role="status">{texts.uploading}</span>}
           <button type="button" class="quiet" aria-label={texts.removeFile(visible(file.name))} onClick={() => attachments.remove(file)}>
             ✕
           </button>
@@ -88,6 +67,11 @@ export function AttachmentList({ attachments }: { attachments: Attachments }) {
       ))}
     </ul>
   );
+}
+
+function stateOf({ error, isLost, blobId }: DraftFile): "failed" | "ready" | "uploading" {
+  if (error !== undefined || isLost) return "failed";
+  return blobId === undefined ? "uploading" : "ready";
 }
 
 function size(bytes: number): string {

@@ -1,9 +1,10 @@
 /** Where a message is written. Enter sends it, and Shift+Enter breaks the line. */
 
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { AttachmentList, type Attachments, type Ready, useAttachments } from "./attachments";
-import { draftOf, forgetDraft, keepDraft } from "./drafts";
+import { useSyncExternalStore } from "preact/compat";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { AttachmentList, type Attachments, attachmentsOf, type Ready } from "./attachments";
+import { changeDraft, draftOf, followDrafts, forgetDraft } from "./drafts";
 import { Icon } from "./icons";
 import { Fault, visible } from "./shown";
 import { texts } from "./texts";
@@ -40,7 +41,9 @@ export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = fal
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
   const [onBusy, setOnBusy] = useState<OnBusy>("queue");
-  const { text, setText, attachments } = useDraft(id);
+  const draft = useSyncExternalStore(followDrafts, () => draftOf(id));
+  const { text } = draft;
+  const attachments = attachmentsOf(id, draft);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, isQuiet, turn);
   const isEmpty = text.trim() === "" && attachments.files.length === 0;
@@ -56,8 +59,6 @@ export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = fal
     try {
       await onSend({ content: text, ...(ready.length > 0 && { attachments: ready }), ...(turn !== null && { onBusy }) });
       forgetDraft(id);
-      setText("");
-      attachments.clear();
     } finally {
       setSending(false);
     }
@@ -83,7 +84,7 @@ export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = fal
           placeholder={agent === undefined ? texts.message : texts.messageTo(visible(agent))}
           rows={1}
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => changeDraft(id, { text: event.currentTarget.value })}
           onKeyDown={onKeyDown}
         />
         <div class="tools">
@@ -95,14 +96,6 @@ export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = fal
       </div>
     </form>
   );
-}
-
-/** What is written for a conversation. It is kept with each change. */
-function useDraft(id: string) {
-  const [text, setText] = useState(() => draftOf(id).text);
-  const attachments = useAttachments(draftOf(id).files);
-  useLayoutEffect(() => keepDraft(id, { text, files: attachments.uploaded }), [text, attachments.files]);
-  return { text, setText, attachments };
 }
 
 /**

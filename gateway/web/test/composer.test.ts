@@ -136,3 +136,48 @@ test("what was written and not sent stays with its conversation", async () => {
   assert.equal(await message(page).inputValue(), "", "what was sent is gone");
   assert.equal(await page.locator("[data-attachment]").count(), 0);
 });
+
+test("a file is uploaded while somebody is in another conversation, and a reload tells what it has lost", async () => {
+  for (const id of ["upload-a", "upload-b"]) await bench.client.create({ id, title: id });
+  const { page } = await bench.open("/#/c/upload-a");
+  const go = async (name: string) => {
+    await page.locator(".list a").filter({ hasText: name }).click();
+    await page.locator(".list a[aria-current]").filter({ hasText: name }).waitFor();
+  };
+  const arrival = gate();
+  await page.route("**/blobs?*", async (route) => {
+    await arrival.opened;
+    await route.continue();
+  });
+  const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(`This is ${name}.`) });
+  await page.locator("input[type=file]").setInputFiles(file("slow.txt"));
+  await see(page, "[data-attachment=uploading]", "slow.txt");
+  await message(page).fill("With a slow file");
+  await go("upload-b");
+  assert.equal(await page.locator("[data-attachment]").count(), 0);
+  await go("upload-a");
+  await see(page, "[data-attachment=uploading]", "slow.txt");
+  await go("upload-b");
+  const uploaded = page.waitForResponse("**/blobs?*");
+  arrival.open();
+  assert.equal((await uploaded).status(), 201);
+  await go("upload-a");
+  await see(page, "[data-attachment=ready]", "slow.txt");
+  await message(page).press("Enter");
+  await turnEnds(page);
+  await see(page, ".user_message .files", "slow.txt");
+  assert.equal(await page.locator("[data-attachment]").count(), 0);
+
+  await page.unroute("**/blobs?*");
+  await page.route("**/blobs?*", () => undefined); // Nobody answers.
+  await page.locator("input[type=file]").setInputFiles(file("lost.txt"));
+  await see(page, "[data-attachment=uploading]", "lost.txt");
+  await message(page).fill("With a lost file");
+  await page.reload();
+  await see(page, "[data-attachment=failed]", /lost\.txt.*Choose the file again/);
+  assert.equal(await page.getByRole("button", { name: "Send" }).isDisabled(), true);
+  await page.getByRole("button", { name: "Remove lost.txt" }).click();
+  await message(page).press("Enter");
+  await turnEnds(page, 2);
+  await see(page, ".user_message", "With a lost file");
+});
