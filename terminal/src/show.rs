@@ -24,7 +24,11 @@ pub fn line(frame: &Frame) -> Option<String> {
 pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
-        EventType::Thought => text(&data["thought"]),
+        EventType::Thought => {
+            let words = ["content", "reasoning"].map(|field| text(&data[field]));
+            let spoken = words.into_iter().find(|words| !words.trim().is_empty());
+            spoken.unwrap_or_default()
+        }
         EventType::Act | EventType::ApprovalRequested | EventType::ClientToolRequested => {
             format!("{} {}", text(&data["tool_name"]), data["tool_input"])
         }

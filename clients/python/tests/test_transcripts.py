@@ -12,6 +12,7 @@ from cuts import cut
 
 from everturn import Reducer, State, UserMessage, answer_of_turn, reduce, timeline
 from everturn.core.stream import frame_of
+from everturn.state.said import Said
 from everturn.wire.sse import SseParser
 from everturn.wire.step import Cut, Ended, Reconnect, Refused, Wait, next_step
 
@@ -44,6 +45,16 @@ def test_state_and_timeline(name: str) -> None:
     assert {id: answer_of_turn(state.items, id) for id in messages} == transcript["answers"]
     if "timeline" in transcript:
         assert timeline(state.items) == transcript["timeline"]
+
+
+def test_what_is_said_has_no_reasoning_and_nothing_twice() -> None:
+    reducer = Reducer()
+    said = Said(reducer.state)
+    printed = ""
+    for frame in transcripts.conversation("reasoning")["frames"]:
+        reducer.apply(transcripts.frame_of(frame))
+        printed += said.more(reducer.state)
+    assert printed == "I look it up.\n\nOnce more.\n\nThe sky is up."
 
 
 @pytest.mark.parametrize("name", transcripts.conversations())

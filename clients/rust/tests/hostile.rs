@@ -46,7 +46,7 @@ const NAMES: [&str; 30] = [
     "execution_id",
     "call_id",
     "content",
-    "thought",
+    "reasoning",
     "step",
     "steps",
     "generation",

@@ -45,7 +45,7 @@ function partOf(item: Item): string[] {
     case "assistant_message":
       return [`## ${texts.answers}`, item.content];
     case "thought":
-      return [quoted(item.content)];
+      return [item.reasoning === undefined ? "" : quoted(item.reasoning), item.content].filter((part) => part.trim() !== "");
     case "tool_call":
       return [`### ${item.toolName} · ${texts[item.state]}`, fenced(pretty(item.toolInput)), ...(item.toolOutput === undefined ? [] : [fenced(pretty(item.toolOutput))])];
     case "end":

@@ -1,6 +1,6 @@
 /** The items of a conversation, each as people read it. */
 
-import type { AssistantMessage, Conversation, End, Item, OpenText, ToolCall, WorkPlan } from "everturn-client";
+import type { AssistantMessage, Conversation, End, Item, OpenText, Thought, ToolCall, WorkPlan } from "everturn-client";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { Files, filesOf } from "./files";
@@ -65,7 +65,7 @@ function Nested({ agent, ...props }: Omit<RowProps, "row"> & { agent: string }) 
   );
 }
 
-/** A text that is being written: a thought or the answer, which shows when it is whole. */
+/** A text that a model writes: reasoning, the text before tools, or the answer. */
 export function Writing({ text: { part, text, generation } }: { text: OpenText }) {
   const first = useRef(generation);
   // An attempt that failed is written anew, from its beginning.
@@ -98,7 +98,7 @@ function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
         </div>
       );
     case "thought":
-      return <Thought id={item.id} content={item.content} />;
+      return <Before item={item} />;
     case "assistant_message":
       return <Answer item={item} />;
     case "tool_result":
@@ -112,14 +112,24 @@ function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
   }
 }
 
-function Thought({ id, content }: { id: string; content: string }) {
+/** The words before the tools of a step: the reasoning is folded, and the text stays as the reader saw the model write it. */
+function Before({ item: { id, content, reasoning } }: { item: Thought }) {
   const [isOpen, setOpen] = useKept(`thought ${id}`, false);
   return (
-    <details class="item thought" data-item={id} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{texts.thought}</summary>
-      <Markdown text={content} />
-    </details>
+    <>
+      {reasoning !== undefined && (
+        <details class="item thought" data-item={id} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary>{texts.thought}</summary>
+          <Markdown text={reasoning} />
+        </details>
+      )}
+      {isSaid(content) && <div class="item said" data-item={id}><Markdown text={content} /></div>}
+    </>
   );
+}
+
+function isSaid(content: string): boolean {
+  return content.trim() !== "";
 }
 
 function Answer({ item }: { item: AssistantMessage }) {
@@ -185,7 +195,7 @@ export function nameOf(row: Row): string {
     case "assistant_message":
       return texts.answers;
     case "thought":
-      return texts.thought;
+      return isSaid(item.content) ? texts.says : texts.thought;
     case "tool_call":
     case "tool_result":
       return (row.items as ToolCall[]).slice(0, 5).map(titleOf).join(", ");

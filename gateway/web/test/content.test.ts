@@ -349,7 +349,7 @@ test("what happened beside the conversation is told in sentences", async () => {
 test("events of earlier and later releases are shown as far as they are known", async () => {
   await bench.seed("old", [
     { type: "user_message", data: { content: "An old question" } },
-    { type: "thought", data: { thought: "An old thought" } },
+    { type: "thought", data: { reasoning: "An old thought" } },
     { type: "act", data: { tool_name: "search", tool_input: { query: "x" } } },
     { type: "act", data: { tool_name: "search", tool_input: "no object" } },
     { type: "observe", data: { tool_name: "search", observation: "The first result" } },
@@ -358,7 +358,7 @@ test("events of earlier and later releases are shown as far as they are known", 
     { type: "something_newer", data: { with: ["fields", 1], message_id: "later" } },
     { type: "work_plan", data: { title: "A plan", steps: [{ step_number: 1, description: "A step", status: "dreaming" }, 7] } },
     { type: "sub_agent_start", data: { agent: "helper", task: "t", agent_execution_id: "run-of-nobody" } },
-    { type: "thought", data: { thought: "Of a sub-agent without a call", agent_execution_id: "run-of-nobody" } },
+    { type: "thought", data: { reasoning: "Of a sub-agent without a call", agent_execution_id: "run-of-nobody" } },
     { type: "assistant_message", data: { content: "An old answer", finish: "a_newer_word" } },
     { type: "complete", data: { steps: "two", usage: "much", cost_usd: 7 } },
     { type: "user_message", data: { content: "A second question", attachments: "none" } },
@@ -431,7 +431,7 @@ test("a plan ticks while it is watched", async () => {
 
 test("a long part of a sub-agent is shown from its end", async () => {
   const of = { agent_execution_id: "run-sub" };
-  const thought = (step: number): Seed => ({ type: "thought", data: { thought: `Thought ${step}`, step, ...of } });
+  const thought = (step: number): Seed => ({ type: "thought", data: { reasoning: `Thought ${step}`, step, ...of } });
   const call = { execution_id: "exec-1-search", call_id: "call-1-search" };
   await bench.seed("sub", [
     ...turn(1).slice(0, 3),

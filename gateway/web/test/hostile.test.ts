@@ -156,7 +156,7 @@ test("a megabyte of each in the events of an earlier release is folded, too", as
   const call = { execution_id: "exec-1-search", call_id: "call-1-search", tool_name: "search" };
   await bench.seed("megabytes", [
     { ...question, data: { content: much, message_id: "m" } },
-    { ...thought, data: { ...thought.data, thought: much } },
+    { ...thought, data: { ...thought.data, reasoning: much } },
     { ...act, data: { ...act.data, tool_input: { much } } },
     { type: "observe", data: { ...call, result: much, is_error: false } },
     ...rest.slice(-2),

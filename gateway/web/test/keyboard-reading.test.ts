@@ -41,7 +41,7 @@ test("a long message, a long part of a sub-agent and a large picture are opened"
   const of = { agent_execution_id: "run-sub" };
   const call = { execution_id: "exec-1-search", call_id: "call-1-search" };
   const attachments = [{ blob_id: "blob_large", media_type: "image/gif", file_name: "large.gif", bytes: 5_000_000 }];
-  const thoughts = Array.from({ length: 70 }, (_, step): Seed => ({ type: "thought", data: { thought: `Thought ${step}`, step, ...of } }));
+  const thoughts = Array.from({ length: 70 }, (_, step): Seed => ({ type: "thought", data: { reasoning: `Thought ${step}`, step, ...of } }));
   await bench.seed("folded", [
     { type: "user_message", data: { content: "many words ".repeat(2500), message_id: "m", attachments } },
     ...turn(1).slice(1, 3),

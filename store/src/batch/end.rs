@@ -158,9 +158,10 @@ impl Builder<'_> {
             return;
         }
         let thought = Thought {
-            thought: state.reasoning.clone(),
+            content: String::new(),
             agent_execution_id: self.agent_execution_id(),
             step: self.step().step,
+            reasoning: state.reasoning.clone(),
         };
         self.event(EventType::Thought, &thought);
     }

@@ -24,15 +24,14 @@ impl<'a> Builder<'a> {
                 state.finish
             )));
         }
-        let texts = [state.reasoning.as_str(), state.text.as_str()];
-        let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
         let (agent_execution_id, step) = (self.agent_execution_id(), self.step().step);
         let mut sequence = None;
         if !state.is_of_hooks() {
             let thought = Thought {
-                thought: texts.join("\n\n"),
+                content: state.text.clone(),
                 agent_execution_id: agent_execution_id.clone(),
                 step,
+                reasoning: state.reasoning.clone(),
             };
             sequence = Some(self.event(EventType::Thought, &thought));
         }

@@ -602,7 +602,8 @@ class TimelineItem(TypedDict):
     """
     content: NotRequired[str]
     """
-    The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
+    The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
+    `error`; the reason of a `cancelled`.
     """
     costUsd: NotRequired[str]
     """
@@ -643,6 +644,10 @@ class TimelineItem(TypedDict):
     partial: NotRequired[bool]
     """
     True for an incomplete answer, because the turn was cut short.
+    """
+    reasoning: NotRequired[str]
+    """
+    The model's reasoning, in a thought with a reasoning.
     """
     sequenceNumber: Sequence
     """

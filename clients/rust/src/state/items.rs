@@ -52,10 +52,13 @@ pub enum ItemKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         attachments: Option<Value>,
     },
-    /// The model's text before its tool calls.
+    /// The model's text before its tool calls, and its reasoning. At least one of them is not blank.
     Thought {
-        /// The text.
+        /// The text for the user; empty if the model only reasoned.
         content: String,
+        /// The reasoning.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
     },
     /// A tool call and its outcome.
     ToolCall(Box<ToolCall>),

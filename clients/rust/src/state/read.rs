@@ -28,13 +28,7 @@ pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
             content: data.text("content").to_owned(),
             attachments: data.value("attachments"),
         }),
-        "thought" => {
-            let content = data.text("thought");
-            let is_blank = content.chars().all(char::is_whitespace);
-            (!is_blank).then(|| ItemKind::Thought {
-                content: content.to_owned(),
-            })
-        }
+        "thought" => thought(data),
         "act" => Some(ItemKind::ToolCall(Box::new(call(data)))),
         "assistant_message" => Some(ItemKind::AssistantMessage {
             content: data.text("content").to_owned(),
@@ -43,6 +37,14 @@ pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
         }),
         _ => note(NoteEvent::from(event_type), data),
     }
+}
+
+fn thought(data: Fields<'_>) -> Option<ItemKind> {
+    let is_blank = |text: &str| text.chars().all(char::is_whitespace);
+    let content = data.text("content").to_owned();
+    let reasoning = data.owned_id("reasoning").filter(|text| !is_blank(text));
+    let has_words = !is_blank(&content) || reasoning.is_some();
+    has_words.then_some(ItemKind::Thought { content, reasoning })
 }
 
 fn note(event: NoteEvent, data: Fields<'_>) -> Option<ItemKind> {

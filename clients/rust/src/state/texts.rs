@@ -16,7 +16,7 @@ pub struct OpenText {
     pub agent_execution_id: String,
     /// The LLM call of the agent execution, from 0.
     pub step: u64,
-    /// A `text` becomes a thought or the answer; `reasoning` becomes no item.
+    /// A `text` becomes the `content` of a thought or of the answer, a `reasoning` the `reasoning` of a thought.
     pub part: String,
     /// The generation of the call that writes the text.
     pub generation: u64,

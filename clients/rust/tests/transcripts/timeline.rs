@@ -22,7 +22,8 @@ fn entries(item: &Value) -> Vec<Value> {
     let kind = item["type"].as_str().unwrap();
     let own: &[&str] = match kind {
         "user_message" => &["content", "attachments"],
-        "thought" | "assistant_message" => &["content"],
+        "thought" => &["content", "reasoning"],
+        "assistant_message" => &["content"],
         "tool_call" => &["toolName", "toolInput", "executionId", "callId"],
         "tool_result" => &["toolName", "toolOutput", "isError", "executionId", "callId"],
         _ => return Vec::new(),

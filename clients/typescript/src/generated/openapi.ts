@@ -520,8 +520,8 @@ export interface paths {
         };
         /**
          * Shows a conversation as messages, thoughts, tool calls and other items.
-         * @description The gateway builds the timeline from events, from the newest event backwards. Blank thoughts, skills and patterns
-         *     are omitted.
+         * @description The gateway builds the timeline from events, from the newest event backwards. Thoughts without words, skills
+         *     and patterns are omitted.
          */
         get: operations["show_timeline"];
         put?: never;
@@ -1693,7 +1693,10 @@ export interface components {
              * @example step_limit
              */
             code?: string;
-            /** @description The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`. */
+            /**
+             * @description The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
+             *     `error`; the reason of a `cancelled`.
+             */
             content?: string;
             /**
              * @description The cost of the usage, in USD; absent if no model has a price.
@@ -1724,6 +1727,8 @@ export interface components {
             parentToolCallId?: string | null;
             /** @description True for an incomplete answer, because the turn was cut short. */
             partial?: boolean;
+            /** @description The model's reasoning, in a thought with a reasoning. */
+            reasoning?: string;
             /** @description The sequence number of the item's event. */
             sequenceNumber: components["schemas"]["Sequence"];
             /**

@@ -21,6 +21,8 @@ import type {
 /** Fields of every event, which a note does not repeat. */
 const ENVELOPE = new Set(["type", "conversation_id", "message_id", "sequence_number", "created_at"]);
 
+const BLANK = /^\p{White_Space}*$/u;
+
 /**
  * Makes the item of an event that stands for itself, of its base, which becomes the item. Undefined for an event that
  * changes other items, or is not shown.
@@ -61,9 +63,10 @@ function userMessage(data: JsonObject, base: ItemBase): UserMessage {
 }
 
 function thought(data: JsonObject, base: ItemBase): Thought | undefined {
-  const content = text(data, "thought");
-  const isBlank = /^\p{White_Space}*$/u.test(content);
-  return isBlank ? undefined : extended<Thought, ItemBase>(base, { type: "thought", content });
+  const [content, reasoning] = [text(data, "content"), text(data, "reasoning")];
+  const hasReasoning = !BLANK.test(reasoning);
+  if (BLANK.test(content) && !hasReasoning) return undefined;
+  return extended<Thought, ItemBase>(base, { type: "thought", content, reasoning: hasReasoning ? reasoning : undefined });
 }
 
 function toolCall(data: JsonObject, base: ItemBase): ToolCall {

@@ -33,7 +33,7 @@ export interface OpenText {
   readonly agentExecutionId: string;
   /** The LLM call of the agent execution, from 0. */
   readonly step: number;
-  /** A `text` becomes a thought or the answer; `reasoning` becomes no item. */
+  /** A `text` becomes the `content` of a thought or of the answer, a `reasoning` the `reasoning` of a thought. */
   readonly part: string;
   /** The try that wrote the text. */
   readonly generation: number;
@@ -72,10 +72,12 @@ export interface UserMessage extends ItemBase {
   readonly attachments?: Json;
 }
 
-/** What the model said before it asked for tools. */
+/** What the model said to the user before it asked for tools, and its reasoning. At least one of the two is not blank. */
 export interface Thought extends ItemBase {
   readonly type: "thought";
+  /** Empty when the model only reasoned. */
   readonly content: string;
+  readonly reasoning?: string;
 }
 
 /** A tool call, and what became of it. */

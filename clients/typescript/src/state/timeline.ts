@@ -22,6 +22,7 @@ function entries(item: Item): TimelineItem[] {
     case "user_message":
       return [entry({ type: item.type, content: item.content, attachments: item.attachments })];
     case "thought":
+      return [entry({ type: item.type, content: item.content, reasoning: item.reasoning })];
     case "assistant_message":
       return [entry({ type: item.type, content: item.content })];
     case "tool_call":

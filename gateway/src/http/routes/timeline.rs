@@ -54,8 +54,8 @@ problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound);
 
 /// Shows a conversation as messages, thoughts, tool calls and other items.
 ///
-/// The gateway builds the timeline from events, from the newest event backwards. Blank thoughts, skills and patterns
-/// are omitted.
+/// The gateway builds the timeline from events, from the newest event backwards. Thoughts without words, skills
+/// and patterns are omitted.
 #[utoipa::path(
     get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
     params(ConversationId, TimelineQuery),

@@ -30,10 +30,15 @@ pub struct TimelineItem {
     pub sequence_number: u32,
     /// The time of the event, in milliseconds since 1970.
     pub timestamp: i64,
-    /// The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
+    /// The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
+    /// `error`; the reason of a `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub content: Option<String>,
+    /// The model's reasoning, in a thought with a reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reasoning: Option<String>,
     /// The attached files of a user's message: `blob_id`, `media_type`, `file_name` and `bytes` per file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
@@ -155,7 +160,7 @@ macro_rules! kinds {
 kinds! {
     /// A message of the user.
     UserMessage = "user_message",
-    /// The model's text before its tool calls.
+    /// The model's text before its tool calls, and its reasoning.
     Thought = "thought",
     /// A tool call of the model.
     ToolCall = "tool_call",
@@ -192,9 +197,10 @@ impl TimelineItem {
     pub(super) fn bytes(&self) -> usize {
         const NAMES_AND_IDS: usize = 300;
         let json = |value: &Option<Json>| value.as_ref().map_or(0, |json| json.as_str().len());
-        let content = self.content.as_ref().map_or(0, String::len);
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         NAMES_AND_IDS
-            + content
+            + text(&self.content)
+            + text(&self.reasoning)
             + json(&self.attachments)
             + json(&self.tool_input)
             + json(&self.tool_output)
@@ -288,9 +294,14 @@ impl TimelineItem {
     }
 
     fn thought(event: &Event, fields: &Fields<'_>) -> Option<Self> {
-        let mut item = Self::new(TimelineItemKind::Thought, event);
-        item.content = Some(text(fields, "thought")).filter(|thought| !thought.trim().is_empty());
-        item.content.is_some().then_some(item)
+        let is_blank = |text: &String| text.trim().is_empty();
+        let content = text(fields, "content");
+        let reasoning = Some(text(fields, "reasoning")).filter(|reasoning| !is_blank(reasoning));
+        (!is_blank(&content) || reasoning.is_some()).then(|| Self {
+            content: Some(content),
+            reasoning,
+            ..Self::new(TimelineItemKind::Thought, event)
+        })
     }
 
     fn tool_call(event: &Event, fields: &Fields<'_>) -> Self {
@@ -330,6 +341,7 @@ impl TimelineItem {
             sequence_number: event.sequence_number,
             timestamp: created_at.map_or(0, |at| at.timestamp_millis()),
             content: None,
+            reasoning: None,
             attachments: None,
             tool_name: None,
             tool_input: None,

@@ -51,7 +51,7 @@ fn numbers(timeline: Timeline) -> Vec<u32> {
 fn a_turn_with_a_tool_has_five_items() {
     let items = timeline(&[
         ("user_message", r#"{"content":"hi","message_id":"m1"}"#),
-        ("thought", r#"{"thought":"hm"}"#),
+        ("thought", r#"{"content":"I look.","reasoning":"hm"}"#),
         (
             "act",
             r#"{"execution_id":"exec_1","tool_name":"t","tool_input":{"n":9007199254740993},"call_id":"call_1"}"#,
@@ -70,7 +70,7 @@ fn a_turn_with_a_tool_has_five_items() {
         items,
         [
             r#"{"id":"m1","type":"user_message","sequenceNumber":1,"timestamp":1767323045001,"content":"hi"}"#,
-            r#"{"id":"thought-2","type":"thought","sequenceNumber":2,"timestamp":1767323045002,"content":"hm"}"#,
+            r#"{"id":"thought-2","type":"thought","sequenceNumber":2,"timestamp":1767323045002,"content":"I look.","reasoning":"hm"}"#,
             concat!(
                 r#"{"id":"act-3","type":"tool_call","sequenceNumber":3,"timestamp":1767323045003,"toolName":"t","#,
                 r#""toolInput":{"n":9007199254740993},"executionId":"exec_1","callId":"call_1"}"#
@@ -240,8 +240,8 @@ fn a_call_shows_the_input_that_a_person_gave() {
 #[test]
 fn blank_thoughts_and_unknown_events_are_skipped() {
     let items = timeline(&[
-        ("thought", r#"{"thought":""}"#),
-        ("thought", r#"{"thought":" \n"}"#),
+        ("thought", r#"{"content":"","reasoning":""}"#),
+        ("thought", r#"{"content":" \n","reasoning":"\t"}"#),
         ("thought", "{}"),
         ("skill_matched", r#"{"skill_name":"x"}"#),
         ("from_the_future", "{}"),
@@ -389,7 +389,7 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
     const NAMES: [&str; 18] = [
         "message_id",
         "content",
-        "thought",
+        "reasoning",
         "execution_id",
         "call_id",
         "tool_name",

@@ -52,7 +52,7 @@ function shown(page: Page): Promise<Shown[]> {
       for (const row of box.querySelectorAll("article")) {
         const place = Number(row.getAttribute("aria-posinset") ?? Infinity);
         if (row.parentElement?.closest("article") || rows.has(place)) continue;
-        const inner = [...row.querySelectorAll(".user_message, .assistant_message, .thought, .tool")];
+        const inner = [...row.querySelectorAll(".user_message, .assistant_message, .thought, .said, .tool")];
         const found: Shown[] = [];
         for (const item of row.matches(".item") ? [row] : inner) found.push(await read(item));
         // One that has left the document meanwhile is read when it is there again.
@@ -82,7 +82,11 @@ export async function assertSameAsApi(page: Page, url: string): Promise<void> {
       const output = results.has(item.executionId) ? { output: asShown(results.get(item.executionId) as Json) } : {};
       return [{ id: item.id, text: item.toolName ?? "", input: asShown(item.toolInput as Json), ...output }];
     }
-    if (!["user_message", "assistant_message", "thought"].includes(item.type)) return [];
+    if (item.type === "thought") {
+      const parts = [item.reasoning ?? "", item.content ?? ""].filter((text) => text.trim() !== "");
+      return parts.map((text) => ({ id: item.id, text }));
+    }
+    if (!["user_message", "assistant_message"].includes(item.type)) return [];
     return [{ id: item.id, text: "content" in item ? String(item.content) : "" }];
   });
   assert.deepEqual(await shown(page), expected);

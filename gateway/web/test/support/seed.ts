@@ -56,7 +56,7 @@ export function turn(number: number): Seed[] {
   const last = { ...agent, step: 1, finish: "stop" };
   return [
     { type: "user_message", data: { content: question, message_id: `message-${number}` } },
-    { type: "thought", data: { thought: `I think about question ${number}.`, ...agent } },
+    { type: "thought", data: { reasoning: `I think about question ${number}.`, ...agent } },
     act("search", { query: `question ${number}` }),
     act("read", { page: number }),
     observe("search", { found: number, text: "A line of it. ".repeat(20) }, 12),

@@ -3,13 +3,8 @@
 use super::*;
 
 #[test]
-fn a_thought_joins_what_is_not_empty() {
-    for (text, reasoning, expected) in [
-        ("t", "r", "r\n\nt"),
-        ("t", "", "t"),
-        ("", "r", "r"),
-        ("", "", ""),
-    ] {
+fn a_thought_keeps_the_text_apart_from_the_reasoning() {
+    for (text, reasoning) in [("t", "r"), ("t", ""), ("", "r"), ("", "")] {
         let checkpoint = Some(state(text, reasoning, vec![call("exec_a", Effect::Read)]));
         let batch = build(
             &thought(0),
@@ -21,7 +16,8 @@ fn a_thought_joins_what_is_not_empty() {
         )
         .unwrap();
         assert_eq!(types(&batch), ["thought", "act"]);
-        assert_eq!(field(&batch, 0, "thought"), expected);
+        assert_eq!(field(&batch, 0, "content"), text);
+        assert_eq!(field(&batch, 0, "reasoning"), reasoning);
         assert_eq!(batch.events[0].sequence_number, 5);
         assert_eq!(
             (batch.last_sequence, batch.steps, batch.new_messages),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::show;
 
-/// The most rows of a thought.
+/// The most rows of a thought's reasoning.
 const THOUGHT_ROWS: usize = 3;
 
 /// The most characters of a tool's input or output.
@@ -54,7 +54,15 @@ pub(super) fn rows(
             content,
             attachments,
         } => user(content, attachments.as_ref(), &inner),
-        ItemKind::Thought { content } => thought(content, &inner),
+        ItemKind::Thought { content, reasoning } => {
+            let mut rows = reasoning
+                .as_deref()
+                .map_or_else(Vec::new, |it| thought(it, &inner));
+            if !content.trim().is_empty() {
+                rows.extend(answer(content, &inner));
+            }
+            rows
+        }
         ItemKind::ToolCall(call) => tool_call(call, item.timestamp, &inner, now),
         ItemKind::ToolResult(result) => tool_result(result, &inner),
         ItemKind::AssistantMessage {
@@ -137,12 +145,8 @@ pub(super) fn raw(content: &str, style: Style, look: &Look) -> Vec<Line> {
         .collect()
 }
 
-fn thought(content: &str, look: &Look) -> Vec<Line> {
-    let mut rows = hung(
-        &Line::of(&format!("· {}", content.trim()), Style::Dim),
-        2,
-        look,
-    );
+fn thought(reasoning: &str, look: &Look) -> Vec<Line> {
+    let mut rows = note(reasoning.trim(), look);
     if rows.len() > THOUGHT_ROWS {
         rows.truncate(THOUGHT_ROWS);
         if let Some(last) = rows.last_mut() {

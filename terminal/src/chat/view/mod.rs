@@ -99,7 +99,9 @@ impl View {
         }
         let started = started(item, state.items());
         let content = match &item.kind {
-            ItemKind::AssistantMessage { content, .. } | ItemKind::Thought { content } => content,
+            ItemKind::AssistantMessage { content, .. } => content,
+            // A reasoning without a text comes before the answer, and ends no live text.
+            ItemKind::Thought { content, .. } if !content.trim().is_empty() => content,
             ItemKind::UserMessage { .. } if depth == 0 && look.is_live => {
                 let mut rows = vec![Line::default()];
                 rows.extend(items::rows(item, depth, look, Now::default(), started));
@@ -112,14 +114,19 @@ impl View {
         }
         // A part of the text may already be on the terminal, as a live text.
         let (mut rows, rest) = self.written.end(content, look);
+        if rest.trim().is_empty() && !content.trim().is_empty() {
+            return rows;
+        }
+        let has_begun = rest.len() < content.len();
         let mut item = item.clone();
-        if let ItemKind::AssistantMessage { content, .. } | ItemKind::Thought { content } =
-            &mut item.kind
-        {
-            if rest.trim().is_empty() && !content.trim().is_empty() {
-                return rows;
+        match &mut item.kind {
+            ItemKind::AssistantMessage { content, .. } => *content = rest,
+            ItemKind::Thought { content, reasoning } => {
+                *content = rest;
+                // A reasoning in the middle of a text would tear the text apart.
+                reasoning.take_if(|_| has_begun);
             }
-            *content = rest;
+            _ => {}
         }
         rows.extend(items::rows(&item, depth, look, Now::default(), started));
         rows

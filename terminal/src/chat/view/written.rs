@@ -13,7 +13,7 @@ use super::{
     markdown,
 };
 
-/// The most rows of a sub-agent's text or of a thought.
+/// The most rows of a sub-agent's text or of a reasoning.
 const QUIET_ROWS: usize = 2;
 
 /// The permanently printed part of the live text of the turn's own agent.

@@ -120,11 +120,8 @@ pub(crate) fn assembled(frames: &[Frame]) -> Vec<String> {
         .filter(|frame| matches!(frame.event.as_str(), "thought" | "assistant_message"));
     sealed
         .map(|frame| {
-            frame.data["thought"]
-                .as_str()
-                .or(frame.data["content"].as_str())
-                .unwrap()
-                .to_owned()
+            let content = frame.data["content"].as_str();
+            content.unwrap().to_owned()
         })
         .collect()
 }

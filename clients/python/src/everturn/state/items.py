@@ -73,8 +73,7 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
         base["id"] = text_id(data, "message_id") or base["id"]
         return UserMessage(**base, content=text(data, "content"), attachments=data.get("attachments"))
     if kind == "thought":
-        content = text(data, "thought")
-        return None if _BLANK.fullmatch(content) else Thought(**base, content=content)
+        return _thought(data, base)
     if kind == "act":
         return ToolCall(
             **base,
@@ -90,6 +89,14 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
         own = {name: value for name, value in data.items() if name not in _ENVELOPE}
         return Note(**base, event=kind, data=own)
     return _end(data, base) if kind in ENDS else None
+
+
+def _thought(data: JsonObject, base: Base) -> Thought | None:
+    content, reasoning = text(data, "content"), text(data, "reasoning")
+    has_reasoning = not _BLANK.fullmatch(reasoning)
+    if _BLANK.fullmatch(content) and not has_reasoning:
+        return None
+    return Thought(**base, content=content, reasoning=reasoning if has_reasoning else None)
 
 
 def _assistant_message(data: JsonObject, base: Base) -> AssistantMessage:

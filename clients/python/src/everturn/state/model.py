@@ -26,7 +26,7 @@ class OpenText:
     step: int
     """The LLM call of the agent execution, from 0."""
     part: str
-    """A ``text`` becomes a thought or the answer; ``reasoning`` becomes no item."""
+    """A ``text`` becomes the ``content`` of a thought or an answer, a ``reasoning`` the ``reasoning`` of a thought."""
     generation: int
     """The try that wrote the text."""
     text: str
@@ -70,9 +70,11 @@ class UserMessage(ItemBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thought(ItemBase):
-    """What the model said before it asked for tools."""
+    """What the model said to the user before it asked for tools, and its reasoning. At least one is not blank."""
 
     content: str
+    """Empty when the model only reasoned."""
+    reasoning: str | None = None
     type: Literal["thought"] = "thought"
 
 

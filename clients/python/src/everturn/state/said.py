@@ -37,7 +37,7 @@ class Said:
                 if item.id in self._seen:
                     break
                 self._seen.add(item.id)
-                if item.agent_execution_id is None:
+                if item.agent_execution_id is None and item.content.strip():
                     new.append(item)
         return new[::-1]
 

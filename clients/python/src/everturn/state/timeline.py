@@ -23,7 +23,9 @@ def _entries(item: Item) -> Iterator[dict[str, Any]]:
         case UserMessage():
             files = {} if item.attachments is None else {"attachments": item.attachments}
             yield {**_base(item), "content": item.content, **files}
-        case Thought() | AssistantMessage():
+        case Thought():
+            yield {**_base(item), "content": item.content, **_known({"reasoning": item.reasoning})}
+        case AssistantMessage():
             yield {**_base(item), "content": item.content}
         case ToolCall():
             yield {**_base(item), **_tool(item), "toolInput": item.tool_input}
