@@ -25,7 +25,7 @@ pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
         EventType::Thought => {
-            let words = ["content", "reasoning"].map(|field| text(&data[field]));
+            let words = ["thought", "reasoning"].map(|field| text(&data[field]));
             let spoken = words.into_iter().find(|words| !words.trim().is_empty());
             spoken.unwrap_or_default()
         }

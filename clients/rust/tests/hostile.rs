@@ -47,6 +47,7 @@ const NAMES: [&str; 30] = [
     "call_id",
     "content",
     "reasoning",
+    "thought",
     "step",
     "steps",
     "generation",

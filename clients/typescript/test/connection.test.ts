@@ -28,7 +28,7 @@ function client(gateway: FakeGateway, limits = {}) {
 
 const thought = (sequence_number: number, text = "x") => ({
   id: `${sequence_number}-abc`,
-  data: { type: "thought", content: text, sequence_number },
+  data: { type: "thought", thought: text, sequence_number },
 });
 const END = { data: { type: "end", reason: "turn_ended", reconnect: false } };
 

@@ -130,7 +130,7 @@ function isEvent(step: Step): boolean {
 
 test("a reducer keeps no more events than it may", () => {
   const reducer = new Reducer({ maxEvents: 100 });
-  const event = (sequence_number: number) => ({ type: "thought", content: "x", sequence_number });
+  const event = (sequence_number: number) => ({ type: "thought", thought: "x", sequence_number });
   for (let number = 1; number <= 1000; number++) reducer.apply({ data: event(number) });
   const { items, cursor } = reducer.state;
   assert.equal(cursor, "1000");
@@ -141,7 +141,7 @@ test("a reducer keeps no more events than it may", () => {
 test("a reducer keeps no more characters than it may, but one event", () => {
   const reducer = new Reducer({ maxChars: 10_000 });
   const apply = (sequence_number: number, length: number) =>
-    reducer.apply({ data: { type: "thought", content: "x".repeat(length), sequence_number } });
+    reducer.apply({ data: { type: "thought", thought: "x".repeat(length), sequence_number } });
   for (let number = 1; number <= 50; number++) {
     apply(number, 1000);
     const shown = reducer.state.items.reduce((sum, item) => sum + ("content" in item ? item.content.length : 0), 0);
@@ -154,7 +154,7 @@ test("a reducer keeps no more characters than it may, but one event", () => {
 });
 
 test("older events are read in steps, whatever comes between them", () => {
-  const event = (sequence_number: number) => ({ type: "thought", content: "x", sequence_number });
+  const event = (sequence_number: number) => ({ type: "thought", thought: "x", sequence_number });
   const numbers = (reducer: Reducer) => reducer.state.items.map((item) => item.sequenceNumber);
   const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
   const begin = () => {
@@ -209,7 +209,7 @@ test("what has not changed stays the same object", () => {
   assert.equal(reducer.state, before);
   reducer.apply({ data: { type: "from_the_future" } });
   assert.equal(reducer.state, before);
-  reducer.apply({ data: { type: "thought", content: "b", sequence_number: 2 } });
+  reducer.apply({ data: { type: "thought", thought: "b", sequence_number: 2 } });
   assert.notEqual(reducer.state, before);
   assert.equal(before.items.length, 1, "a state that was given out does not change");
   assert.equal(reducer.state.items[0], before.items[0]);

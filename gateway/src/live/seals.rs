@@ -105,7 +105,7 @@ mod tests {
     fn other_and_old_events_seal_nothing() {
         let seals = noted(&[
             ("act", r#"{"agent_execution_id":"run","step":3}"#),
-            ("thought", r#"{"content":"old"}"#),
+            ("thought", r#"{"thought":"old"}"#),
             ("thought", r#"{"agent_execution_id":5,"step":"x"}"#),
             ("thought", r#"{"agent_execution_id":"","step":0}"#),
             ("thought", "null"),

@@ -329,7 +329,7 @@ async fn an_open_stream_ends_with_its_key() {
     assert!(Utc::now() >= end, "not before its time");
     gateway
         .store
-        .append("acme~c", "m", "thought", r#"{"content":"hm"}"#);
+        .append("acme~c", "m", "thought", r#"{"thought":"hm"}"#);
     assert_eq!(of_lasting.names(1).await, ["thought 2"], "the others go on");
 }
 

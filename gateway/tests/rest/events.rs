@@ -166,7 +166,7 @@ async fn long_conversation() -> TestGateway {
         let message = format!(r#"{{"content":"{turn}","message_id":"m{turn}"}}"#);
         for (event_type, data) in [
             ("user_message", message.as_str()),
-            ("thought", r#"{"content":" "}"#),
+            ("thought", r#"{"thought":" "}"#),
             ("act", call),
             ("assistant_message", r#"{"content":"x"}"#),
         ] {

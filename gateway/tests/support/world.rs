@@ -111,7 +111,7 @@ impl World {
     /// Saves the step, and announces it or not.
     pub async fn save(&mut self, is_announced: bool) {
         let data = format!(
-            r#"{{"content":"{}","agent_execution_id":"run","step":{}}}"#,
+            r#"{{"thought":"{}","agent_execution_id":"run","step":{}}}"#,
             self.text, self.step
         );
         self.store.append("c", "m", "thought", &data);

@@ -158,7 +158,7 @@ impl Builder<'_> {
             return;
         }
         let thought = Thought {
-            content: String::new(),
+            thought: String::new(),
             agent_execution_id: self.agent_execution_id(),
             step: self.step().step,
             reasoning: state.reasoning.clone(),

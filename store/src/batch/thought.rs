@@ -28,7 +28,7 @@ impl<'a> Builder<'a> {
         let mut sequence = None;
         if !state.is_of_hooks() {
             let thought = Thought {
-                content: state.text.clone(),
+                thought: state.text.clone(),
                 agent_execution_id: agent_execution_id.clone(),
                 step,
                 reasoning: state.reasoning.clone(),

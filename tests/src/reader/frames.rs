@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    const STREAM: &str = "retry: 1000\n\nid: 1-19a8f3c2b10\nevent: thought\ndata: {\"content\":\ndata: \"ü\"}\n\n: still here\n\n\
+    const STREAM: &str = "retry: 1000\n\nid: 1-19a8f3c2b10\nevent: thought\ndata: {\"thought\":\ndata: \"ü\"}\n\n: still here\n\n\
                           event: text_start\ndata: {}\n\n";
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
             id: Some(1),
             cursor: Some("1-19a8f3c2b10".into()),
             event: "thought".into(),
-            data: json!({"content": "ü"}),
+            data: json!({"thought": "ü"}),
         };
         let start = SseFrame {
             id: None,

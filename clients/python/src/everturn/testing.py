@@ -178,7 +178,7 @@ class _Conversation:
             elif isinstance(step, Failure):
                 return self._event(message_id, "error", code=step.code, message=step.message)
             elif at + 1 < len(steps):
-                self._event(message_id, "thought", content=step, reasoning="")
+                self._event(message_id, "thought", thought=step, reasoning="")
             else:
                 own = {"message_id": f"{message_id}_answer"}
                 self._event(message_id, "assistant_message", content=step, finish="stop", **own)

@@ -41,7 +41,7 @@ pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
 
 fn thought(data: Fields<'_>) -> Option<ItemKind> {
     let is_blank = |text: &str| text.chars().all(char::is_whitespace);
-    let content = data.text("content").to_owned();
+    let content = data.text("thought").to_owned();
     let reasoning = data.owned_id("reasoning").filter(|text| !is_blank(text));
     let has_words = !is_blank(&content) || reasoning.is_some();
     has_words.then_some(ItemKind::Thought { content, reasoning })

@@ -63,7 +63,7 @@ function userMessage(data: JsonObject, base: ItemBase): UserMessage {
 }
 
 function thought(data: JsonObject, base: ItemBase): Thought | undefined {
-  const [content, reasoning] = [text(data, "content"), text(data, "reasoning")];
+  const [content, reasoning] = [text(data, "thought"), text(data, "reasoning")];
   const hasReasoning = !BLANK.test(reasoning);
   if (BLANK.test(content) && !hasReasoning) return undefined;
   return extended<Thought, ItemBase>(base, { type: "thought", content, reasoning: hasReasoning ? reasoning : undefined });

@@ -295,7 +295,7 @@ impl TimelineItem {
 
     fn thought(event: &Event, fields: &Fields<'_>) -> Option<Self> {
         let is_blank = |text: &String| text.trim().is_empty();
-        let content = text(fields, "content");
+        let content = text(fields, "thought");
         let reasoning = Some(text(fields, "reasoning")).filter(|reasoning| !is_blank(reasoning));
         (!is_blank(&content) || reasoning.is_some()).then(|| Self {
             content: Some(content),

@@ -51,7 +51,7 @@ fn numbers(timeline: Timeline) -> Vec<u32> {
 fn a_turn_with_a_tool_has_five_items() {
     let items = timeline(&[
         ("user_message", r#"{"content":"hi","message_id":"m1"}"#),
-        ("thought", r#"{"content":"I look.","reasoning":"hm"}"#),
+        ("thought", r#"{"thought":"I look.","reasoning":"hm"}"#),
         (
             "act",
             r#"{"execution_id":"exec_1","tool_name":"t","tool_input":{"n":9007199254740993},"call_id":"call_1"}"#,
@@ -240,8 +240,8 @@ fn a_call_shows_the_input_that_a_person_gave() {
 #[test]
 fn blank_thoughts_and_unknown_events_are_skipped() {
     let items = timeline(&[
-        ("thought", r#"{"content":"","reasoning":""}"#),
-        ("thought", r#"{"content":" \n","reasoning":"\t"}"#),
+        ("thought", r#"{"thought":"","reasoning":""}"#),
+        ("thought", r#"{"thought":" \n","reasoning":"\t"}"#),
         ("thought", "{}"),
         ("skill_matched", r#"{"skill_name":"x"}"#),
         ("from_the_future", "{}"),

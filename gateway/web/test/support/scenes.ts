@@ -177,7 +177,7 @@ export function ordersOfLastWeek(chart: api.Blob, table: api.Blob): Seed[] {
     { type: "user_message", data: { content: "Which day had the most orders? Draw it, too.", message_id: "m-1", attachments: [file] } },
     { type: "context_compacted", data: { summary: "Orders of the weeks before.", messages: 120, ...agent } },
     { type: "model_fallback", data: { from: "anthropic/large", to: "openai/large", code: "llm_overloaded", message: "…", ...agent } },
-    { type: "thought", data: { content: "I count the orders of each day, and draw them.", ...agent } },
+    { type: "thought", data: { thought: "I count the orders of each day, and draw them.", ...agent } },
     { type: "act", data: { tool_input: { file: "orders.csv" }, ...call("read_orders") } },
     { type: "act", data: { tool_input: { kind: "bars", of: "orders per day" }, ...call("draw_chart") } },
     { type: "observe", data: { result: long, duration_ms: 230, is_error: false, ...call("read_orders") } },

@@ -46,7 +46,7 @@ function failure(): Seed[] {
   const call = (name: string) => ({ execution_id: `exec-${name}`, call_id: `call-${name}`, tool_name: name, ...agent });
   const reason = "The warehouse did not answer within 30 s. Ask again in a few minutes.";
   return [
-    { type: "thought", data: { content: "I ask the warehouse, and look at the calendar.", ...agent } },
+    { type: "thought", data: { thought: "I ask the warehouse, and look at the calendar.", ...agent } },
     { type: "act", data: { tool_input: { order: 1207 }, ...call("ask_warehouse") } },
     { type: "act", data: { tool_input: { time_zone: "Europe/Berlin" }, ...call("current_time") } },
     { type: "observe", data: { result: reason, duration_ms: 30_000, is_error: true, ...call("ask_warehouse") } },

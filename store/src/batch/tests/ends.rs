@@ -22,7 +22,7 @@ fn an_answer_has_its_reasoning_before_it() {
     let batch = build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap();
     assert_eq!(types(&batch), ["thought", "assistant_message", "complete"]);
     assert_eq!(field(&batch, 0, "reasoning"), "hm");
-    assert_eq!(field(&batch, 0, "content"), "", "the text is the answer");
+    assert_eq!(field(&batch, 0, "thought"), "", "the text is the answer");
     assert_eq!(field(&batch, 1, "partial"), false);
     assert_eq!(field(&batch, 1, "finish"), "stop");
     assert_eq!(field(&batch, 2, "finish"), "stop");

@@ -16,7 +16,7 @@ fn a_thought_keeps_the_text_apart_from_the_reasoning() {
         )
         .unwrap();
         assert_eq!(types(&batch), ["thought", "act"]);
-        assert_eq!(field(&batch, 0, "content"), text);
+        assert_eq!(field(&batch, 0, "thought"), text);
         assert_eq!(field(&batch, 0, "reasoning"), reasoning);
         assert_eq!(batch.events[0].sequence_number, 5);
         assert_eq!(

@@ -80,7 +80,7 @@ fn a_turn_is_printed_once_and_in_order() {
     let mut shown = Shown::new();
     shown.event(json!({"type": "user_message", "content": "hello"}));
     assert_eq!(shown.settled(), ["", "you> hello"]);
-    shown.event(json!({"type": "thought", "content": "I look.", "reasoning": "Where?"}));
+    shown.event(json!({"type": "thought", "thought": "I look.", "reasoning": "Where?"}));
     shown.event(act("1", "slow")).event(act("2", "quick"));
     assert_eq!(shown.settled(), ["· Where?", "I look."]);
     assert_eq!(shown.live(20), ["⠋ slow {\"a\":1}", "⠋ quick {\"a\":1}"]);
@@ -214,7 +214,7 @@ fn a_text_that_needs_more_room_is_printed_from_its_beginning() {
     // The reasoning comes in an event of its own before the answer, or with the text before tools.
     for last in [
         json!({"type": "assistant_message", "content": "One.\n\nTwo.\n\nThree.", "message_id": "a"}),
-        json!({"type": "thought", "content": "One.\n\nTwo.\n\nThree.", "reasoning": "Count."}),
+        json!({"type": "thought", "thought": "One.\n\nTwo.\n\nThree.", "reasoning": "Count."}),
     ] {
         let mut shown = Shown::new();
         shown.event(json!({"type": "user_message", "content": "go"}));
@@ -223,7 +223,7 @@ fn a_text_that_needs_more_room_is_printed_from_its_beginning() {
         shown.live(3);
         let mut expected = vec!["Three."];
         if last["type"] == "assistant_message" {
-            shown.event(json!({"type": "thought", "content": "", "reasoning": "Count."}));
+            shown.event(json!({"type": "thought", "thought": "", "reasoning": "Count."}));
             expected.insert(0, "· Count.");
         }
         shown.event(last);
@@ -263,7 +263,7 @@ fn a_plan_ticks_and_is_printed_when_it_is_over() {
     shown.event(json!({"type": "step_start", "plan_id": "p", "step_number": 2}));
     assert_eq!(shown.settled(), ["", "you> go"]);
     assert_eq!(shown.live(20), ["Plan", "  ☑ s1", "  ▶ s2"]);
-    shown.event(json!({"type": "thought", "content": "On."}));
+    shown.event(json!({"type": "thought", "thought": "On."}));
     assert_eq!(shown.settled(), ["On."], "a plan holds nothing back");
     shown.event(json!({"type": "cancelled", "reason": "stop"}));
     assert_eq!(
@@ -294,12 +294,12 @@ fn an_error_says_what_to_do() {
 fn after_a_reset_what_comes_anew_is_printed_anew() {
     let mut shown = Shown::new();
     shown.event(json!({"type": "user_message", "content": "one"}));
-    shown.event(json!({"type": "thought", "content": "lost"}));
+    shown.event(json!({"type": "thought", "thought": "lost"}));
     shown.settled();
     shown.frame(json!({"type": "reset", "from_sequence": 2}));
     shown.view.reset(2);
     shown.sequence = 1;
-    shown.event(json!({"type": "thought", "content": "found"}));
+    shown.event(json!({"type": "thought", "thought": "found"}));
     assert_eq!(shown.settled(), ["found"]);
 }
 
@@ -325,7 +325,7 @@ fn hostile_texts_stay_texts_in_every_item() {
     shown.event(
         json!({"type": "user_message", "content": bad, "attachments": [{"file_name": bad}]}),
     );
-    shown.event(json!({"type": "thought", "content": bad, "reasoning": bad}));
+    shown.event(json!({"type": "thought", "thought": bad, "reasoning": bad}));
     shown.event(
         json!({"type": "act", "tool_name": bad, "tool_input": {bad: bad}, "execution_id": "1"}),
     );

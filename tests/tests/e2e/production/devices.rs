@@ -184,7 +184,7 @@ fn item(event: &Value) -> Option<Value> {
         "user_message" | "assistant_message" => {
             json!({"type": kind, "id": event["message_id"], "content": event["content"]})
         }
-        "thought" => json!({"type": kind, "content": event["content"]}),
+        "thought" => json!({"type": kind, "content": event["thought"]}),
         "act" => json!({"type": "tool_call", "toolInput": event["tool_input"]}),
         "observe" => {
             json!({"type": "tool_result", "toolOutput": event["result"], "isError": event["is_error"]})

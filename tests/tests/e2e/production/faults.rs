@@ -120,8 +120,9 @@ pub(crate) fn assembled(frames: &[Frame]) -> Vec<String> {
         .filter(|frame| matches!(frame.event.as_str(), "thought" | "assistant_message"));
     sealed
         .map(|frame| {
-            let content = frame.data["content"].as_str();
-            content.unwrap().to_owned()
+            let text = frame.data["thought"].as_str();
+            let text = text.or_else(|| frame.data["content"].as_str());
+            text.unwrap().to_owned()
         })
         .collect()
 }

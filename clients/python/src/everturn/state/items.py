@@ -92,7 +92,7 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
 
 
 def _thought(data: JsonObject, base: Base) -> Thought | None:
-    content, reasoning = text(data, "content"), text(data, "reasoning")
+    content, reasoning = text(data, "thought"), text(data, "reasoning")
     has_reasoning = not _BLANK.fullmatch(reasoning)
     if _BLANK.fullmatch(content) and not has_reasoning:
         return None

@@ -41,7 +41,7 @@ async fn a_turn_with_tools_on_each_wire() {
         let expected = "user_message thought act act observe observe assistant_message complete";
         assert_eq!(types(&events), expected, "{kind}: {events:#?}");
         let thought = data(&events, "thought")[0];
-        assert_eq!(thought["content"], "I need two tools.", "{kind}");
+        assert_eq!(thought["thought"], "I need two tools.", "{kind}");
         assert_eq!(thought["reasoning"], "A product and a time.", "{kind}");
         assert_eq!(result(&events, "calculate")["value"], "42", "{kind}");
         let answer = data(&events, "assistant_message")[0];

@@ -379,9 +379,8 @@ impl Run {
                     turn += 1;
                     continue;
                 }
-                EventType::Thought | EventType::AssistantMessage => {
-                    event["content"].as_str().unwrap()
-                }
+                EventType::Thought => event["thought"].as_str().unwrap(),
+                EventType::AssistantMessage => event["content"].as_str().unwrap(),
                 _ => continue,
             };
             let step = event["step"].as_u64().unwrap();
