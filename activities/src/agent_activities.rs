@@ -254,7 +254,8 @@ impl AgentActivities {
         ctx: ActivityContext,
         request: SaveRequest,
     ) -> Result<SaveResult, ActivityError> {
-        self.saver.save(&ctx, request).await
+        let agents = Arc::clone(&self.parts().loader.agents);
+        self.saver.save(&ctx, request, &agents).await
     }
 
     // The SDK runs an activity that is not async on a separate thread.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use everturn_proto::{turn::AgentDefinition, words::FailureCode};
+use everturn_proto::{Responsible, turn::AgentDefinition, words::FailureCode};
 use everturn_store::TurnInputs;
 use temporalio_common::ActivityError;
 
@@ -13,6 +13,7 @@ use crate::{attempt::Attempt, failure as fail};
 pub struct KnownAgents {
     by_name: BTreeMap<String, AgentDefinition>,
     names: HashMap<String, String>,
+    responsible: BTreeMap<String, Responsible>,
 }
 
 impl KnownAgents {
@@ -30,6 +31,20 @@ impl KnownAgents {
             known.by_name.insert(agent.name.clone(), agent);
         }
         Ok(known)
+    }
+
+    /// Names the persons who are responsible for the agents, by the agents' names.
+    #[must_use]
+    pub fn with_responsible(self, responsible: BTreeMap<String, Responsible>) -> Self {
+        Self {
+            responsible,
+            ..self
+        }
+    }
+
+    /// Returns the persons who are responsible for an agent of the present configuration.
+    pub(crate) fn responsible(&self, agent: &str) -> Option<&Responsible> {
+        self.responsible.get(agent)
     }
 
     /// Returns the agents by name.

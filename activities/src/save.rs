@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use everturn_proto::turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch};
-use everturn_store::{AgentEnd, EventWriter, StoreError, ToolKey};
+use everturn_proto::{
+    turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch},
+    words::AgentExecutionStatus,
+};
+use everturn_store::{AgentEnd, EventWriter, Saved, StoreError, ToolKey};
 use everturn_stream::{Announcement, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -11,6 +14,7 @@ use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
     failure::{self as fail, Tries},
+    known_agents::KnownAgents,
     readers,
     store_call::counted,
 };
@@ -23,17 +27,22 @@ pub(crate) struct Saver {
 }
 
 impl Saver {
+    /// Saves a batch. `agents` are the present agents, with their owners for the log.
     pub(crate) async fn save(
         &self,
         ctx: &ActivityContext,
         request: SaveRequest,
+        agents: &KnownAgents,
     ) -> Result<SaveResult, ActivityError> {
         let saved = self.persist(&request).await;
-        let result = saved.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        let saved = saved.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        if let Some(ended) = &saved.ended {
+            log_end(&request, ended, agents);
+        }
         // The workflow needs no sequence number, and every field of the result would fill its history.
         Ok(SaveResult {
             last_sequence: 0,
-            ..result
+            ..saved.result
         })
     }
 
@@ -58,29 +67,31 @@ impl Saver {
             .is_ok()
     }
 
-    async fn persist(&self, request: &SaveRequest) -> Result<SaveResult, StoreError> {
+    async fn persist(&self, request: &SaveRequest) -> Result<Saved, StoreError> {
         let (before, after) = failpoints(request);
         failpoint::reach(before).await;
         let saved = counted(self.writer.save(request)).await?;
         failpoint::reach(after).await;
-        if let Some(ended) = &saved.ended {
-            log_end(request, ended);
-        }
         let announcement = Announcement {
             last_sequence: saved.result.last_sequence,
-            sealed: saved.sealed,
+            sealed: saved.sealed.clone(),
         };
         readers::announce(&*self.stream, &saved.log_id, announcement).await;
-        Ok(saved.result)
+        Ok(saved)
     }
 }
 
-/// Logs a line for every end, with the cost.
-fn log_end(request: &SaveRequest, ended: &AgentEnd) {
+/// Logs a line for every end, with the cost. The line of a failure names the agent's owner.
+fn log_end(request: &SaveRequest, ended: &AgentEnd, agents: &KnownAgents) {
+    let has_failed = ended.status == AgentExecutionStatus::Failed;
+    let responsible = agents.responsible(&ended.agent).filter(|_| has_failed);
     tracing::info!(
         conversation_id = request.conversation_id,
         message_id = request.message_id,
         agent_execution_id = request.agent_execution_id,
+        agent = ended.agent,
+        owner = responsible.and_then(|it| it.owner.as_deref()),
+        contact = responsible.and_then(|it| it.contact.as_deref()),
         status = ended.status.as_str(),
         code = ended.error_code,
         llm_calls = ended.calls,

@@ -17,6 +17,7 @@ use super::{
     codec::CodecTable,
     gateway::GatewayTable,
     limits::LimitsTable,
+    metrics::MetricsTable,
     models::{ModelTable, Models},
     names::Names,
     postgres::PostgresTable,
@@ -60,6 +61,7 @@ pub(super) struct File {
     gateway: GatewayTable,
     reconciler: ReconcilerTable,
     reload: ReloadTable,
+    metrics: MetricsTable,
     postgres: PostgresTable,
 }
 
@@ -81,6 +83,7 @@ impl File {
         let tenant_budgets = self.tenant_budget.check(check);
         let limits = agents::money_limits(&self.agents);
         let mut samples = agents::samples(&self.agents, check);
+        let mut responsible = agents::responsible(&self.agents, check);
         let has_implied_agent = self.agents.is_empty() && check.is_of_worker();
         let agents = agents::check(self.agents, check, &mut names, &models, &providers);
         if check.is_of_worker() {
@@ -95,6 +98,7 @@ impl File {
                 .map(|agent| OfferedAgent {
                     definition: agent.clone(),
                     samples: samples.remove(&agent.name).unwrap_or_default(),
+                    responsible: responsible.remove(&agent.name).unwrap_or_default(),
                 })
                 .collect(),
             auth: self.auth.check(check),
@@ -108,6 +112,7 @@ impl File {
             agents,
             has_implied_agent,
             reload: self.reload.check(check),
+            max_metric_names: self.metrics.check(check),
             approval_answers: self.approvals.answers_from(),
             tenant_budgets,
             providers,

@@ -4,7 +4,7 @@
 //! Each table has a module with the table's fields, its defaults and its checks:
 //!
 //! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `audit`,
-//!   `codec`, `postgres`, `reconciler`, `reload`, `processes`
+//!   `codec`, `metrics`, `postgres`, `reconciler`, `reload`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and the addresses that tools may connect to
 //!
 //! Shared modules:
@@ -36,6 +36,7 @@ mod forms;
 mod gateway;
 mod limits;
 mod merge;
+mod metrics;
 mod models;
 mod names;
 mod postgres;

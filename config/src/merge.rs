@@ -26,7 +26,7 @@ pub(super) const AUTHORS: [&str; 6] = [
     "tools",
 ];
 /// The tables of an operator, which only `everturn.toml` may have.
-pub(super) const OPERATORS: [&str; 16] = [
+pub(super) const OPERATORS: [&str; 17] = [
     "approvals",
     "audit",
     "auth",
@@ -35,6 +35,7 @@ pub(super) const OPERATORS: [&str; 16] = [
     "egress",
     "gateway",
     "limits",
+    "metrics",
     "postgres",
     "processes",
     "providers",

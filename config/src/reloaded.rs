@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use everturn_gateway::OfferedAgent;
 use everturn_models::Providers;
 use everturn_proto::turn::AgentDefinition;
 use everturn_tools::{DescribedTool, skills};
@@ -143,12 +144,9 @@ impl Named {
     }
 }
 
-fn agents(config: &Config) -> Vec<(String, (AgentDefinition, Vec<String>))> {
+fn agents(config: &Config) -> Vec<(String, OfferedAgent)> {
     let offered = config.gateway.agents.iter();
-    let agents = offered.map(|agent| {
-        let definition = agent.definition.clone();
-        (definition.name.clone(), (definition, agent.samples.clone()))
-    });
+    let agents = offered.map(|agent| (agent.definition.name.clone(), agent.clone()));
     agents.collect()
 }
 

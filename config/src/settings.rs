@@ -1,11 +1,12 @@
 //! The checked configuration, with every default filled in.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use everturn_activities::TenantBudgets;
 use everturn_gateway::GatewayConfig;
 use everturn_models::Providers;
 use everturn_proto::{
+    Responsible,
     turn::AgentDefinition,
     words::{AnswersFrom, ApprovalBy},
 };
@@ -34,6 +35,8 @@ pub struct Config {
     pub has_implied_agent: bool,
     /// How often a running process looks at the files; `None` if changes need a restart.
     pub reload: Option<Duration>,
+    /// The most agents, and the most tools, with a label of their own in metrics.
+    pub max_metric_names: usize,
     /// The accepted ways to answer an approval.
     pub approval_answers: AnswersFrom,
     /// The tenants' daily budgets for models.
@@ -84,6 +87,13 @@ impl Config {
             audit_keep_days: Some(self.gateway.audit.keep_days),
             ..StoreOptions::default()
         }
+    }
+
+    /// Returns the persons who are responsible for each agent, by the agent's name.
+    pub fn responsible(&self) -> BTreeMap<String, Responsible> {
+        let offered = self.gateway.agents.iter();
+        let named = offered.map(|agent| (agent.definition.name.clone(), agent.responsible.clone()));
+        named.collect()
     }
 
     /// Returns an agent and its tool with approvals `by = "other"`: a second person must approve the calls, not the

@@ -86,7 +86,7 @@ func kindOfTheSDK(name string) string {
 }
 
 var (
-	declared    = regexp.MustCompile(`(?s)Metric::(counter|gauge|histogram)\(\s*"(\w+)",(.+?)\);`)
+	declared    = regexp.MustCompile(`(?s)Metric::(counter|amount|gauge|histogram)\(\s*"(\w+)",(.+?)\);`)
 	listOfBound = regexp.MustCompile(`(?s)const (\w+): &\[f64\] = &\[(.+?)\];`)
 	lastWord    = regexp.MustCompile(`(\w+),\s*$`)
 )
@@ -96,7 +96,7 @@ var (
 func ofTheCode(t *testing.T) (kinds map[string]string, bounds map[string][]string) {
 	t.Helper()
 	text := read(t, "../../worker/src/telemetry/exporter.rs")
-	for _, name := range []string{"metric", "turns", "gateway", "process"} {
+	for _, name := range []string{"metric", "names", "turns", "gateway", "process"} {
 		text += read(t, "../../telemetry/src/"+name+".rs")
 	}
 	kinds, bounds = map[string]string{}, map[string][]string{}
@@ -109,7 +109,7 @@ func ofTheCode(t *testing.T) (kinds map[string]string, bounds map[string][]strin
 		}
 	}
 	for _, found := range declared.FindAllStringSubmatch(text, -1) {
-		kinds[found[2]] = found[1]
+		kinds[found[2]] = strings.ReplaceAll(found[1], "amount", "counter")
 		if list := lastWord.FindStringSubmatch(found[3]); found[1] == "histogram" && list != nil {
 			bounds[found[2]] = bounds[list[1]]
 		}

@@ -1,7 +1,7 @@
 //! The port to language models: a call, its reply, and the listener that hears the reply.
 
 use async_trait::async_trait;
-use everturn_proto::{Json, event::Usage};
+use everturn_proto::{Json, event::Usage, turn::Prices};
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
@@ -68,6 +68,10 @@ pub struct ModelRequest {
     pub provider: String,
     /// The provider's name of the model.
     pub model: String,
+    /// Name of the agent, for metrics. The provider does not get the name.
+    pub agent: String,
+    /// The prices of the model, for metrics; `None` without configured prices.
+    pub prices: Option<Prices>,
     /// System prompt, if any.
     pub instructions: Option<String>,
     /// The conversation, oldest first.

@@ -14,6 +14,7 @@
 //! - `turn_end`: the rule that tells the events that end a turn
 //! - `unknown_agent`: the definition of an agent with a known name and nothing else known
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
+//! - [`Responsible`]: the owner of an agent, and the owner's address
 //! - `typed`: the words of the generated messages as their types
 //! - [`money`]: the tokens and the cost of model calls
 //! - [`limits`]: sizes shared by the parts of the runtime
@@ -32,6 +33,7 @@ pub mod limits;
 mod log_id;
 mod loopback;
 pub mod money;
+mod responsible;
 mod sealed_step;
 mod storable;
 mod thread;
@@ -45,6 +47,7 @@ pub use json::Json;
 pub use lenient::Lenient;
 pub use log_id::LogId;
 pub use loopback::{is_loopback, is_private};
+pub use responsible::Responsible;
 pub use sealed_step::SealedStep;
 pub use thread::Thread;
 

@@ -37,10 +37,10 @@ pub trait TurnObserver: Send + Sync {
     fn step_completed(&self, _: &CompletedStep) {}
 
     /// A tool execution was claimed.
-    fn tool_claimed(&self, _: &ToolClaim) {}
+    fn tool_claimed(&self, _: &ToolKey, _: &ToolClaim) {}
 
     /// A tool execution has ended. An attempt after a lost answer tells the end once more.
-    fn tool_ended(&self, _: &ToolRecord) {}
+    fn tool_ended(&self, _: &ToolKey, _: &ToolRecord) {}
 
     /// A batch was saved, and the save took this time.
     async fn saved(&self, _: &SaveRequest, _: &Saved, _: Duration) {}
@@ -134,7 +134,7 @@ impl StepClaims for Observed<dyn StepClaims> {
 impl ToolClaims for Observed<dyn ToolClaims> {
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
         let claim = self.store.claim_tool(key, claimant).await?;
-        self.each(|observer| observer.tool_claimed(&claim));
+        self.each(|observer| observer.tool_claimed(key, &claim));
         Ok(claim)
     }
 
@@ -144,7 +144,7 @@ impl ToolClaims for Observed<dyn ToolClaims> {
 
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
         let record = self.store.finish_tool(key, end).await?;
-        self.each(|observer| observer.tool_ended(&record));
+        self.each(|observer| observer.tool_ended(key, &record));
         Ok(record)
     }
 }

@@ -5,16 +5,18 @@
 //! - [`turns`]: turns, their calls of models and tools, and the time of their saves
 //! - [`gateway`]: requests, readers, and stalled turns
 //! - [`process`]: metrics of every process
+//! - [`names`]: the configured agents and tools, which labels may name, and the owners of the agents
 //! - [`trace`]: the current span
 //!
 //! A process without `/metrics` records nothing ([`switch_on`]). Labels are words of a fixed list or names of the
-//! configuration, never ids, so a process has some hundred series under any load.
+//! configuration, never ids, so the load does not decide the number of series.
 //!
 //! Must not be here: how metrics are served, and ports with metrics or spans around them (`worker/src/telemetry/`). The
 //! crates of some ports depend on this crate. Decisions never depend on metrics.
 
 pub mod gateway;
 mod metric;
+pub mod names;
 pub mod process;
 pub mod trace;
 pub mod turns;
@@ -23,7 +25,7 @@ pub use metric::{Kind, Metric, switch_on};
 
 /// Returns the metrics of Everturn. Temporal's SDK adds metrics with names that begin with `temporal_`.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    [turns::ALL, gateway::ALL, process::ALL]
+    [turns::ALL, gateway::ALL, process::ALL, names::ALL]
         .into_iter()
         .flatten()
         .copied()
@@ -40,7 +42,7 @@ mod tests {
         for metric in all() {
             let name = metric.name;
             assert!(name.starts_with("everturn_"), "{name}");
-            let is_counter = matches!(metric.kind, Kind::Counter);
+            let is_counter = matches!(metric.kind, Kind::Counter | Kind::Amount);
             assert_eq!(name.ends_with("_total"), is_counter, "{name}");
             assert!(metric.help.ends_with('.'), "{name}");
         }

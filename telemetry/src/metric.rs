@@ -37,6 +37,8 @@ pub struct Metric {
 pub enum Kind {
     /// A number that only rises, from the start of the process.
     Counter,
+    /// A number with a fraction that only rises, from the start of the process.
+    Amount,
     /// The current value.
     Gauge,
     /// A histogram with these upper bounds.
@@ -76,6 +78,14 @@ impl Metric {
         Self::new(name, help, labels, Kind::Counter)
     }
 
+    pub(crate) const fn amount(
+        name: &'static str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Self {
+        Self::new(name, help, labels, Kind::Amount)
+    }
+
     pub(crate) const fn gauge(
         name: &'static str,
         help: &'static str,
@@ -97,6 +107,14 @@ impl Metric {
     pub(crate) fn add(&self, number: u64, values: &[&str]) {
         if is_on() {
             metrics::counter!(self.name, self.labelled(values)).increment(number);
+        }
+    }
+
+    /// Adds to an amount.
+    pub(crate) fn add_amount(&self, amount: f64, values: &[&str]) {
+        if is_on() {
+            // The library's counters are whole numbers. The exporter gives the gauge the type of a counter.
+            metrics::gauge!(self.name, self.labelled(values)).increment(amount);
         }
     }
 

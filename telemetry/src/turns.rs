@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use crate::metric::{LONG, Metric, SHORT};
+use crate::{
+    metric::{LONG, Metric, SHORT},
+    names,
+};
 
 const TURNS_BEGUN: Metric = Metric::counter(
     "everturn_turns_begun_total",
-    "Turns that the worker has begun; sub-agents are not counted.",
-    &[],
+    "Turns that the worker has begun, by agent; sub-agents are not counted.",
+    &["agent"],
 );
 const AGENTS_ENDED: Metric = Metric::counter(
     "everturn_agents_ended_total",
-    "Agent executions that the worker has ended, by the status and the error's code.",
-    &["agent_type", "status", "code"],
+    "Agent executions that the worker has ended, by agent, by the status and the error's code.",
+    &["agent", "agent_type", "status", "code"],
 );
 const TURN_SECONDS: Metric = Metric::histogram(
     "everturn_turn_seconds",
@@ -33,7 +36,7 @@ const CHECKPOINT_HITS: Metric = Metric::counter(
 const MODEL_CALLS: Metric = Metric::counter(
     "everturn_model_calls_total",
     "Calls of models, by the result: `ok`, `dropped`, or the code of the error.",
-    &["provider", "model", "result"],
+    &["agent", "provider", "model", "result"],
 );
 const MODEL_CALLS_WAITING: Metric = Metric::gauge(
     "everturn_model_calls_waiting",
@@ -60,12 +63,22 @@ const FIRST_DELTA_SECONDS: Metric = Metric::histogram(
 const MODEL_TOKENS: Metric = Metric::counter(
     "everturn_model_tokens_total",
     "Tokens of successful calls of models, as counted by the provider.",
-    &["provider", "model", "direction"],
+    &["agent", "provider", "model", "direction"],
+);
+const COST: Metric = Metric::amount(
+    "everturn_cost_usd_total",
+    "Money for successful calls of models in USD, at the prices of the configuration.",
+    &["agent", "model"],
 );
 const TOOLS_ENDED: Metric = Metric::counter(
     "everturn_tools_ended_total",
-    "Ended tool executions, by the `effect` (whether the tool may run again) and the `status`.",
-    &["effect", "status"],
+    "Ended tool executions, by agent, by tool, by the `effect` (whether the tool may run again) and the `status`.",
+    &["agent", "tool", "effect", "status"],
+);
+const TOOL_BUSY: Metric = Metric::amount(
+    "everturn_tool_busy_seconds_total",
+    "The time of ended tool executions, by agent and by tool.",
+    &["agent", "tool"],
 );
 const TOOL_SECONDS: Metric = Metric::histogram(
     "everturn_tool_seconds",
@@ -97,15 +110,25 @@ pub(crate) const ALL: &[&Metric] = &[
     &MODEL_SECONDS,
     &FIRST_DELTA_SECONDS,
     &MODEL_TOKENS,
+    &COST,
     &TOOLS_ENDED,
+    &TOOL_BUSY,
     &TOOL_SECONDS,
     &SAVE_SECONDS,
     &STORE_ERRORS,
 ];
 
-/// Records the begin of a turn.
-pub fn begun() {
-    TURNS_BEGUN.add(1, &[]);
+/// Begins the series of an agent's counters at 0.
+pub(crate) fn begin_series(agent: &str, models: &[String]) {
+    TURNS_BEGUN.add(0, &[agent]);
+    for model in models {
+        COST.add_amount(0.0, &[agent, model]);
+    }
+}
+
+/// Records the begin of a turn of the agent.
+pub fn begun(agent: &str) {
+    TURNS_BEGUN.add(1, &[&names::agent(agent)]);
 }
 
 /// The kind of an agent execution.
@@ -117,14 +140,14 @@ pub enum Agent {
     Sub,
 }
 
-/// Records the end of an agent execution. `code` is the code of the error, or empty. `took` is known for turns that began in
-/// the process.
-pub fn ended(agent: Agent, status: &str, code: &str, took: Option<Duration>) {
+/// Records the end of an execution of the agent. `code` is the code of the error, or empty. `took` is known for turns that
+/// began in the process.
+pub fn ended(name: &str, agent: Agent, status: &str, code: &str, took: Option<Duration>) {
     let of = match agent {
         Agent::OfTurn => "turn",
         Agent::Sub => "sub_agent",
     };
-    AGENTS_ENDED.add(1, &[of, status, code]);
+    AGENTS_ENDED.add(1, &[&names::agent(name), of, status, code]);
     if let Some(took) = took {
         TURN_SECONDS.took(took, &[status]);
     }
@@ -150,9 +173,10 @@ pub struct Model {
 }
 
 impl Model {
-    /// Records the end of a call. `result` is `ok`, `dropped`, or the code of an error.
-    pub fn called(&self, result: &str, took: Duration) {
-        MODEL_CALLS.add(1, &[&self.provider, &self.name, result]);
+    /// Records the end of a call for the agent. `result` is `ok`, `dropped`, or the code of an error.
+    pub fn called(&self, agent: &str, result: &str, took: Duration) {
+        let agent = names::agent(agent);
+        MODEL_CALLS.add(1, &[&agent, &self.provider, &self.name, result]);
         MODEL_SECONDS.took(took, &[&self.provider, &self.name]);
     }
 
@@ -161,10 +185,21 @@ impl Model {
         FIRST_DELTA_SECONDS.took(after, &[&self.provider, &self.name]);
     }
 
-    /// Records the tokens of a call.
-    pub fn tokens(&self, input: u32, output: u32) {
-        MODEL_TOKENS.add(u64::from(input), &[&self.provider, &self.name, "input"]);
-        MODEL_TOKENS.add(u64::from(output), &[&self.provider, &self.name, "output"]);
+    /// Records the tokens of a call for the agent.
+    pub fn tokens(&self, agent: &str, input: u32, output: u32) {
+        let agent = names::agent(agent);
+        for (direction, tokens) in [("input", input), ("output", output)] {
+            let labels = [&agent, &self.provider, &self.name, direction];
+            MODEL_TOKENS.add(u64::from(tokens), &labels);
+        }
+    }
+
+    /// Records the cost of a call for the agent, in nano-USD.
+    pub fn cost(&self, agent: &str, nano_usd: u64) {
+        // A call costs far less than 2^53 nano-USD, which are 9 million USD.
+        #[allow(clippy::cast_precision_loss)]
+        let usd = nano_usd as f64 / 1e9;
+        COST.add_amount(usd, &[&names::agent(agent), &self.name]);
     }
 }
 
@@ -178,9 +213,11 @@ pub fn circuit_open(provider: &str, model: &str, is_open: bool) {
     CIRCUITS_OPEN.set(usize::from(is_open), &[provider, model]);
 }
 
-/// Records the stored end of a tool execution.
-pub fn tool_ended(effect: &str, status: &str, took: Duration) {
-    TOOLS_ENDED.add(1, &[effect, status]);
+/// Records the stored end of an execution of the tool for the agent.
+pub fn tool_ended(agent: &str, tool: &str, effect: &str, status: &str, took: Duration) {
+    let (agent, tool) = (names::agent(agent), names::tool(tool));
+    TOOLS_ENDED.add(1, &[&agent, &tool, effect, status]);
+    TOOL_BUSY.add_amount(took.as_secs_f64(), &[&agent, &tool]);
     TOOL_SECONDS.took(took, &[effect]);
 }
 

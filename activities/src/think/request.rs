@@ -50,6 +50,8 @@ impl RequestMaker<'_> {
         let request = ModelRequest {
             provider: agent.provider.clone(),
             model: model_of(agent, self.agent_hash)?,
+            agent: agent.name.clone(),
+            prices: agent.prices,
             files: self.files.read(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,

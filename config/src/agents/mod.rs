@@ -9,6 +9,7 @@
 //! - `hooks`: the tools that run around an agent's turns
 //! - `delegates`: the agents that an agent may start
 //! - `samples`: the messages with which a person may begin
+//! - `responsible`: the owner of an agent, and the owner's address
 //! - `defaults`: the defaults of an agent's table, and the agent of a start without any configuration
 
 mod approval;
@@ -20,13 +21,14 @@ mod hooks;
 mod instructions;
 mod output;
 mod parameters;
+mod responsible;
 mod samples;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use everturn_models::{ProviderKind, Providers};
 use everturn_proto::{
-    ids,
+    Responsible, ids,
     limits::MAX_TOOL_CALLS,
     turn::{AgentDefinition, AgentTool},
     words::{OnCutReply, OnFullContext, ToolKind},
@@ -39,6 +41,7 @@ pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
 use self::fallback::{FallbackTable, OwnModel};
 use self::hooks::HooksTable;
 use self::output::OutputTable;
+use self::responsible::Line;
 use self::samples::Sample;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
@@ -96,6 +99,8 @@ pub(super) struct AgentTable {
     tenants: Option<TenantList>,
     #[serde(default)]
     samples: Vec<Written<Sample>>,
+    owner: Option<Written<Line>>,
+    contact: Option<Written<Line>>,
 }
 
 impl Words for OnCutReply {
@@ -124,6 +129,17 @@ pub(super) fn samples(
     let of_agent = |(name, table): (&Spanned<String>, &AgentTable)| {
         let name = name.get_ref().clone();
         (name, samples::checked(check, &table.samples))
+    };
+    tables.iter().map(of_agent).collect()
+}
+
+/// Returns the persons who are responsible for each agent, by the agent's name.
+pub(super) fn responsible(
+    tables: &BTreeMap<Spanned<String>, AgentTable>,
+    check: &mut Checker<'_>,
+) -> BTreeMap<String, Responsible> {
+    let of_agent = |(name, table): (&Spanned<String>, &AgentTable)| {
+        (name.get_ref().clone(), table.responsible(check))
     };
     tables.iter().map(of_agent).collect()
 }

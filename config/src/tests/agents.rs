@@ -361,6 +361,32 @@ fn samples_are_for_gateways_and_not_part_of_the_definition() {
 }
 
 #[test]
+fn the_owner_of_an_agent_is_not_part_of_the_definition() {
+    let text = |keys: &str| {
+        format!("{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n{keys}\n")
+    };
+    let [with, without] = ["owner = \"Billing\"\ncontact = \"#billing\"", ""].map(|keys| {
+        let config = parse(&text(keys), &[("KEY", "k")]).unwrap();
+        (config.responsible()["default"].clone(), config.agents)
+    });
+    assert_eq!(with.0.owner.as_deref(), Some("Billing"));
+    assert_eq!(with.0.contact.as_deref(), Some("#billing"));
+    assert!(without.0.is_empty());
+    assert_eq!(with.1, without.1, "another owner is no other agent");
+    assert_errors(&[
+        (text("owner = \" \""), "`owner` must not be empty"),
+        (
+            text(&format!("contact = \"{}\"", "x".repeat(201))),
+            "has a text of 201 bytes, but the limit is 200",
+        ),
+        (
+            text("contact = \"a\\nb\""),
+            "`contact` must be a single line",
+        ),
+    ]);
+}
+
+#[test]
 fn an_agent_may_be_for_some_tenants() {
     let text = |tenants: &str| {
         format!(

@@ -27,11 +27,12 @@ fn changes_are_told_by_name() {
 }
 
 #[test]
-fn samples_and_servers_and_http_tools_count() {
+fn samples_and_owners_and_servers_and_http_tools_count() {
     let base = agent("a", "1");
     let http = "[tools.t]\ndescription = \"x\"\nurl = \"https://a.b/\"\neffect = \"read\"\n";
     for (addition, told) in [
         ("samples = [\"Hello\"]\n", "changed agent a"),
+        ("owner = \"Billing\"\n", "changed agent a"),
         (http, "added tool t"),
         ("[mcp.files]\ncommand = [\"x\"]\n", "added tool files__*"),
     ] {

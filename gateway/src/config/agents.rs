@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use everturn_proto::turn::AgentDefinition;
+use everturn_proto::{Responsible, turn::AgentDefinition};
 
 /// An agent that the gateway offers to callers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OfferedAgent {
     /// The agent's definition. A gateway of its own, which knows no tools, has the tools' names as the file names them.
     pub definition: AgentDefinition,
     /// Messages with which a person may begin. The definition has no samples, because turns do not use them.
     pub samples: Vec<String>,
+    /// The owner of the agent, for operators.
+    pub responsible: Responsible,
 }
 
 impl OfferedAgent {
@@ -19,6 +21,7 @@ impl OfferedAgent {
         Self {
             definition: AgentDefinition::only_a_name(name.to_owned()),
             samples: Vec::new(),
+            responsible: Responsible::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod issuers;
 mod keys;
 mod makers;
 mod origins;
+mod owners;
 mod rotation;
 mod sessions;
 mod tokens;

@@ -1,7 +1,10 @@
 //! The list of agents.
 
 use everturn_gateway::{GatewayConfig, OfferedAgent};
-use everturn_proto::turn::{AgentDefinition, AgentTool, ApprovalPolicy, Budget};
+use everturn_proto::{
+    Responsible,
+    turn::{AgentDefinition, AgentTool, ApprovalPolicy, Budget},
+};
 use serde_json::json;
 
 use crate::support::TestGateway;
@@ -38,6 +41,10 @@ async fn an_agent_is_listed_with_its_tools_samples_and_limits() {
     let support = OfferedAgent {
         definition,
         samples: vec!["Where is my order?".to_owned()],
+        responsible: Responsible {
+            owner: Some("Orders".to_owned()),
+            contact: None,
+        },
     };
     let gateway = TestGateway::with(GatewayConfig {
         agents: vec![support, agent("of_others", &["acme"])],
@@ -58,7 +65,7 @@ async fn an_agent_is_listed_with_its_tools_samples_and_limits() {
             }],
             "default_agent": null,
         }),
-        "an agent of another tenant is not listed, and instructions are not shown"
+        "an agent of another tenant is not listed, and neither instructions nor owners are shown"
     );
 }
 

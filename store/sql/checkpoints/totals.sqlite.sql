@@ -1,11 +1,12 @@
--- Sums the replies of an agent execution, alone and with its sub-agents, and selects whether the agent execution has a
--- reservation. A step of hooks has a checkpoint of generation 0, and does not count as a call.
+-- Sums the replies of an agent execution, alone and with its sub-agents, and selects the agent's name and whether the
+-- agent execution has a reservation. A step of hooks has a checkpoint of generation 0, and does not count as a call.
 -- Index: key of agent_executions, agent_executions_by_parent, key of execution_checkpoints
 --
 -- :agent_execution_id text
 -- :type_llm_complete text
 SELECT
     t.*,
+    COALESCE((SELECT agent FROM agent_executions WHERE id = :agent_execution_id), '') AS agent,
     COALESCE((SELECT reserved_tokens > 0 FROM agent_executions WHERE id = :agent_execution_id), FALSE) AS has_reserved
 FROM (
     SELECT

@@ -34,6 +34,8 @@ pub struct Saved {
 /// The end and the usage of an agent execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEnd {
+    /// The agent's name.
+    pub agent: String,
     /// The final status.
     pub status: AgentExecutionStatus,
     /// The code of the error event, if any.

@@ -59,6 +59,7 @@ impl Builder<'_> {
             }
         }
         let Totals {
+            ref agent,
             calls,
             input_tokens,
             output_tokens,
@@ -68,6 +69,7 @@ impl Builder<'_> {
             self.batch.spent = self.snapshot.totals.tree;
         }
         self.batch.end = Some(AgentEnd {
+            agent: agent.clone(),
             status: end.status(),
             error_code,
             calls,

@@ -89,8 +89,10 @@ impl Snapshot {
 }
 
 /// Sums over an agent execution's LLM calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, FromRow)]
 pub struct Totals {
+    /// The agent's name.
+    pub agent: String,
     /// Number of calls.
     #[sqlx(try_from = "Sum")]
     pub calls: u32,
@@ -147,8 +149,9 @@ pub struct ToolRow {
 
 impl Totals {
     /// Returns the sums with one more call.
-    pub(crate) fn with(self, reply: &LlmCompleteState) -> Self {
+    pub(crate) fn with(&self, reply: &LlmCompleteState) -> Self {
         Self {
+            agent: self.agent.clone(),
             calls: self.calls.saturating_add(reply.calls()),
             input_tokens: self.input_tokens.saturating_add(reply.input_tokens),
             output_tokens: self.output_tokens.saturating_add(reply.output_tokens),

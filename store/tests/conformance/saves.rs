@@ -12,7 +12,7 @@ use everturn_store::{
 
 use super::{
     Backend,
-    fixture::{Turn, data, json, state, tenant, tool_end},
+    fixture::{Turn, agent, data, json, state, tenant, tool_end},
 };
 
 pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl Backend) {
@@ -100,6 +100,7 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
     let end = turn.end(1, AgentExecutionStatus::Completed).await;
     let ended = end.ended.as_ref().expect("this save has ended it");
     assert_eq!((ended.calls, ended.output_tokens), (2, 20));
+    assert_eq!(ended.agent, agent().name);
     let repeated = Saved { ended: None, ..end };
     assert_eq!(turn.end(1, AgentExecutionStatus::Completed).await, repeated);
     assert_eq!(turn.events().await.len(), 7);

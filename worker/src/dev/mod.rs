@@ -141,7 +141,7 @@ async fn serve(
     let (providers, _demo_model) = prepare::providers(&config, options.watch).await?;
     let stream = connections::stream(common)?;
     environment::forget_secrets();
-    let (tools, running) = (configured.tools.clone(), Running::both());
+    let (tools, running) = (configured.tools.clone(), Running::both(telemetry.clone()));
     watch(options, configured, &providers, &running, &shutdown);
     let url = format!("http://{}", reachable(listener.local_addr()?));
     let task_queue = common.task_queue.clone();

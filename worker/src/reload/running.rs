@@ -8,10 +8,11 @@ use everturn_gateway::OfferedAgents;
 use everturn_store::{AuditTrail, ToolResults};
 use everturn_tools::{ToolRegistry, builtin::ReadResult, typed};
 
-use crate::audit::tell_configuration;
+use crate::{audit::tell_configuration, telemetry::Telemetry};
 
 /// The roles of a running process. A role enters after the start of the role.
 pub struct Running {
+    telemetry: Telemetry,
     worker: Option<OnceLock<RunningWorker>>,
     gateway: Option<OnceLock<RunningGateway>>,
 }
@@ -29,24 +30,27 @@ struct RunningGateway {
 
 impl Running {
     /// For a process with a worker alone.
-    pub fn worker() -> Arc<Self> {
+    pub fn worker(telemetry: Telemetry) -> Arc<Self> {
         Arc::new(Self {
+            telemetry,
             worker: Some(OnceLock::new()),
             gateway: None,
         })
     }
 
     /// For a process with a gateway alone.
-    pub fn gateway() -> Arc<Self> {
+    pub fn gateway(telemetry: Telemetry) -> Arc<Self> {
         Arc::new(Self {
+            telemetry,
             worker: None,
             gateway: Some(OnceLock::new()),
         })
     }
 
     /// For a process with a worker and a gateway.
-    pub fn both() -> Arc<Self> {
+    pub fn both(telemetry: Telemetry) -> Arc<Self> {
         Arc::new(Self {
+            telemetry,
             worker: Some(OnceLock::new()),
             gateway: Some(OnceLock::new()),
         })
@@ -89,14 +93,17 @@ impl Running {
     /// an agent that the worker does not know yet. After an error, the roles go on with the present agents.
     pub(super) fn give(&self, config: &Config, tools: &ToolRegistry) -> anyhow::Result<()> {
         if let Some(worker) = self.worker.as_ref().and_then(OnceLock::get) {
-            let agents = KnownAgents::of(config.agents.clone())?;
+            let agents =
+                KnownAgents::of(config.agents.clone())?.with_responsible(config.responsible());
             let tools = with_results(tools.clone(), Arc::clone(&worker.results))?;
             worker.activities.replace(agents, tools);
             tell_configuration(Arc::clone(&worker.trail), "worker", config);
+            self.telemetry.worker_agents(config);
         }
         if let Some(gateway) = self.gateway.as_ref().and_then(OnceLock::get) {
             gateway.agents.replace(config.gateway.agents.clone());
             tell_configuration(Arc::clone(&gateway.trail), "gateway", config);
+            self.telemetry.agents(config);
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub async fn run(
     } = connected;
     environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
-    let running = Running::both();
+    let running = Running::both(telemetry.clone());
     reload::start(configured, Box::new(check), &running, &shutdown);
     let of_gateway = gateway::Parts {
         client: client.clone(),

@@ -10,6 +10,7 @@ use std::{
 
 use everturn_config::{Config, ConfigError, DEFAULT_FILE};
 use everturn_models::Provider;
+use everturn_proto::Responsible;
 use everturn_terminal::show;
 use everturn_tools::Tool;
 
@@ -185,9 +186,23 @@ fn print_agents(config: &Config) {
             agent.max_steps,
             humantime::format_duration(timeout)
         );
+        print_owner(config, &agent.name);
         let tools: Vec<_> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
         if !tools.is_empty() {
             println!("  {:<14} tools: {}", "", show::shortened(&tools.join(", ")));
         }
+    }
+}
+
+/// Prints whom to ask about the agent.
+fn print_owner(config: &Config, agent: &str) {
+    let mut offered = config.gateway.agents.iter();
+    let Some(agent) = offered.find(|offered| offered.definition.name == agent) else {
+        return;
+    };
+    let Responsible { owner, contact } = &agent.responsible;
+    let parts: Vec<_> = owner.iter().chain(contact).map(String::as_str).collect();
+    if !parts.is_empty() {
+        println!("  {:<14} owner: {}", "", show::shortened(&parts.join(", ")));
     }
 }

@@ -66,7 +66,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     } = connected;
     environment::forget_secrets();
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
-    let running = Running::gateway();
+    let running = Running::gateway(telemetry.clone());
     reload::start(configured, Box::new(check_approvers), &running, &shutdown);
     let parts = Parts {
         client,
@@ -180,6 +180,7 @@ pub async fn serve(
     );
     let lost_workers = LostWorkerWatch::new(parts.store.lost_workers, turns.clone());
     let telemetry = parts.telemetry;
+    telemetry.agents(&parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     let ports = Ports {
         events: parts.store.events,

@@ -95,7 +95,7 @@ pub async fn run(
     environment::forget_secrets();
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
-    let running = Running::worker();
+    let running = Running::worker(telemetry.clone());
     reload::start(configured, Box::new(check_agents), &running, &shutdown);
     let parts = Parts {
         client,
@@ -138,6 +138,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let telemetry = parts.telemetry;
     let trail = parts.store.audit.clone();
     tell_configuration(Arc::clone(&trail), "worker", &parts.config);
+    telemetry.worker_agents(&parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
@@ -217,7 +218,7 @@ fn this_worker(lease: &LeaseKeeper, cancels: &Cancels, stopping: Stopping) -> Th
 fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
     let limits = &config.worker;
     Ok(Settings {
-        agents: KnownAgents::of(config.agents.clone())?,
+        agents: KnownAgents::of(config.agents.clone())?.with_responsible(config.responsible()),
         tenant_budgets: config.tenant_budgets.clone(),
         approval_answers: config.approval_answers.clone(),
         queues,

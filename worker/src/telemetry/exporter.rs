@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
-use everturn_telemetry::{Kind, all, switch_on};
+use everturn_telemetry::{Kind, Metric, all, names, switch_on};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// Upper bounds of the SDK's histograms, in seconds, from calls to whole turns.
@@ -31,7 +31,7 @@ impl Exporter {
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder)
             .context("the metrics of the process are already recorded")?;
-        describe();
+        all().for_each(describe);
         switch_on();
         Ok(Self {
             handle,
@@ -49,7 +49,7 @@ impl Exporter {
         for sample in self.lock().iter() {
             sample();
         }
-        self.handle.render()
+        typed(self.handle.render()) + &owners()
     }
 
     /// Aggregates the values of histograms, which otherwise stay in memory until the next export. The caller runs
@@ -63,12 +63,33 @@ impl Exporter {
     }
 }
 
-fn describe() {
-    for metric in all() {
-        match metric.kind {
-            Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
-            Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
-            Kind::Histogram(_) => metrics::describe_histogram!(metric.name, metric.help),
-        }
+/// Gives amounts the type of a counter. The library has counters of whole numbers alone, so amounts are recorded as gauges.
+fn typed(text: String) -> String {
+    let amounts = all().filter(|metric| metric.kind == Kind::Amount);
+    amounts.fold(text, |text, Metric { name, .. }| {
+        text.replacen(
+            &format!("# TYPE {name} gauge\n"),
+            &format!("# TYPE {name} counter\n"),
+            1,
+        )
+    })
+}
+
+/// Returns the owners of agents in Prometheus' text format. A recorder keeps every series until the process ends, and an
+/// agent has only its present owner. Therefore each export has a recorder of its own for the owners.
+fn owners() -> String {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    metrics::with_local_recorder(&recorder, || {
+        describe(&names::AGENT_INFO);
+        names::record_owners();
+    });
+    recorder.handle().render()
+}
+
+fn describe(metric: &Metric) {
+    match metric.kind {
+        Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
+        Kind::Gauge | Kind::Amount => metrics::describe_gauge!(metric.name, metric.help),
+        Kind::Histogram(_) => metrics::describe_histogram!(metric.name, metric.help),
     }
 }

@@ -23,6 +23,7 @@ impl MeasuredModel {
 /// A call in flight. A call that is dropped before its end was cancelled with its turn, ran into its time-out, or lost
 /// its worker.
 struct Call {
+    agent: String,
     model: Model,
     begun: Instant,
     result: Cow<'static, str>,
@@ -30,7 +31,8 @@ struct Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.model.called(&self.result, self.begun.elapsed());
+        self.model
+            .called(&self.agent, &self.result, self.begun.elapsed());
     }
 }
 
@@ -78,7 +80,9 @@ impl ModelClient for MeasuredModel {
             provider: request.provider.clone(),
             name: request.model.clone(),
         };
+        let prices = request.prices;
         let mut call = Call {
+            agent: request.agent.clone(),
             model,
             begun: Instant::now(),
             result: "dropped".into(),
@@ -92,8 +96,12 @@ impl ModelClient for MeasuredModel {
         match &reply {
             Ok(reply) => {
                 call.result = "ok".into();
+                let usage = &reply.usage;
                 call.model
-                    .tokens(reply.usage.input_tokens, reply.usage.output_tokens);
+                    .tokens(&call.agent, usage.input_tokens, usage.output_tokens);
+                if let Some(prices) = prices {
+                    call.model.cost(&call.agent, prices.nano_usd(usage));
+                }
             }
             Err(error) => call.result = String::from(&error.code).into(),
         }

@@ -12,25 +12,36 @@ use everturn_proto::{
     turn::{SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BegunTurn, CompletedStep, Saved, StepClaim, ToolRecord, TraceKey, TurnObserver,
+    AgentEnd, BegunTurn, CompletedStep, Saved, StepClaim, ToolClaim, ToolKey, ToolRecord, TraceKey,
+    TurnObserver,
 };
-use everturn_telemetry::turns::{self, Agent};
+use everturn_telemetry::{
+    names::OTHER,
+    turns::{self, Agent},
+};
 use lru::LruCache;
 
-/// The most turns that are timed in parallel, which is more than a worker runs. Beyond the limit, the oldest turn's
-/// time is not recorded.
-const TIMED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// The most agent executions that are known at once, which is more than a worker runs. Beyond the limit, the oldest
+/// turn's time is not recorded.
+const KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// Records the metrics of turns.
 pub(super) struct MeasuredTurns {
-    /// The start times of turns that began in this process, by agent execution id.
-    begun: Mutex<LruCache<String, Instant>>,
+    /// Agent executions at work in this process, by id.
+    known: Mutex<LruCache<String, Known>>,
+}
+
+/// An agent execution.
+struct Known {
+    agent: String,
+    /// The start time of a turn that began in this process.
+    begun: Option<Instant>,
 }
 
 impl MeasuredTurns {
     pub(super) fn new() -> Self {
         Self {
-            begun: Mutex::new(LruCache::new(TIMED)),
+            known: Mutex::new(LruCache::new(KNOWN)),
         }
     }
 
@@ -42,13 +53,22 @@ impl MeasuredTurns {
         } else {
             Agent::OfTurn
         };
-        let took = self.timed().pop(id).map(|begun| begun.elapsed());
+        let begun = self.known().pop(id).and_then(|known| known.begun);
+        let took = begun.map(|begun| begun.elapsed());
         let code = ended.error_code.as_deref().unwrap_or_default();
-        turns::ended(agent, ended.status.as_str(), code, took);
+        turns::ended(&ended.agent, agent, ended.status.as_str(), code, took);
     }
 
-    fn timed(&self) -> MutexGuard<'_, LruCache<String, Instant>> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes the agent of an agent execution, unless the agent is known.
+    fn note_agent(&self, id: &str, agent: &str) {
+        self.known().get_or_insert(id.to_owned(), || Known {
+            agent: agent.to_owned(),
+            begun: None,
+        });
+    }
+
+    fn known(&self) -> MutexGuard<'_, LruCache<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -70,10 +90,23 @@ fn name_of(request: &SaveRequest) -> &'static str {
 #[async_trait]
 impl TurnObserver for MeasuredTurns {
     async fn turn_begun(&self, key: &TraceKey, begun: &BegunTurn) {
+        let Some(agent) = &begun.agent else { return };
+        let agent = &agent.definition.name;
         if begun.is_new {
-            turns::begun();
-            self.timed()
-                .put(key.agent_execution_id.clone(), Instant::now());
+            turns::begun(agent);
+            let known = Known {
+                agent: agent.clone(),
+                begun: Some(Instant::now()),
+            };
+            self.known().put(key.agent_execution_id.clone(), known);
+        } else {
+            self.note_agent(&key.agent_execution_id, agent);
+        }
+    }
+
+    async fn sub_agent_begun(&self, key: &TraceKey, begun: &BegunTurn) {
+        if let Some(agent) = &begun.agent {
+            self.note_agent(&key.agent_execution_id, &agent.definition.name);
         }
     }
 
@@ -89,11 +122,23 @@ impl TurnObserver for MeasuredTurns {
         }
     }
 
-    fn tool_ended(&self, record: &ToolRecord) {
-        if let Some(end) = &record.end {
-            let took = Duration::from_millis(u64::from(end.duration_ms));
-            turns::tool_ended(&record.call.effect, record.status.as_str(), took);
+    fn tool_claimed(&self, key: &ToolKey, claim: &ToolClaim) {
+        if let ToolClaim::Run { caller, .. } = claim {
+            self.note_agent(&key.agent_execution_id, &caller.agent);
         }
+    }
+
+    fn tool_ended(&self, key: &ToolKey, record: &ToolRecord) {
+        let Some(end) = &record.end else { return };
+        // A remote tool may end at a worker that has not seen the claim.
+        let agent = self
+            .known()
+            .get(&key.agent_execution_id)
+            .map_or_else(|| OTHER.to_owned(), |known| known.agent.clone());
+        let call = &record.call;
+        let took = Duration::from_millis(u64::from(end.duration_ms));
+        let status = record.status.as_str();
+        turns::tool_ended(&agent, &call.tool_name, &call.effect, status, took);
     }
 
     async fn saved(&self, request: &SaveRequest, saved: &Saved, took: Duration) {

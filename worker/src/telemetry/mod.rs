@@ -4,6 +4,7 @@
 //! - `server`: the listener for health and metrics, on a thread of its own
 //! - `health`: the state of the process
 //! - `exporter`: the metrics in Prometheus' format
+//! - `configured`: the agents and tools of the configuration, for labels
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
 //! - `measured_turns`: observes the store's calls for turns
@@ -14,6 +15,7 @@
 //!
 //! Must not be here: names of metrics (`telemetry/`).
 
+mod configured;
 mod engine_meter;
 mod exporter;
 mod health;
@@ -27,13 +29,14 @@ mod traces;
 use std::sync::Arc;
 
 use anyhow::Context;
+use everturn_config::Config;
 use everturn_gateway::{Deliveries, connections::listener};
 use everturn_models::ModelClient;
 use everturn_store::{
     ConnectionUsage, MessageQueue, Observers, TraceContexts, TurnObserver, WorkerLeases,
 };
 use everturn_stream::StreamWriter;
-use everturn_telemetry::process;
+use everturn_telemetry::{names, process};
 use temporalio_common::telemetry::TelemetryOptions as EngineTelemetryOptions;
 use temporalio_sdk::runtime::RuntimeOptions;
 use tokio_util::sync::CancellationToken;
@@ -132,6 +135,23 @@ impl Telemetry {
     pub fn sample(&self, sample: impl Fn() + Send + Sync + 'static) {
         if let Some(served) = &self.served {
             served.exporter.sample(sample);
+        }
+    }
+
+    /// Takes over the agents and tools of the configuration, at the start and after a change of the files. Labels may
+    /// have their names.
+    pub fn agents(&self, config: &Config) {
+        if self.served.is_some() {
+            names::configured(configured::configured(config));
+        }
+    }
+
+    /// Takes over the agents and tools of a worker's configuration, like [`Telemetry::agents`], and begins the series of
+    /// the agents' counters.
+    pub fn worker_agents(&self, config: &Config) {
+        if self.served.is_some() {
+            self.agents(config);
+            names::begin_series();
         }
     }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    config::OfferedAgent,
+    config::{OfferedAgent, Scope},
     http::{extract::Caller, openapi::problems, state::GatewayState},
 };
 
@@ -43,6 +43,14 @@ pub(super) struct AgentBody {
     /// Messages with which a person may begin.
     #[schema(example = json!(["Where is my order 1007?"]))]
     samples: Vec<String>,
+    /// The team or person that owns the agent. Only for callers with the scope `admin:all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Billing")]
+    owner: Option<String>,
+    /// The address of the owner. Only for callers with the scope `admin:all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "#billing-oncall")]
+    contact: Option<String>,
     limits: AgentLimitsBody,
 }
 
@@ -78,16 +86,21 @@ struct AgentLimitsBody {
     turn_usd: Option<String>,
 }
 
-impl From<&OfferedAgent> for AgentBody {
-    fn from(agent: &OfferedAgent) -> Self {
+impl AgentBody {
+    /// Returns the agent's body, with the owner for an admin of all tenants.
+    fn of(agent: &OfferedAgent, is_admin_of_all: bool) -> Self {
         let definition = &agent.definition;
         let model = definition.model.as_ref();
+        let responsible = Some(&agent.responsible).filter(|_| is_admin_of_all);
+        let responsible = responsible.cloned().unwrap_or_default();
         Self {
             name: definition.name.clone(),
             description: definition.description.clone(),
             model: model.map(|model| format!("{}/{model}", definition.provider)),
             tools: definition.tools.iter().map(AgentToolBody::from).collect(),
             samples: agent.samples.clone(),
+            owner: responsible.owner,
+            contact: responsible.contact,
             limits: definition.into(),
         }
     }
@@ -140,8 +153,12 @@ pub(super) async fn list(State(state): State<GatewayState>, caller: Caller) -> J
     let has_default = agents
         .iter()
         .any(|agent| agent.definition.name == *default_agent);
+    let is_admin_of_all = caller.scopes.has(Scope::AdminAll);
+    let bodies = agents
+        .into_iter()
+        .map(|agent| AgentBody::of(agent, is_admin_of_all));
     Json(AgentListBody {
         default_agent: has_default.then(|| default_agent.clone()),
-        agents: agents.into_iter().map(AgentBody::from).collect(),
+        agents: bodies.collect(),
     })
 }

@@ -160,6 +160,7 @@ fn a_saved_step_is_not_saved_again_by_the_end() {
         ToolStatus::Cancelled
     );
     let expected = AgentEnd {
+        agent: String::new(),
         status: AgentExecutionStatus::Failed,
         error_code: Some("code".into()),
         calls: 0,

@@ -72,7 +72,10 @@ impl KnownTurns {
             message_id: begin.message_id.clone(),
             agent_execution_id: begin.agent_execution_id.clone(),
             steps: 0,
-            totals: Totals::default(),
+            totals: Totals {
+                agent: begin.agent.name.clone(),
+                ..Totals::default()
+            },
             reply: None,
             assistant: None,
             open_tools: Vec::new(),

@@ -112,16 +112,16 @@ async fn started(stack: &Stack) -> ((Probes, Process), (Probes, Process)) {
 }
 
 /// What a worker has counted after one turn with one tool.
-const ONE_TURN: [(&str, f64); 9] = [
-    ("everturn_turns_begun_total", 1.0),
+const ONE_TURN: [(&str, f64); 12] = [
+    ("everturn_turns_begun_total{agent=\"default\"}", 1.0),
     (
-        r#"everturn_agents_ended_total{agent_type="turn",status="completed",code=""}"#,
+        r#"everturn_agents_ended_total{agent="default",agent_type="turn",status="completed",code=""}"#,
         1.0,
     ),
     (r#"everturn_turn_seconds_count{status="completed"}"#, 1.0),
     ("everturn_steps_total", 2.0),
     (
-        r#"everturn_model_calls_total{provider="scripted",model="scripted",result="ok"}"#,
+        r#"everturn_model_calls_total{agent="default",provider="scripted",model="scripted",result="ok"}"#,
         2.0,
     ),
     (
@@ -129,8 +129,18 @@ const ONE_TURN: [(&str, f64); 9] = [
         2.0,
     ),
     (
-        r#"everturn_tools_ended_total{effect="read",status="completed"}"#,
+        r#"everturn_tools_ended_total{agent="default",tool="test_read",effect="read",status="completed"}"#,
         1.0,
+    ),
+    (r#"everturn_tool_seconds_count{effect="read"}"#, 1.0),
+    (
+        r#"everturn_model_tokens_total{agent="default",provider="scripted",model="scripted",direction="input"}"#,
+        20.0,
+    ),
+    // The model has no price, and the series is there from the start.
+    (
+        r#"everturn_cost_usd_total{agent="default",model="scripted"}"#,
+        0.0,
     ),
     (r#"everturn_save_seconds_count{batch="thought"}"#, 1.0),
     (r#"everturn_save_seconds_count{batch="end"}"#, 1.0),

@@ -43,6 +43,7 @@ mod memory_share;
 pub(crate) mod operations;
 mod output;
 mod own_tools;
+mod owners;
 mod parallel;
 mod pools;
 mod printed;

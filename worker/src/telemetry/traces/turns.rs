@@ -12,7 +12,9 @@ use everturn_proto::{
     turn::SaveRequest,
     words::{AgentExecutionStatus, ToolStatus},
 };
-use everturn_store::{AgentEnd, BegunTurn, Saved, ToolClaim, ToolRecord, TraceKey, TurnObserver};
+use everturn_store::{
+    AgentEnd, BegunTurn, Saved, ToolClaim, ToolKey, ToolRecord, TraceKey, TurnObserver,
+};
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
     Context, KeyValue, global,
@@ -135,13 +137,13 @@ impl TurnObserver for TracedTurns {
         self.begun(key, begun).await;
     }
 
-    fn tool_claimed(&self, claim: &ToolClaim) {
+    fn tool_claimed(&self, _: &ToolKey, claim: &ToolClaim) {
         if let ToolClaim::Run { record, .. } = claim {
             self.describe(record);
         }
     }
 
-    fn tool_ended(&self, record: &ToolRecord) {
+    fn tool_ended(&self, _: &ToolKey, record: &ToolRecord) {
         self.describe_end(record);
     }
 
