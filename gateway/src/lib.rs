@@ -12,7 +12,7 @@
 //! - [`connections`]: protection of connections before a request is complete and its caller is known
 //! - `ports`: the gateway's connections to the store, the stream and the engine
 //! - `deliveries`: reports of events that readers received, for traces
-//! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail
+//! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail; `failed`: failures
 //! - `schema`, `fields`: small helpers
 //!
 //! Must not be here: writing events (only workers write events), models, tools, SQL.
@@ -21,6 +21,7 @@ mod audited;
 pub mod config;
 pub mod connections;
 mod deliveries;
+mod failed;
 mod fields;
 pub mod http;
 mod limits;
@@ -39,6 +40,7 @@ pub use config::{
     TenantLimits,
 };
 pub use deliveries::{DeliveredEvent, Deliveries};
+pub use failed::{FailureBody, FailureCountBody};
 pub use http::{
     auth, problem,
     routes::{openapi_document, ready, router},

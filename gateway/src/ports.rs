@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Keys, MessageQueue,
-    OutsideTools, TenantUsage, Tenants, ToolResults,
+    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys,
+    MessageQueue, OutsideTools, TenantUsage, Tenants, ToolResults,
 };
 use everturn_stream::{SharedCounts, StreamReader};
 
@@ -21,6 +21,8 @@ pub struct Ports {
     pub messages: Arc<dyn MessageQueue>,
     /// Agent executions: the turns, and the trees of their sub-agents.
     pub executions: Arc<dyn AgentExecutions>,
+    /// Failed agent executions across conversations.
+    pub failures: Arc<dyn Failures>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
     /// Complete results of tools.

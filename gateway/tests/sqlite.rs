@@ -35,6 +35,7 @@ impl Stack {
             conversations: Arc::new(store.clone()),
             messages: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
+            failures: Arc::new(store.clone()),
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             results: Arc::new(store.clone()),

@@ -43,9 +43,10 @@ CREATE TABLE public.agent_executions (
     generation bigint DEFAULT 0 NOT NULL,
     steps bigint DEFAULT 0 NOT NULL,
     error_code text,
+    error_message text,
     started_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone,
-    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
     called_step bigint DEFAULT '-1'::integer NOT NULL,
     step_calls bigint DEFAULT 0 NOT NULL,
     worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
@@ -448,8 +449,10 @@ CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree 
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
 CREATE INDEX agent_executions_by_start ON public.agent_executions USING btree (conversation_id, started_at, id);
+CREATE INDEX agent_executions_failed ON public.agent_executions USING btree (finished_at, id) WHERE (status = 'failed'::text);
+CREATE INDEX agent_executions_failed_of_tenant ON public.agent_executions USING btree (tenant_id, finished_at, id) WHERE (status = 'failed'::text);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
-CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE (status = 'running'::text);
+CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE ((status = 'running'::text) AND (parent_execution_id IS NULL));
 CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
 CREATE INDEX api_keys_by_maker ON public.api_keys USING btree (made_by_key) WHERE (made_by_key IS NOT NULL);
 CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);

@@ -5,9 +5,9 @@ use std::{path::Path, sync::Arc};
 use crate::{
     api::{
         AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader,
-        EventWriter, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry, OutsideTools,
-        Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants, ToolClaims,
-        ToolResults, TraceContexts, TurnInputs, Turns, WorkerLeases,
+        EventWriter, Failures, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
+        OutsideTools, Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants,
+        ToolClaims, ToolResults, TraceContexts, TurnInputs, Turns, WorkerLeases,
     },
     error::StoreError,
     peer::Peer,
@@ -40,6 +40,8 @@ pub struct Store {
     pub outside: Arc<dyn OutsideTools>,
     /// Reads the trees of agent executions, for gateways.
     pub executions: Arc<dyn AgentExecutions>,
+    /// Reads failed agent executions across conversations, for gateways and operators.
+    pub failures: Arc<dyn Failures>,
     /// Reads the whole results of tool executions, for gateways and workers.
     pub results: Arc<dyn ToolResults>,
     /// Finds accepted messages and turns that have not ended, for gateways.
@@ -87,6 +89,7 @@ impl Store {
         + Retention
         + Keys
         + TenantUsage
+        + Failures
         + AuditTrail
         + Tenants
         + TraceContexts
@@ -115,6 +118,7 @@ impl Store {
             keys: store.clone(),
             usage: store.clone(),
             audit: store.clone(),
+            failures: store.clone(),
             tenants: store.clone(),
             traces: store.clone(),
             blobs: store.clone(),

@@ -347,7 +347,7 @@ async fn fill(connection: &mut SqliteConnection) {
         INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]', NULL
             FROM conversations;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
-            status, started_at) SELECT 'e' || id, id, 'm', 'e' || id, 0, 'a', 'h', 'completed', '2026'
+            status, started_at, tenant_id) SELECT 'e' || id, id, 'm', 'e' || id, 0, 'a', 'h', 'completed', '2026', 't'
             FROM conversations;
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 50)
             INSERT INTO agent_execution_events SELECT id || '/' || n, id, 'm', 't', n, 'k', '2026', '{}', 2

@@ -6,6 +6,7 @@
 //! - [`waterfall`]: `everturn show`, the times of a turn
 //! - `options`: the options of the four commands
 //! - [`show`]: formats events and foreign texts as lines of a terminal
+//! - [`table`]: columns below each other, and ages
 //! - [`frames`]: interprets the frames of a client's stream with this release's types
 //!
 //! Must not be here: a connection to anything but a gateway, the configuration file, and the other commands
@@ -16,6 +17,7 @@ pub mod frames;
 pub mod list;
 mod options;
 pub mod show;
+pub mod table;
 pub mod tail;
 pub mod waterfall;
 

@@ -5,11 +5,14 @@ use std::{
     process::ExitCode,
 };
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use everturn_client::list::{ListFilter, ListedConversation};
-use unicode_width::UnicodeWidthStr;
 
-use crate::{options::LsOptions, show};
+use crate::{
+    options::LsOptions,
+    show,
+    table::{age, columns},
+};
 
 /// Prints the conversations. A note on standard error says when more conversations exist.
 pub async fn run(options: LsOptions) -> anyhow::Result<ExitCode> {
@@ -41,7 +44,7 @@ pub async fn run(options: LsOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The conversations as a table. Widths are columns of the terminal.
+/// The conversations as a table.
 fn table(found: &[ListedConversation], now: DateTime<Utc>) -> String {
     if found.is_empty() {
         return String::new();
@@ -49,38 +52,14 @@ fn table(found: &[ListedConversation], now: DateTime<Utc>) -> String {
     let row = |found: &ListedConversation| {
         let texts = [found.id(), found.state(), found.agent(), found.title()];
         let [id, state, agent, title] = texts.map(show::shortened);
-        [id, state, agent, age(found.updated_at(), now), title]
+        let updated = DateTime::parse_from_rfc3339(found.updated_at());
+        let updated = updated.map_or_else(|_| String::new(), |at| age(at.to_utc(), now));
+        [id, state, agent, updated, title]
     };
     let head = ["ID", "STATE", "AGENT", "UPDATED", "TITLE"].map(str::to_owned);
     let mut rows = vec![head];
     rows.extend(found.iter().map(row));
-    let width = |column: usize| rows.iter().map(|row| row[column].width()).max();
-    let widths: Vec<_> = (0..4).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &rows {
-        for (cell, width) in row.iter().zip(&widths) {
-            text += cell;
-            text += &" ".repeat(width - cell.width() + 2);
-        }
-        text += row[4].as_str();
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
-}
-
-/// The time since a change, in its largest unit.
-fn age(time: &str, now: DateTime<Utc>) -> String {
-    let Ok(time) = DateTime::parse_from_rfc3339(time) else {
-        return String::new();
-    };
-    let age = (now - time.to_utc()).max(TimeDelta::zero());
-    match (age.num_days(), age.num_hours(), age.num_minutes()) {
-        (0, 0, 0) => format!("{} s ago", age.num_seconds()),
-        (0, 0, minutes) => format!("{minutes} min ago"),
-        (0, hours, _) => format!("{hours} h ago"),
-        (days, ..) => format!("{days} d ago"),
-    }
+    columns(&rows)
 }
 
 #[cfg(test)]
@@ -112,18 +91,5 @@ mod tests {
              01a20ccd  idle                  default  20 d ago\n"
         );
         assert_eq!(table(&[], now), "");
-    }
-
-    #[test]
-    fn ages_have_one_unit() {
-        let now = "2026-11-21T12:00:00Z".parse().unwrap();
-        for (time, shown) in [
-            ("2026-11-21T12:00:09Z", "0 s ago"),
-            ("2026-11-21T11:58:01Z", "1 min ago"),
-            ("2026-11-20T12:00:01Z", "23 h ago"),
-            ("no time", ""),
-        ] {
-            assert_eq!(age(time, now), shown);
-        }
     }
 }

@@ -107,6 +107,7 @@ impl App {
                 Box::pin(roles::retention::run(&cli.common, options)).await
             }
             Command::Audit(options) => roles::audit::run(&cli.common, options).await,
+            Command::Failures(options) => roles::failures::run(&cli.common, options).await,
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
             Command::Chat(options) => Box::pin(chat::run(options, &cli.common.data_dir())).await,

@@ -66,6 +66,7 @@ async fn reads_of_admins_have_an_entry_that_stands_for_equal_reads() {
         ("keys", AuditAction::KeysListed),
         ("tenants", AuditAction::TenantsListed),
         ("usage", AuditAction::UsageRead),
+        ("failures", AuditAction::FailuresRead),
         ("audit", AuditAction::AuditRead),
     ] {
         // A later page has the entry, too: `after` hides no read.

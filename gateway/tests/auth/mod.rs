@@ -2,6 +2,7 @@
 
 mod audited;
 mod codec;
+mod failures;
 mod issuer;
 mod issuers;
 mod keys;

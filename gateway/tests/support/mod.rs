@@ -359,6 +359,7 @@ pub fn ports(
         conversations: store.clone(),
         messages: store.clone(),
         executions: store.clone(),
+        failures: Arc::new(store.database.clone()),
         usage: store.clone(),
         outside: store.clone(),
         results: store.clone(),

@@ -13,6 +13,8 @@ words! {
         TenantsListed = "tenants_listed",
         /// A client of the API read the usage of a tenant, or of every tenant.
         UsageRead = "usage_read",
+        /// A client of the API read the failures of a tenant, or of every tenant.
+        FailuresRead = "failures_read",
         /// A client of the API read the audit trail in pages.
         AuditRead = "audit_read",
         /// The codec server decrypted payloads of Temporal.

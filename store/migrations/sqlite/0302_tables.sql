@@ -89,6 +89,7 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- without a call. reserved_model: the model of the reservation, `provider/model`, where another model than the agent's is called.
 -- model_chain: JSON of the fallback of the step that was called last: the step, the rank of the model that is called next, the
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
+-- error_code, error_message: the code and the beginning of the message of the event `error`.
 CREATE TABLE agent_executions (
     id TEXT NOT NULL PRIMARY KEY,
     conversation_id TEXT NOT NULL,
@@ -103,9 +104,10 @@ CREATE TABLE agent_executions (
     generation INTEGER NOT NULL DEFAULT 0,
     steps INTEGER NOT NULL DEFAULT 0,
     error_code TEXT,
+    error_message TEXT,
     started_at TEXT NOT NULL,
     finished_at TEXT,
-    tenant_id TEXT NOT NULL DEFAULT '',
+    tenant_id TEXT NOT NULL,
     called_step INTEGER NOT NULL DEFAULT -1,
     step_calls INTEGER NOT NULL DEFAULT 0,
     worker_id TEXT NOT NULL DEFAULT '',
@@ -120,7 +122,10 @@ CREATE TABLE agent_executions (
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX agent_executions_running_of_tenant ON agent_executions (tenant_id, conversation_id)
-    WHERE status = 'running';
+    WHERE status = 'running' AND parent_execution_id IS NULL;
+-- For the failures of a tenant, and of every tenant.
+CREATE INDEX agent_executions_failed_of_tenant ON agent_executions (tenant_id, finished_at, id) WHERE status = 'failed';
+CREATE INDEX agent_executions_failed ON agent_executions (finished_at, id) WHERE status = 'failed';
 -- The turns with the status running, without sub-agents.
 CREATE VIEW running_turns AS
 SELECT id, conversation_id, tenant_id, message_id, status, steps, agent_hash, started_at

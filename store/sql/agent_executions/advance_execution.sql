@@ -5,7 +5,9 @@
 -- :steps bigint
 -- :status text
 -- :error_code text?
+-- :error_message text?
 -- :finished_at timestamp?
 UPDATE agent_executions
-SET steps = :steps, status = :status, error_code = :error_code, finished_at = :finished_at
+SET steps = :steps, status = :status, error_code = :error_code, error_message = :error_message,
+    finished_at = :finished_at
 WHERE id = :agent_execution_id

@@ -1,5 +1,4 @@
--- Inserts the agent execution of a turn. The agent execution has the status running from the insert on. Only a turn's
--- row has the tenant, because a turn counts towards the tenant's limit and a sub-agent does not.
+-- Inserts the agent execution of a turn. The agent execution has the status running from the insert on.
 -- Index: key of conversations
 --
 -- :agent_execution_id text

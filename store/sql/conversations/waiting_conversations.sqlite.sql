@@ -10,8 +10,8 @@
 -- :row_limit bigint
 WITH waiting AS MATERIALIZED (
     SELECT e.conversation_id
-    FROM agent_executions e
-    WHERE e.tenant_id = :tenant_id AND e.status = 'running'
+    FROM running_turns e
+    WHERE e.tenant_id = :tenant_id
         AND (SELECT r.execution_id FROM waiting_calls r
              WHERE r.conversation_id = e.conversation_id
              ORDER BY r.created_at, r.call_index

@@ -15,8 +15,8 @@ SELECT (
         ) AS waiting_of_all
         UNION
         SELECT conversation_id FROM (
-            SELECT DISTINCT conversation_id FROM agent_executions
-            WHERE tenant_id = :tenant_id AND status = 'running'
+            SELECT DISTINCT conversation_id FROM running_turns
+            WHERE tenant_id = :tenant_id
             ORDER BY conversation_id
             LIMIT 10000
         ) AS running_of_all

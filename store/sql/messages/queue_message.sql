@@ -42,8 +42,8 @@ WHERE EXISTS (
             ) AS waiting
             UNION
             SELECT conversation_id FROM (
-                SELECT DISTINCT conversation_id FROM agent_executions
-                WHERE tenant_id = :tenant_id AND status = 'running' AND conversation_id <> :conversation_id
+                SELECT DISTINCT conversation_id FROM running_turns
+                WHERE tenant_id = :tenant_id AND conversation_id <> :conversation_id
                 ORDER BY conversation_id
                 LIMIT :max_turns
             ) AS running
@@ -62,8 +62,8 @@ WHERE EXISTS (
             ) AS waiting_of_all
             UNION
             SELECT conversation_id FROM (
-                SELECT DISTINCT conversation_id FROM agent_executions
-                WHERE tenant_id = :tenant_id AND status = 'running'
+                SELECT DISTINCT conversation_id FROM running_turns
+                WHERE tenant_id = :tenant_id
                 ORDER BY conversation_id
                 LIMIT 10000
             ) AS running_of_all

@@ -14,6 +14,7 @@
 //! - `blobs`: images and files. For gateways and workers
 //! - `budgets`: the budgets of turns, conversations and tenants, and the usage of tenants. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
+//! - `failures`: failed agent executions across conversations. For gateways and operators
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
 //! - `page_limit`: the size of one read
 //! - `connections`: the number of a store's connections. For metrics
@@ -38,6 +39,7 @@ mod connections;
 mod conversations;
 mod events;
 mod executions;
+mod failures;
 mod keys;
 mod leases;
 mod lists;
@@ -75,6 +77,7 @@ pub use self::{
         AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, ParentCall, StepUsage,
         ToolExecution,
     },
+    failures::{AgentFailure, FailureCount, FailureCursor, FailureFilter, Failures},
     keys::{ApiKey, KeyKind, KeyMaker, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{

@@ -40,10 +40,17 @@ pub struct AgentEnd {
     pub status: AgentExecutionStatus,
     /// The code of the error event, if any.
     pub error_code: Option<String>,
+    /// The beginning of the message of the error event, at most [`AgentEnd::MAX_MESSAGE_BYTES`].
+    pub error_message: Option<String>,
     /// The number of LLM calls with stored replies.
     pub calls: u32,
     /// Input tokens of the calls.
     pub input_tokens: u32,
     /// Output tokens of the calls.
     pub output_tokens: u32,
+}
+
+impl AgentEnd {
+    /// The most bytes of the message of an error beside the code. The event has the whole message.
+    pub const MAX_MESSAGE_BYTES: usize = 1024;
 }

@@ -91,7 +91,7 @@
 //! | `save`, repeated | 6 |
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
 //! | `fail_turn` | as many as a begin and an end |
-//! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions` | 1 |
+//! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |
 //! | `renew_lease` | 1; the first one: 2 |
 //! | `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_agent_executions` | 1 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `used_definitions`, `tool_result`, `tool_result_of_thread` | 1 |
@@ -115,6 +115,7 @@ mod claims;
 mod conversations;
 pub(crate) mod definitions;
 mod events;
+mod failures;
 mod keys;
 mod leases;
 mod lock;

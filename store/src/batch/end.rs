@@ -30,7 +30,7 @@ impl Builder<'_> {
         }
         let judged = self.judged(end);
         let end = judged.as_ref();
-        let mut error_code = None;
+        let (mut error_code, mut error_message) = (None, None);
         let (usage, cost_usd) = self.taken();
         match end {
             AgentExecutionEnd::Completed => self.completed()?,
@@ -47,6 +47,8 @@ impl Builder<'_> {
             AgentExecutionEnd::Failed { code, message } => {
                 self.unsaved_text();
                 error_code = Some(code.into());
+                let end = message.floor_char_boundary(AgentEnd::MAX_MESSAGE_BYTES);
+                error_message = Some(message[..end].to_owned());
                 let error = Error {
                     code: code.into(),
                     message: message.clone(),
@@ -72,6 +74,7 @@ impl Builder<'_> {
             agent: agent.clone(),
             status: end.status(),
             error_code,
+            error_message,
             calls,
             input_tokens,
             output_tokens,

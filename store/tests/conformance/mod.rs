@@ -21,6 +21,7 @@ pub mod conversations;
 pub mod delegation;
 pub mod deletion;
 pub mod elsewhere;
+pub mod failures;
 pub mod fixture;
 pub mod hooks;
 pub mod json;
@@ -46,8 +47,8 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, Blobs, Keys, LostWorkers, OutsideTools, Reconciliation, Retention,
-    TenantUsage, Tenants, ToolResults, TraceContexts, WorkerLeases,
+    AgentExecutions, AuditTrail, Blobs, Failures, Keys, LostWorkers, OutsideTools, Reconciliation,
+    Retention, TenantUsage, Tenants, ToolResults, TraceContexts, WorkerLeases,
 };
 
 use self::fixture::TurnStore;
@@ -57,6 +58,7 @@ pub trait Backend: Send + Sync {
     type Store: TurnStore
         + OutsideTools
         + AgentExecutions
+        + Failures
         + ToolResults
         + Reconciliation
         + WorkerLeases
@@ -112,6 +114,10 @@ macro_rules! conformance_suite {
             audit::an_entry_outlives_its_conversation,
             audit::tenants_are_listed_with_what_they_have,
             audit::tenants_are_told_what_they_took,
+            failures::failures_are_listed_with_the_newest_first,
+            failures::a_tenant_has_its_own_failures,
+            failures::failures_are_counted_by_agent_and_code,
+            failures::a_failed_sub_agent_names_its_parent,
             runs::a_late_begin_of_a_replaced_run_ends_no_turn,
             runs::a_replaced_run_changes_nothing,
             runs::an_epoch_that_came_too_late_is_of_no_use,

@@ -1,12 +1,14 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
 //! - `serve`: the roles that run until a signal stops them: `dev`, `worker`, `gateway`, `all`
-//! - `operate`: the commands that end by themselves: `audit`, `codec`, `config`, `health`, `init`, `keys`, `replay`, `retention`
+//! - `operate`: the commands that end by themselves: `codec`, `config`, `health`, `init`, `keys`, `replay`, `retention`
+//! - `reads`: `audit` and `failures`, which print rows of the database
 //! - `tools`
 //!
 //! The options of the commands that talk to a gateway (`chat`, `ls`, `tail`, `show`) are in `terminal/src/options.rs`.
 
 mod operate;
+mod reads;
 mod serve;
 mod tools;
 
@@ -19,10 +21,11 @@ use everturn_terminal::{ChatOptions, LsOptions, ShowOptions, TailOptions};
 
 pub use self::{
     operate::{
-        AuditOptions, CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions,
-        CreateKey, Expiry, HealthOptions, InitOptions, KeysCommand, KeysOptions, ListKeys,
-        NewCodecKey, ReplayOptions, RetentionOptions, RevokeKey,
+        CheckConfig, CodecCommand, CodecOptions, ConfigCommand, ConfigOptions, CreateKey, Expiry,
+        HealthOptions, InitOptions, KeysCommand, KeysOptions, ListKeys, NewCodecKey, ReplayOptions,
+        RetentionOptions, RevokeKey,
     },
+    reads::{AuditOptions, FailuresOptions},
     serve::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
         TraceOptions, TurnVersion, VersionOptions, Work, WorkerOptions,
@@ -211,6 +214,13 @@ pub enum Command {
     Keys(KeysOptions),
     /// Prints the audit trail: actor, action, time, address and outcome of each entry. The oldest entry comes first.
     Audit(AuditOptions),
+    /// Prints the failures of agents: how often each agent failed with each code, and the newest failures with their
+    /// reasons.
+    #[command(
+        after_help = "Examples:\n  everturn failures\n  everturn failures --agent support --since 7d\n\n\
+                      Exit codes: 0 the failures are printed; 1 the database cannot be read."
+    )]
+    Failures(FailuresOptions),
     /// Lists an agent's tools in this environment, or runs a tool by hand. Needs neither Temporal nor a database.
     Tools(ToolsOptions),
     /// Talks to a running gateway from the terminal.
@@ -255,6 +265,7 @@ impl Command {
             | Self::Show(_)
             | Self::Keys(_)
             | Self::Audit(_)
+            | Self::Failures(_)
             | Self::Tools(_)
             | Self::Config(_)
             | Self::Health(_)

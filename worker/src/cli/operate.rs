@@ -1,8 +1,7 @@
-//! Options of the commands that end by themselves: `audit`, `codec`, `config`, `health`, `init`, `keys`, `replay` and `retention`.
+//! Options of the commands that end by themselves: `codec`, `config`, `health`, `init`, `keys`, `replay` and `retention`.
 
 use std::{path::PathBuf, time::Duration};
 
-use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use everturn_gateway::config::{Scope, Scopes};
 use everturn_proto::ids;
@@ -135,26 +134,6 @@ pub struct RevokeKey {
     pub id: String,
 }
 
-/// Options of `audit`.
-#[derive(Debug, Clone, Args)]
-pub struct AuditOptions {
-    /// Only entries of this tenant.
-    #[arg(long, value_name = "TENANT")]
-    pub tenant: Option<String>,
-    /// Only entries of this action, like key_created.
-    #[arg(long, value_name = "ACTION")]
-    pub action: Option<String>,
-    /// Only entries of the key, session, subject or user with this id.
-    #[arg(long, value_name = "ID")]
-    pub actor: Option<String>,
-    /// Only entries up to this age, e.g. 7d or 12h, or since this time, like 2026-11-30T12:00:00Z.
-    #[arg(long, value_name = "AGE|TIME", value_parser = parse_since)]
-    pub since: Option<DateTime<Utc>>,
-    /// Prints JSON lines in the API's export format.
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Options of `health`.
 #[derive(Debug, Clone, Args)]
 pub struct HealthOptions {
@@ -182,19 +161,9 @@ pub struct RetentionOptions {
     pub dry_run: bool,
 }
 
-fn parse_age(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write a duration like 90d or 12h"))
-}
-
-fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {
-    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
-        return Ok(at.to_utc());
-    }
-    let age = parse_age(text)?;
-    let since = chrono::TimeDelta::from_std(age).ok();
-    let since = since.and_then(|age| Utc::now().checked_sub_signed(age));
-    Ok(since.unwrap_or(DateTime::UNIX_EPOCH))
 }
 
 fn parse_expiry(text: &str) -> Result<Expiry, String> {

@@ -188,6 +188,7 @@ pub async fn serve(
         messages: telemetry.messages(parts.store.messages),
         deliveries: telemetry.deliveries(),
         executions: parts.store.executions,
+        failures: parts.store.failures,
         usage: parts.store.usage,
         outside: parts.store.outside,
         results: parts.store.results,

@@ -5,6 +5,7 @@ pub mod all;
 pub mod audit;
 pub mod codec_key;
 pub mod config;
+pub mod failures;
 mod for_tenants;
 pub mod gateway;
 pub mod health;

@@ -159,6 +159,41 @@ The reason for the end of a stream that the client need not open again.
 """
 
 
+class FailureCount(TypedDict):
+    """
+    The number of failures of an agent with a code.
+    """
+
+    agent: str
+    code: str | None
+    """
+    The code of the events `error`.
+    """
+    failures: int
+    """
+    Number of failed agent executions.
+    """
+    first_at: str
+    """
+    The oldest counted failure.
+    """
+    last_at: str
+    """
+    The newest counted failure.
+    """
+
+
+class FailureCounts(TypedDict):
+    """
+    The numbers of failures.
+    """
+
+    counts: list[FailureCount]
+    """
+    The counts, the largest first.
+    """
+
+
 FileBytes: TypeAlias = bytes
 
 
@@ -1279,6 +1314,54 @@ class ExecutionStatus(TypedDict):
     last_sequence: Sequence
     """
     Number of the last event; 0 before the first event.
+    """
+
+
+class Failure(TypedDict):
+    """
+    A failed agent execution: an agent that failed in a turn, or on a task from a parent agent.
+    """
+
+    agent: str
+    agent_execution_id: Id
+    attempts: int
+    """
+    Number of LLM calls of the last step that called a model: more than 1 after a repeated call, 0 without a call.
+    """
+    code: str | None
+    """
+    The code of the event `error`. Ignore unknown codes, because later versions add codes.
+    """
+    conversation_id: Id
+    failed_at: str
+    message: str | None
+    """
+    The message of the event `error`, at most 1024 bytes.
+    """
+    message_id: Id
+    """
+    The message of the turn.
+    """
+    parent_execution_id: str | None
+    """
+    The agent execution that delegated the task; null when the turn's own agent failed.
+    """
+    started_at: str
+    tenant: str
+
+
+class FailurePage(TypedDict):
+    """
+    A page of failures.
+    """
+
+    failures: list[Failure]
+    """
+    The failures, the newest first.
+    """
+    next_after: str | None
+    """
+    `after` of the next page; null at the end.
     """
 
 

@@ -65,6 +65,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists failed agent executions, the newest first.
+         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants. Failures in removed
+         *     conversations are removed, too.
+         */
+        get: operations["list_failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/failures/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts failed agent executions by agent and code.
+         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants. The counts cover the newest
+         *     100000 failures of the period, and the answer has at most 1000 counts.
+         */
+        get: operations["count_failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/keys": {
         parameters: {
             query?: never;
@@ -1243,6 +1285,72 @@ export interface components {
             /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
         };
+        /** @description A failed agent execution: an agent that failed in a turn, or on a task from a parent agent. */
+        Failure: {
+            /** @example support */
+            agent: string;
+            agent_execution_id: components["schemas"]["Id"];
+            /**
+             * Format: int32
+             * @description Number of LLM calls of the last step that called a model: more than 1 after a repeated call, 0 without a call.
+             */
+            attempts: number;
+            /**
+             * @description The code of the event `error`. Ignore unknown codes, because later versions add codes.
+             * @example llm_unavailable
+             */
+            code: string | null;
+            conversation_id: components["schemas"]["Id"];
+            /** Format: date-time */
+            failed_at: string;
+            /** @description The message of the event `error`, at most 1024 bytes. */
+            message: string | null;
+            /** @description The message of the turn. */
+            message_id: components["schemas"]["Id"];
+            /** @description The agent execution that delegated the task; null when the turn's own agent failed. */
+            parent_execution_id: string | null;
+            /** Format: date-time */
+            started_at: string;
+            /** @example acme */
+            tenant: string;
+        };
+        /** @description The number of failures of an agent with a code. */
+        FailureCount: {
+            /** @example support */
+            agent: string;
+            /**
+             * @description The code of the events `error`.
+             * @example llm_unavailable
+             */
+            code: string | null;
+            /**
+             * Format: int64
+             * @description Number of failed agent executions.
+             */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description The oldest counted failure.
+             */
+            first_at: string;
+            /**
+             * Format: date-time
+             * @description The newest counted failure.
+             */
+            last_at: string;
+        };
+        /** @description The numbers of failures. */
+        FailureCounts: {
+            /** @description The counts, the largest first. */
+            counts: components["schemas"]["FailureCount"][];
+        };
+        /** @description A page of failures. */
+        FailurePage: {
+            /** @description The failures, the newest first. */
+            failures: components["schemas"]["Failure"][];
+            /** @description `after` of the next page; null at the end. */
+            next_after: string | null;
+        };
         /** Format: binary */
         FileBytes: string;
         /** @description Properties of a conversation that the message creates. An existing conversation stays unchanged. */
@@ -2016,6 +2124,321 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_failures: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only failures of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
+                 * @example acme
+                 */
+                tenant?: string;
+                /**
+                 * @description Only failures of the given agent.
+                 * @example support
+                 */
+                agent?: string;
+                /**
+                 * @description Only failures with the given code.
+                 * @example llm_unavailable
+                 */
+                code?: string;
+                /**
+                 * @description Only failures from the given time or later. By default a day before `until`.
+                 * @example 2026-11-29T00:00:00Z
+                 */
+                since?: string;
+                /**
+                 * @description Only failures from before the given time. By default now.
+                 * @example 2026-11-30T00:00:00Z
+                 */
+                until?: string;
+                /** @description Rows of the page. */
+                limit?: number;
+                /**
+                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
+                 * @example 2026-11-29T23:10:04.018Z~run_0b9d2c1e
+                 */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailurePage"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    count_failures: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only failures of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
+                 * @example acme
+                 */
+                tenant?: string;
+                /**
+                 * @description Only failures of the given agent.
+                 * @example support
+                 */
+                agent?: string;
+                /**
+                 * @description Only failures with the given code.
+                 * @example llm_unavailable
+                 */
+                code?: string;
+                /**
+                 * @description Only failures from the given time or later. By default a day before `until`.
+                 * @example 2026-11-29T00:00:00Z
+                 */
+                since?: string;
+                /**
+                 * @description Only failures from before the given time. By default now.
+                 * @example 2026-11-30T00:00:00Z
+                 */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailureCounts"];
                 };
             };
             /** @description A parameter is not valid (`invalid_parameter`) */

@@ -85,7 +85,7 @@ const SESSION: &str = "session";
         (name = "tools", description = "Tool calls waiting for a person or for the client"),
         (name = "usage", description = "The tokens and costs of a tenant's LLM calls"),
         (name = "codec", description = "Decryption and encryption of payloads, for the Temporal UI and CLI"),
-        (name = "admin", description = "The audit trail, keys, tenants and usage, for admins"),
+        (name = "admin", description = "The audit trail, failures, keys, tenants and usage, for admins"),
         (name = "auth", description = "The caller, and sessions of browsers"),
         (name = "health", description = "Health checks, for supervisors and load balancers"),
         (name = "docs", description = "The OpenAPI document, and the pages of the error codes"),

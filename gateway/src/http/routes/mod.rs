@@ -113,6 +113,8 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(admin::audit::read))
         .routes(routes!(admin::keys::list, admin::keys::create))
         .routes(routes!(admin::keys::revoke))
+        .routes(routes!(admin::failures::list))
+        .routes(routes!(admin::failures::count))
         .routes(routes!(admin::tenants::list))
         .routes(routes!(admin::usage::list))
         .route_layer(middleware::from_fn(auth::check_admin));

@@ -107,6 +107,7 @@ pub(crate) fn advance_agent_execution(
         steps: i64::from(batch.steps),
         status: status.as_str(),
         error_code: end.and_then(|end| end.error_code.as_deref()),
+        error_message: end.and_then(|end| end.error_message.as_deref()),
         finished_at: end.map(|_| now),
     });
 }

@@ -163,6 +163,7 @@ fn a_saved_step_is_not_saved_again_by_the_end() {
         agent: String::new(),
         status: AgentExecutionStatus::Failed,
         error_code: Some("code".into()),
+        error_message: Some("why".into()),
         calls: 0,
         input_tokens: 0,
         output_tokens: 0,

@@ -1,11 +1,13 @@
-//! Endpoints for admins: the audit trail, API keys, tenants and the tenants' usage of models. An admin sees only their
-//! own tenant, unless the credential has the scope `admin:all`.
+//! Endpoints for admins: the audit trail, failures, API keys, tenants and the tenants' usage of models. An admin sees
+//! only their own tenant, unless the credential has the scope `admin:all`.
 
 pub(super) mod audit;
+pub(super) mod failures;
 pub(super) mod keys;
 pub(super) mod tenants;
 pub(super) mod usage;
 
+use chrono::{DateTime, Utc};
 use everturn_proto::ids;
 
 use crate::{
@@ -16,6 +18,9 @@ use crate::{
         problem::{Code, Problem},
     },
 };
+
+/// Maximum bytes of a word in a parameter, like an action or an agent.
+const MAX_WORD_BYTES: usize = 255;
 
 /// The tenants that an admin may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +65,31 @@ fn checked_tenant(tenant: String) -> Result<String, Problem> {
     }
 }
 
+fn checked_word(name: &str, word: Option<String>) -> Result<Option<String>, Problem> {
+    let is_word = |word: &String| word.len() <= MAX_WORD_BYTES && !word.contains('\0');
+    if word.as_ref().is_none_or(is_word) {
+        return Ok(word);
+    }
+    Err(invalid(format!(
+        "`{name}` may have at most {MAX_WORD_BYTES} bytes and no NUL character."
+    )))
+}
+
+fn time(name: &str, text: &str) -> Result<DateTime<Utc>, Problem> {
+    // Only years with four digits are accepted, because SQLite compares times as texts.
+    let is_plain = |at: &DateTime<Utc>| (0..10_000).contains(&chrono::Datelike::year(at));
+    let at = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
+    at.ok().filter(is_plain).ok_or_else(|| {
+        invalid(format!(
+            "`{name}` is a time like 2026-11-30T12:00:00Z (RFC 3339)."
+        ))
+    })
+}
+
+fn invalid(detail: impl Into<String>) -> Problem {
+    Problem::new(Code::InvalidParameter, detail)
+}
+
 /// The reason why the gateway refuses an admin's request.
 #[derive(Debug)]
 pub(super) enum AdminRefusal {
@@ -90,6 +120,28 @@ impl axum::response::IntoResponse for AdminRefusal {
         match self {
             Self::Auth(refusal) => refusal.into_response(),
             Self::Problem(problem) => problem.into_response(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_time_of_four_digits_or_is_refused(
+            text in "\\PC{0,40}", like in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](Z|[+-][0-2][0-9]:[0-5][0-9])",
+        ) {
+            for text in [text, like] {
+                match time("since", &text) {
+                    // Times are compared as texts in SQLite.
+                    Ok(at) => prop_assert_eq!(at.to_rfc3339().find('-'), Some(4)),
+                    Err(problem) => prop_assert_eq!(problem.code(), Code::InvalidParameter),
+                }
+            }
         }
     }
 }

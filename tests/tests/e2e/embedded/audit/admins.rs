@@ -21,7 +21,15 @@ async fn nobody_sees_more_of_it_than_they_may() {
         .await;
     user.ask("DELETE", "/agent/conversations/seen", None).await;
 
-    for path in ["audit", "audit?format=jsonl", "keys", "tenants", "usage"] {
+    for path in [
+        "audit",
+        "audit?format=jsonl",
+        "failures",
+        "failures/counts",
+        "keys",
+        "tenants",
+        "usage",
+    ] {
         let path = format!("/admin/{path}");
         user.may_not("GET", &path, None).await;
         admin.get("/auth/session").await;
@@ -36,7 +44,7 @@ async fn nobody_sees_more_of_it_than_they_may() {
     };
     assert_eq!(of_tenants(admin.entries("").await), [r#""acme""#]);
     assert_eq!(of_tenants(other.entries("").await), [r#""umbrella""#]);
-    for path in ["audit", "keys", "usage"] {
+    for path in ["audit", "failures", "failures/counts", "keys", "usage"] {
         let path = format!("/admin/{path}?tenant=acme");
         other.may_not("GET", &path, None).await;
         of_all.get(&path).await;
