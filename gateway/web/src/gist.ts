@@ -12,12 +12,15 @@ const MOST_LOOKED_AT = 4000;
 /** Fields of an object that a line names. */
 const MOST_FIELDS = 6;
 
-/** The first line of a result, or the sentence of a failure; empty when nothing came back. */
-export function gistOf(value: Json | undefined): string {
-  return exact(cut(lineOf(value)));
+/**
+ * The first line of a result, or the sentence of a failure; empty when nothing came back. Fields that a result repeats from the
+ * tool's input are left out.
+ */
+export function gistOf(value: Json | undefined, input?: Json): string {
+  return exact(cut(lineOf(value, input)));
 }
 
-function lineOf(value: Json | undefined): string {
+function lineOf(value: Json | undefined, input?: Json): string {
   if (value === undefined || value === null) return "";
   if (typeof value !== "object") return firstLine(String(value));
   if (Array.isArray(value)) return textOf(value) ?? cut(JSON.stringify(value.slice(0, MOST_FIELDS)));
@@ -25,10 +28,11 @@ function lineOf(value: Json | undefined): string {
   if (typeof error === "string") return firstLine(error);
   if (truncated === true && typeof text === "string") return firstLine(text);
   // An HTTP tool answers so (docs/tools/http.md).
-  if (typeof status === "number" && body !== undefined) return lineOf(body);
+  if (typeof status === "number" && body !== undefined) return lineOf(body, input);
   if (Array.isArray(content)) return textOf(content) ?? "";
-  const fields = Object.entries(value).slice(0, MOST_FIELDS);
-  return fields.map(([name, field]) => `${name}: ${shortOf(field)}`).join(" · ");
+  const given = typeof input === "object" && input !== null && !Array.isArray(input) ? input : {};
+  const fields = Object.entries(value).filter(([name, field]) => field !== given[name]);
+  return fields.slice(0, MOST_FIELDS).map(([name, field]) => `${name}: ${shortOf(field)}`).join(" · ");
 }
 
 /** The first text of a result in parts, as MCP servers give it; files have a place of their own. */

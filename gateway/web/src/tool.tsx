@@ -74,7 +74,8 @@ function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
 
 function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }) {
   const gist = useMemo(() => gistOfCall(call, asked), [call, asked]);
-  const decision = asked === "approval" ? "" : visible(call.approval?.state ?? "");
+  const decided = asked === "approval" ? "" : (call.approval?.state ?? "");
+  const decision = texts.decisions[decided] ?? visible(decided);
   return (
     <>
       <Mark state={call.state} />
@@ -82,7 +83,7 @@ function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }
         <strong>{titleOf(call)}</strong>
         {call.subAgent && <span class="agent">→ <bdi>{visible(call.subAgent.agent)}</bdi></span>}
         {call.hook && <span class="hint">{visible(call.hook)}</span>}
-        {!asked && <code class="brief">{brief(call.toolInput)}</code>}
+        {!asked && !call.subAgent && <code class="brief">{brief(call.toolInput)}</code>}
       </span>
       <span class="gist"><bdi>{gist}</bdi></span>
       <span class="outcome">
@@ -94,10 +95,14 @@ function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }
   );
 }
 
-/** What came of the call, or whom it waits for. */
+/** What came of the call, or that a person is to allow it. */
 function gistOfCall(call: ToolCall, asked: "approval" | "client" | undefined): string {
-  if (asked) return texts.waitsFor[asked];
+  if (asked === "approval") return texts.waitsForApproval;
   if (call.state === "running") return "";
-  const gist = gistOf(call.toolOutput);
-  return gist === "" && call.state !== "done" ? texts[call.state] : gist;
+  // The result of such a call is a sentence for the model.
+  if (call.approval?.state === "denied") return visible(call.approval.reason ?? "");
+  const gist = gistOf(call.toolOutput, call.toolInput);
+  if (gist === "" && call.state !== "done") return texts[call.state];
+  // An agent answers in Markdown, which a line does not draw.
+  return call.subAgent ? gist.replaceAll(/\*\*|`/g, "") : gist;
 }

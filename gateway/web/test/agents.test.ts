@@ -81,6 +81,7 @@ test("a call is denied with a reason, edited and put back, and allowed for good;
   await assertAccessible(page);
   await enter(page, "button", "Deny");
   await see(page, ".tool.failed", "denied");
+  await see(page, ".tool.failed .gist", /^It has left the house\.$/);
   await enter(page, "button", "Edit the input");
   const field = page.getByRole("textbox", { name: "Input" });
   assert.equal(await field.inputValue(), '{\n  "order": 1,\n  "to": "a\\u202eb"\n}', "hidden characters can be seen");

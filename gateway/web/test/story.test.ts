@@ -145,7 +145,7 @@ test("a sub-agent names the tool that has triggered it, in the conversation and 
   await see(page, ".activity", /^Waits for the tool stock/);
   await answer(200, "3");
   await turnEnds(page);
-  await see(page, ".parallel > .tool > .call .what", "delegate→ researcher");
+  await see(page, ".parallel > .tool > .call .what", /^delegate→ researcher$/);
   await see(page, ".nested > summary", /Sub-agent researcher: count the tea triggered by tool delegate/);
   await page.locator(".nested > summary").click();
   assert.equal(await page.locator(".nested .assistant_message").isVisible(), false, "a sub-agent folds");
@@ -169,7 +169,7 @@ test("what is waited for is said: the model, a person, a program, a tool", async
   await see(page, ".activity", "Waits for your approval");
   await see(page, ".tool .gist", "Waits for your approval");
   await page.getByRole("button", { name: "Approve", exact: true }).click();
-  await see(page, ".activity", "Waits for a program of yours to run refund");
+  await see(page, ".activity", "Waits for your program to run refund");
   await page.getByRole("textbox", { name: /Result/ }).fill("refunded");
   await page.getByRole("button", { name: "Send the result" }).click();
   await see(page, ".activity", "Waits for the tool stock");
@@ -185,6 +185,7 @@ test("results of every form fit a line", async () => {
     [{ found: 3, name: "Ada", list: [1, 2] }, "found: 3 · name: Ada · list: [1,2]"],
     [{ content: [{ type: "text", text: "" }, { type: "text", text: "From a server\nmore" }] }, "From a server"],
     [{ truncated: true, text: "The beginning\nof much", total_bytes: 90_000 }, "The beginning"],
+    [{ of: "Ada", value: 59.7 }, "value: 59.7"],
     [{ error: "No such order." }, "No such order.", true],
     [{ status: 200, body: { left: 12 } }, "left: 12"],
     [null, "failed", true],
@@ -193,7 +194,7 @@ test("results of every form fit a line", async () => {
     ["x".repeat(5000), `${"x".repeat(240)}…`],
   ];
   const call = (at: number) => ({ execution_id: `e${at}`, call_id: `c${at}`, tool_name: `tool_${at}`, agent_execution_id: "run", step: 0 });
-  const act = (_: unknown, at: number): Seed => ({ type: "act", data: { ...call(at), tool_input: {} } });
+  const act = (_: unknown, at: number): Seed => ({ type: "act", data: { ...call(at), tool_input: { of: "Ada" } } });
   const observe = ([result, , is_error = false]: (typeof results)[number], at: number): Seed => ({
     type: "observe",
     data: { ...call(at), result, is_error, duration_ms: 65_000 },

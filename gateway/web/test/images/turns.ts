@@ -12,7 +12,7 @@ export async function refuse({ open }: Bench): Promise<void> {
   await picture(page, "page-error", "idle");
 }
 
-/** Tools side by side, one of which is a sub-agent; in the light, and on a phone. */
+/** Two tools, one of which is a sub-agent; in the light, and on a phone. */
 export async function research({ open }: Bench): Promise<void> {
   const { page } = await open("/", DESK);
   await page.getByRole("button", { name: "What did the last order of Ada cost" }).click();
@@ -31,7 +31,7 @@ export async function stream({ open }: Bench): Promise<void> {
   await picture(page, "page-streaming", "running");
 }
 
-/** Two sub-agents side by side, of which one has ended and the other one writes, below a plan. */
+/** Two sub-agents, of which one has ended and the other one writes, below a plan. */
 export async function compare({ open }: Bench): Promise<void> {
   const { page } = await open("/", TALL);
   await send(page, "Which of the two offers for tea is better? Make a plan first.");
