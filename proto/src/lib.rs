@@ -11,6 +11,7 @@
 //! - [`SealedStep`]: a step with its whole text in saved events, which replace the streamed text
 //! - `storable`: the parts of a JSON text that PostgreSQL's JSONB cannot hold, and their replacements
 //! - `approval`: the checks of an answer to an approval
+//! - `called_model`: the model of a call among the models of an agent, and the longest answer
 //! - `turn_end`: the rule that tells the events that end a turn
 //! - `unknown_agent`: the definition of an agent with a known name and nothing else known
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
@@ -25,6 +26,7 @@
 
 pub mod activities;
 mod approval;
+mod called_model;
 mod conversation_name;
 pub mod ids;
 mod json;

@@ -12,6 +12,9 @@ pub const NANO_USD: u64 = 1_000_000_000;
 const PER_TOKEN: u128 = 1000;
 /// The assumed number of output tokens of an answer without a known length limit.
 pub const ASSUMED_OUTPUT_TOKENS: u32 = 4096;
+/// The assumed bytes per token before a provider has counted the tokens: English has about 4, code and JSON have 3, and
+/// an estimate should not be too low.
+pub const ASSUMED_BYTES_PER_TOKEN: u64 = 3;
 
 impl Usage {
     /// Returns the token counts of a stored answer.

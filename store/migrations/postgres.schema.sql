@@ -55,7 +55,8 @@ CREATE TABLE public.agent_executions (
     reserved_tokens bigint DEFAULT 0 NOT NULL,
     reserved_nano bigint DEFAULT 0 NOT NULL,
     model_chain jsonb,
-    reserved_model text
+    reserved_model text,
+    settled_generation bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -356,6 +357,7 @@ CREATE TABLE public.usage_days (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     day text NOT NULL COLLATE pg_catalog."C",
     model text NOT NULL COLLATE pg_catalog."C",
+    agent text NOT NULL COLLATE pg_catalog."C",
     slot bigint NOT NULL,
     calls bigint NOT NULL,
     input_tokens bigint NOT NULL,
@@ -440,7 +442,7 @@ ALTER TABLE ONLY public.trace_contexts
 ALTER TABLE ONLY public.turn_checks
     ADD CONSTRAINT turn_checks_pkey PRIMARY KEY (conversation_id);
 ALTER TABLE ONLY public.usage_days
-    ADD CONSTRAINT usage_days_pkey PRIMARY KEY (tenant_id, day, model, slot);
+    ADD CONSTRAINT usage_days_pkey PRIMARY KEY (tenant_id, day, model, agent, slot);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 ALTER TABLE ONLY public.worker_leases

@@ -1,13 +1,11 @@
-//! The budget of a model call: the call's possible cost is reserved before the call.
+//! The budget of a model call: the call's possible cost is reserved before the call. In a turn without a budget, the
+//! possible cost is noted after a call without a reply.
 
 use everturn_models::ModelError;
-use everturn_proto::{
-    event::Usage,
-    money::{self, ASSUMED_OUTPUT_TOKENS},
-    turn::AgentDefinition,
-    words::FailureCode,
+use everturn_proto::{money, turn::AgentDefinition, words::FailureCode};
+use everturn_store::{
+    BudgetLimit, CutCall, Estimate, Exhausted, ModelCalls, ModelContext, Reservation,
 };
-use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelCalls, ModelContext, Reservation};
 use everturn_stream::{Part, TextWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -30,17 +28,22 @@ pub(super) struct Budget<'a> {
 
 impl Budget<'_> {
     /// Reserves the possible cost of a call with about `input_tokens` input tokens. The failure names the exceeded
-    /// limit.
+    /// limit. In a turn without a budget, only this worker remembers the possible cost.
     pub(super) async fn reserve(
         &self,
         pick: &Pick<'_>,
         input_tokens: u64,
     ) -> Result<(), ActivityError> {
+        let call = Estimate::of(&pick.agent, input_tokens);
+        let other_model = pick.other_model();
         if !self.is_limited {
+            let open = CutCall {
+                most: call,
+                other_model,
+            };
+            self.claimed.open_call.set(Some(open));
             return Ok(());
         }
-        let call = estimate(&pick.agent, input_tokens);
-        let other_model = pick.other_model();
         let (model_calls, claimed) = (self.model_calls, self.claimed);
         let (step, generation) = (claimed.step, claimed.generation);
         let reservation = claimed
@@ -62,7 +65,11 @@ impl Budget<'_> {
     /// Gives back the reservation of a call that the provider refused before the first token. After any other failure
     /// the call was probably billed, and its reservation stays until the step is claimed again or the turn ends.
     pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
-        if !self.is_limited || !is_refused(error, text) {
+        if !is_refused(error, text) {
+            return;
+        }
+        if !self.is_limited {
+            self.claimed.open_call.set(None);
             return;
         }
         let Claimed {
@@ -71,6 +78,22 @@ impl Budget<'_> {
         let released = self.model_calls.release_call(step, generation);
         if let Err(error) = counted(released).await {
             tracing::warn!(%error, "the reservation of a refused call stays until the step is called again");
+        }
+    }
+
+    /// Notes the end of an attempt without a reply. A call that was made probably costs its maximum. The reservation of
+    /// a turn with a budget says the same, so the store needs no note.
+    pub(super) async fn unanswered(&self) {
+        if self.is_limited {
+            return;
+        }
+        let Claimed {
+            step, generation, ..
+        } = *self.claimed;
+        let cut = self.claimed.open_call.take();
+        let noted = (self.model_calls).note_unanswered_call(step, generation, cut.as_ref());
+        if let Err(error) = counted(noted).await {
+            tracing::warn!(%error, "a call without a reply counts as cut, with an estimate of the store");
         }
     }
 }
@@ -83,7 +106,7 @@ pub(super) fn estimated_tokens(
 ) -> u64 {
     let bytes: usize = context.messages.iter().map(message_bytes).sum();
     let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
-    read + u64::from(output_tokens(agent))
+    read + u64::from(agent.longest_answer())
 }
 
 /// True for a call that the provider refused before the first token, and does not bill.
@@ -103,25 +126,6 @@ pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool 
         parts.all(|part| text.text_so_far(part).is_empty())
     });
     is_refused && is_silent
-}
-
-/// Returns the possible cost of the call: the estimate of its context, and its longest allowed answer.
-fn estimate(agent: &AgentDefinition, input_tokens: u64) -> Estimate {
-    let usage = Usage {
-        input_tokens: u32::try_from(input_tokens).unwrap_or(u32::MAX),
-        output_tokens: output_tokens(agent),
-        ..Usage::default()
-    };
-    Estimate {
-        tokens: usage.tokens().max(1),
-        nano_usd: agent.prices.map_or(0, |prices| prices.nano_usd(&usage)),
-    }
-}
-
-/// Returns the tokens of the longest answer that a call may have, or a guess.
-fn output_tokens(agent: &AgentDefinition) -> u32 {
-    let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
-    agent.max_output_tokens.unwrap_or(assumed)
 }
 
 /// Returns a sentence about the limit that the call exceeds.

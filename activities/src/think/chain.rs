@@ -16,7 +16,7 @@ use super::{
     circuits::Circuits,
     claimed::Claimed,
     model_name::ModelName,
-    pick::{Pick, is_at_once, with_model},
+    pick::{Pick, is_at_once},
 };
 use crate::{
     failure::{self as fail, NextTry},
@@ -157,7 +157,7 @@ fn fallback(
     to: u32,
     error: &ModelError,
 ) -> ModelFallback {
-    let to = with_model(pick.own, to);
+    let to = pick.own.with_model(to);
     let to = ModelName::of(to.as_ref().unwrap_or(pick.own));
     tracing::warn!(%from, %to, code = %error.code, %error, "another model is asked");
     ModelFallback {
@@ -206,9 +206,9 @@ mod tests {
         let chain = own.fallback.as_mut().unwrap();
         chain.models[0].no_images = true;
         chain.models[1].no_pdfs = true;
-        assert_eq!(with_model(&own, 0), None);
+        assert_eq!(own.with_model(0), None);
         let takes = |position| {
-            let agent = with_model(&own, position).unwrap();
+            let agent = own.with_model(position).unwrap();
             assert_eq!(agent.instructions, "Be brief.");
             (agent.model.unwrap(), !agent.no_images, !agent.no_pdfs)
         };

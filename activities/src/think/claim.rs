@@ -21,10 +21,20 @@ impl Claim<'_> {
             .attempt
             .insist(|| self.steps.claim_step(self.step, worker))
             .await?;
-        match claim {
-            StepClaim::Call(ClaimedCall { is_ahead: true, .. }) => Err(fail::store_behind()),
-            StepClaim::Call(call) if call.calls > fail::STEP_CALLS => Err(fail::called_too_often()),
-            claim => Ok(claim),
-        }
+        let (failure, generation) = match claim {
+            StepClaim::Call(ClaimedCall {
+                is_ahead: true,
+                generation,
+                ..
+            }) => (fail::store_behind(), generation),
+            StepClaim::Call(call) if call.calls > fail::STEP_CALLS => {
+                (fail::called_too_often(), call.generation)
+            }
+            claim => return Ok(claim),
+        };
+        self.attempt
+            .insist(|| self.steps.release_step(self.step, generation))
+            .await?;
+        Err(failure)
     }
 }

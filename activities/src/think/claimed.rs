@@ -1,9 +1,11 @@
-//! A claimed step: the inputs that most stages share. Plain data.
+//! A claimed step: the inputs that most stages share. Plain data, beside the call that may be billed.
 //!
 //! Must not be here: the dependencies of the stages (`thinker`), and inputs that a single stage needs.
 
+use std::sync::{Mutex, PoisonError};
+
 use everturn_proto::{LogId, Thread};
-use everturn_store::StepKey;
+use everturn_store::{CutCall, StepKey};
 
 use crate::attempt::Attempt;
 
@@ -19,4 +21,20 @@ pub(super) struct Claimed<'a> {
     pub(super) log_id: &'a LogId,
     /// The generation that the claim gave. The store and the stream refuse older generations.
     pub(super) generation: u32,
+    /// The call of the model that the provider may bill. `None` before the call, and after a refusal.
+    pub(super) open_call: OpenCall,
+}
+
+/// The call that may be billed, in a turn without a budget.
+#[derive(Debug, Default)]
+pub(super) struct OpenCall(Mutex<Option<CutCall>>);
+
+impl OpenCall {
+    pub(super) fn set(&self, call: Option<CutCall>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = call;
+    }
+
+    pub(super) fn take(&self) -> Option<CutCall> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }

@@ -61,7 +61,7 @@ use std::time::Duration;
 use everturn_models::ModelError;
 use everturn_proto::{
     Thread,
-    turn::{AgentDefinition, ThinkRequest, ThinkResult},
+    turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
 };
 use everturn_store::{ClaimedCall, StepClaim, StepKey};
 use everturn_stream::TextWriter;
@@ -75,7 +75,7 @@ use self::{
     budget::estimated_tokens,
     calls::plan,
     chain::answered_by,
-    claimed::Claimed,
+    claimed::{Claimed, OpenCall},
     pick::Pick,
     reply::{Failed, Reply},
 };
@@ -110,6 +110,7 @@ impl Thinker {
             agent_hash: &request.agent_hash,
             log_id: &call.log_id,
             generation: call.generation,
+            open_call: OpenCall::default(),
         };
         if request.before_turn {
             self.plan_hooks(claimed).await
@@ -137,20 +138,36 @@ impl Thinker {
         let pick = Pick::of(&agent, call.chain.clone(), &self.known.circuits);
         self.here(claimed).check(&pick.agent).await?;
         let text = self.text_writer(claimed);
-        let reply = self.reply(claimed, &pick, &text, request, call).await?;
-        answered_by(&pick, &self.known.circuits);
-        failpoint::reach("think.before_checkpoint").await;
-        let state = match reply {
-            Reply::Said(said) => {
-                let checkpoint = self.checkpoint(claimed, request.at_step_limit);
-                checkpoint.of(&pick.agent, said).await?
-            }
-            Reply::Compacted(state) => state,
-        };
-        let stored = self.store(claimed).run(state).await?;
+        let state = self.state(claimed, &pick, &text, request, call).await;
+        // A response in the background goes on, and the next attempt reads the response.
+        if state.is_err() && call.background.is_none() {
+            self.budget(claimed, call).unanswered().await;
+        }
+        let stored = self.store(claimed).run(state?).await?;
         failpoint::reach("think.after_checkpoint").await;
         text.finish().await;
         Ok(plan(&stored))
+    }
+
+    /// Asks the picked model, and makes the checkpoint of the reply.
+    async fn state(
+        &self,
+        claimed: &Claimed<'_>,
+        pick: &Pick<'_>,
+        text: &TextWriter,
+        request: &ThinkRequest,
+        call: &ClaimedCall,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        let reply = self.reply(claimed, pick, text, request, call).await?;
+        answered_by(pick, &self.known.circuits);
+        failpoint::reach("think.before_checkpoint").await;
+        match reply {
+            Reply::Said(said) => {
+                let checkpoint = self.checkpoint(claimed, request.at_step_limit);
+                checkpoint.of(&pick.agent, said).await
+            }
+            Reply::Compacted(state) => Ok(state),
+        }
     }
 
     /// Reads the context, and asks the picked model.

@@ -46,7 +46,7 @@ impl<'a> Pick<'a> {
             pick.at.position = position;
             pick.trial = trial;
         }
-        if let Some(agent) = with_model(own, pick.at.position) {
+        if let Some(agent) = own.with_model(pick.at.position) {
             pick.agent = Cow::Owned(agent);
         }
         pick
@@ -70,7 +70,9 @@ impl<'a> Pick<'a> {
         if *code == FailureCode::LlmContextTooLong {
             // A model with an equal or smaller window would refuse the context, too.
             left.retain(|(position, _)| {
-                with_model(self.own, *position).is_none_or(|agent| Window::size_of(&agent) > window)
+                self.own
+                    .with_model(*position)
+                    .is_none_or(|agent| Window::size_of(&agent) > window)
             });
         }
         left
@@ -91,22 +93,6 @@ impl<'a> Pick<'a> {
             })
             .collect()
     }
-}
-
-/// Returns the agent with the fallback model at this position; `None` for the agent's first model.
-pub(super) fn with_model(own: &AgentDefinition, position: u32) -> Option<AgentDefinition> {
-    let position = usize::try_from(position.checked_sub(1)?).ok()?;
-    let other = own.fallback.as_ref()?.models.get(position)?;
-    Some(AgentDefinition {
-        provider: other.provider.clone(),
-        model: Some(other.model.clone()),
-        context_window: other.context_window,
-        prices: other.prices,
-        assumed_output_tokens: other.assumed_output_tokens,
-        no_images: other.no_images,
-        no_pdfs: other.no_pdfs,
-        ..own.clone()
-    })
 }
 
 /// True when a failure with this code leads to another model at once.

@@ -130,6 +130,14 @@ impl Thinker {
         }
     }
 
+    pub(super) fn budget<'a>(&'a self, claimed: &'a Claimed<'a>, call: &ClaimedCall) -> Budget<'a> {
+        Budget {
+            claimed,
+            model_calls: &*self.model_calls,
+            is_limited: call.has_budget,
+        }
+    }
+
     pub(super) fn ask<'a>(
         &'a self,
         claimed: &'a Claimed<'a>,
@@ -138,11 +146,7 @@ impl Thinker {
         call: &'a ClaimedCall,
     ) -> Ask<'a> {
         let model = &*self.model;
-        let budget = Budget {
-            claimed,
-            model_calls: &*self.model_calls,
-            is_limited: call.has_budget,
-        };
+        let budget = self.budget(claimed, call);
         Ask {
             claimed,
             pick,

@@ -4,6 +4,7 @@
 
 use everturn_models::{ModelRequest, Usage, estimated_bytes, named_by};
 use everturn_proto::{
+    money::ASSUMED_BYTES_PER_TOKEN,
     turn::{AgentDefinition, CompactedContext, SentContext, ToolCall},
     words::MessageRole,
 };
@@ -38,10 +39,9 @@ pub(crate) struct BytesPerToken {
 }
 
 impl Default for BytesPerToken {
-    /// Returns 3 bytes per token: English has about 4, code and JSON have 3, and the estimate should not be too low.
     fn default() -> Self {
         Self {
-            bytes: 3,
+            bytes: ASSUMED_BYTES_PER_TOKEN,
             tokens: 1,
         }
     }

@@ -13,7 +13,7 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
         let model = format!("of/{tenant}");
         for day in ["2026-11-01", "2026-11-02", "2026-11-03"] {
             gateway.store.run(
-                "INSERT INTO usage_days VALUES ($1, $2, $3, 0, 1, 0, 0, 0, 0, 0, 1500000, 0, 0, 0)",
+                "INSERT INTO usage_days VALUES ($1, $2, $3, 'default', 0, 1, 0, 0, 0, 0, 0, 1500000, 0, 0, 0)",
                 &[tenant, day, &model],
             );
         }
@@ -35,6 +35,13 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
             .json();
         assert_eq!(shown(&rest), [day("2026-11-03")]);
         assert_eq!(rest["next_after"], json!(null));
+        let by_agent = ask("to=2026-11-01&by=agent").await.json();
+        let row = &by_agent["usage"][0];
+        assert_eq!(row["agent"], "default");
+        assert_eq!(row["model"], json!(null));
+        assert_eq!(row["cost_usd"], "0.0015");
+        let of_another = ask("to=2026-11-30&agent=another").await.json();
+        assert_eq!(of_another["usage"], json!([]));
         let one = ask("to=2026-11-01").await.json();
         assert_eq!(shown(&one), [day("2026-11-01")]);
         for bad in [
@@ -44,6 +51,8 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
             "limit=0",
             "limit=1001",
             "after=x",
+            "by=tool",
+            "agent=%20",
         ] {
             ask(bad).await.assert_problem(400, "invalid_parameter");
         }

@@ -86,7 +86,10 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- background_response: JSON of the response that the provider makes in the background for the last LLM call: step, provider,
 -- model and id. The next caller of this step reads that response instead of paying for another response. NULL without a response.
 -- reserved_step: the last step that a budget counted. reserved_tokens, reserved_nano: the most that the current call may take; 0
--- without a call. reserved_model: the model of the reservation, `provider/model`, where another model than the agent's is called.
+-- without a call. Without a budget, only a call that failed has the two numbers. reserved_model: the model of the reservation,
+-- `provider/model`, where another model than the agent's is called.
+-- settled_generation: the newest generation whose call needs no count any more: not made, refused, or noted as cut. A call of a
+-- turn without a budget is cut when the call has a newer generation and no reply.
 -- model_chain: JSON of the fallback of the step that was called last: the step, the rank of the model that is called next, the
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
 -- error_code, error_message: the code and the beginning of the message of the event `error`.
@@ -117,6 +120,7 @@ CREATE TABLE agent_executions (
     reserved_nano INTEGER NOT NULL DEFAULT 0,
     model_chain TEXT,
     reserved_model TEXT,
+    settled_generation INTEGER NOT NULL DEFAULT 0,
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
 ) STRICT;
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
@@ -328,12 +332,13 @@ CREATE TABLE conversation_budgets (
     reserved_nano INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- The usage of a tenant on a day in UTC, by model. The rows outlive their conversations. A day of a model has several rows (slots),
--- so that the turns of a tenant do not wait for each other.
+-- The usage of a tenant on a day in UTC, by model and agent. The rows outlive their conversations. A day of a model and an agent
+-- has several rows (slots), so that the turns of a tenant do not wait for each other.
 CREATE TABLE usage_days (
     tenant_id TEXT NOT NULL,
     day TEXT NOT NULL,
     model TEXT NOT NULL,
+    agent TEXT NOT NULL,
     slot INTEGER NOT NULL,
     calls INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
@@ -345,7 +350,7 @@ CREATE TABLE usage_days (
     cut_calls INTEGER NOT NULL,
     cut_tokens INTEGER NOT NULL,
     cut_nano INTEGER NOT NULL,
-    PRIMARY KEY (tenant_id, day, model, slot)
+    PRIMARY KEY (tenant_id, day, model, agent, slot)
 ) STRICT;
 
 -- Images and files. content has the bytes, unless the bytes are in an object store under object_key. A blob belongs to the

@@ -14,7 +14,7 @@
 -- :step bigint
 -- :type_llm_complete text
 -- :is_end boolean
-SELECT c.log_id, c.last_sequence, e.steps, e.agent, k.execution_state, t.*, FALSE AS has_reserved
+SELECT c.log_id, c.last_sequence, e.steps, e.agent, k.execution_state, t.*, FALSE AS has_open_call
 FROM (
     SELECT id, log_id, last_sequence
     FROM conversations

@@ -1,8 +1,8 @@
 -- Claims the model call of a step. A single statement claims, so that a finished call is never paid again and a
 -- generation is never given twice (invariant 5, paid once). The statement changes no row when the agent execution is
 -- not running, when a newer run owns the conversation, or when the step has a reply. The row says whether an earlier
--- step is not saved with all its tools (`is_ahead`), whether an earlier call with a reservation was cut (`was_cut`),
--- and which response and which position in the model chain were noted last.
+-- step is not saved with all its tools (`is_ahead`), whether an earlier call has a reservation (`has_reserved`) or no
+-- known end (`has_open_call`), and which response and which position in the model chain were noted last.
 -- Index: key of agent_executions, key of conversations, key of execution_checkpoints, tool_execution_records_open
 -- Index: key of conversation_budgets
 --
@@ -37,4 +37,5 @@ RETURNING
         SELECT 1 FROM conversation_budgets b
         WHERE b.conversation_id = :conversation_id AND b.turn_id = agent_executions.root_execution_id
     ) AS has_budget,
-    reserved_tokens > 0 AS was_cut, background_response, model_chain
+    reserved_tokens > 0 AS has_reserved, step_calls > 1 AND settled_generation < generation - 1 AS has_open_call,
+    background_response, model_chain

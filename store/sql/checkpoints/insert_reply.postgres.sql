@@ -1,7 +1,7 @@
 -- Inserts the reply of a step, unless the step has a reply, or the conversation has one of the call ids. The same
--- statement settles the reservation of the call (`budgets/settle.sql`) and counts the call in the tenant's day. A step
--- of hooks has generation 0, and is not counted as a call. The statement returns the number of inserted rows. The
--- clause `ON CONFLICT` names no key, as in `insert_checkpoint.sql`.
+-- statement settles the reservation of the call (`budgets/settle.sql`), frees the reservation, and counts the call in
+-- the tenant's day. A step of hooks has generation 0, and is not counted as a call. The statement returns the number
+-- of inserted rows. The clause `ON CONFLICT` names no key, as in `insert_checkpoint.sql`.
 -- Index: key of tool_execution_records, key of execution_checkpoints, key of agent_executions
 -- Index: key of conversation_budgets, key of conversations, key of usage_days
 --
@@ -65,21 +65,24 @@ settled AS (
 freed AS (
     UPDATE agent_executions
     SET reserved_tokens = 0, reserved_nano = 0
-    WHERE id = :agent_execution_id AND EXISTS (SELECT 1 FROM settled)
+    WHERE id = :agent_execution_id AND reserved_tokens > 0 AND EXISTS (SELECT 1 FROM reply)
+        AND (SELECT COUNT(*) FROM settled) < 2
+    RETURNING id
 ),
 -- The day comes last, in the order of locks: agent execution, budget, day.
 day AS (
     INSERT INTO usage_days (
-        tenant_id, day, model, slot, calls, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+        tenant_id, day, model, agent, slot, calls, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
         reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano
     )
     SELECT
-        c.tenant_id, :day, :model, :slot, 1, :input_tokens, :output_tokens, :cached_tokens, :cache_write_tokens,
-        :reasoning_tokens, COALESCE(:cost_nano, 0), 0, 0, 0
+        c.tenant_id, :day, :model, e.agent, :slot, 1, :input_tokens, :output_tokens, :cached_tokens,
+        :cache_write_tokens, :reasoning_tokens, COALESCE(:cost_nano, 0), 0, 0, 0
     FROM reply
     JOIN conversations c ON c.id = reply.conversation_id
-    WHERE :generation > 0 AND (SELECT COUNT(*) FROM settled) < 2
-    ON CONFLICT (tenant_id, day, model, slot) DO UPDATE
+    JOIN agent_executions e ON e.id = :agent_execution_id
+    WHERE :generation > 0 AND (SELECT COUNT(*) FROM freed) < 2
+    ON CONFLICT (tenant_id, day, model, agent, slot) DO UPDATE
     SET calls = usage_days.calls + excluded.calls,
         input_tokens = usage_days.input_tokens + excluded.input_tokens,
         output_tokens = usage_days.output_tokens + excluded.output_tokens,

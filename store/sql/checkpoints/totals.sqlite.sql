@@ -1,5 +1,6 @@
 -- Sums the replies of an agent execution, alone and with its sub-agents, and selects the agent's name and whether the
--- agent execution has a reservation. A step of hooks has a checkpoint of generation 0, and does not count as a call.
+-- agent execution has a call without a reply, or a reservation. A step of hooks has a checkpoint of generation 0, and
+-- does not count as a call.
 -- Index: key of agent_executions, agent_executions_by_parent, key of execution_checkpoints
 --
 -- :agent_execution_id text
@@ -7,7 +8,16 @@
 SELECT
     t.*,
     COALESCE((SELECT agent FROM agent_executions WHERE id = :agent_execution_id), '') AS agent,
-    COALESCE((SELECT reserved_tokens > 0 FROM agent_executions WHERE id = :agent_execution_id), FALSE) AS has_reserved
+    COALESCE((
+        SELECT
+            e.reserved_tokens > 0 OR (e.settled_generation < e.generation AND NOT EXISTS (
+                SELECT 1 FROM execution_checkpoints r
+                WHERE r.agent_execution_id = e.id AND r.step_number = e.called_step
+                    AND r.checkpoint_type = :type_llm_complete AND r.execution_id = ''
+            ))
+        FROM agent_executions e
+        WHERE e.id = :agent_execution_id
+    ), FALSE) AS has_open_call
 FROM (
     SELECT
         COUNT(*) FILTER (WHERE k.agent_execution_id = :agent_execution_id AND k.generation > 0) AS calls,

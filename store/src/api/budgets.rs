@@ -1,7 +1,7 @@
 //! Budgets of turns, conversations and tenants, and the usage of model calls.
 
 use async_trait::async_trait;
-use everturn_proto::event::Usage;
+use everturn_proto::{event::Usage, turn::AgentDefinition};
 use sqlx::FromRow;
 
 use super::Result;
@@ -23,6 +23,30 @@ pub struct Estimate {
     pub tokens: u64,
     /// Money, in nano-USD; 0 for a model without a price.
     pub nano_usd: u64,
+}
+
+impl Estimate {
+    /// Returns the possible usage of a call of the agent's model: `input_tokens`, and the longest answer.
+    pub fn of(agent: &AgentDefinition, input_tokens: u64) -> Self {
+        let usage = Usage {
+            input_tokens: u32::try_from(input_tokens).unwrap_or(u32::MAX),
+            output_tokens: agent.longest_answer(),
+            ..Usage::default()
+        };
+        Self {
+            tokens: usage.tokens().max(1),
+            nano_usd: agent.prices.map_or(0, |prices| prices.nano_usd(&usage)),
+        }
+    }
+}
+
+/// A call without a reply that the provider probably bills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutCall {
+    /// The possible usage of the call.
+    pub most: Estimate,
+    /// The called model (`<provider>/<model>`), if the model is not the agent's own.
+    pub other_model: Option<String>,
 }
 
 /// The result of a reservation.
@@ -122,16 +146,30 @@ impl From<UsageColumns> for Usage {
 /// Reads the usage of tenants. For gateways.
 #[async_trait]
 pub trait TenantUsage: Send + Sync {
-    /// Returns the tenant's usage by day and model, at most `limit` rows behind `after`.
+    /// Returns the tenant's usage by day, and by model or agent, at most `limit` rows behind `after`.
     async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>>;
 
     /// Removes the sums of every tenant before the day. Returns the number of removed rows.
     async fn forget_usage(&self, before_day: &str) -> Result<u64>;
 }
 
+/// The kind of sums of usage: beside the day, a sum has a model or an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UsageBy {
+    /// A sum for each model.
+    #[default]
+    Model,
+    /// A sum for each agent.
+    Agent,
+}
+
 /// A query for a tenant's sums. A day is written as `2026-11-30`, in UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageQuery {
+    /// The kind of the sums.
+    pub by: UsageBy,
+    /// Only the usage of the agent; `None` for every agent.
+    pub agent: Option<String>,
     /// The first day.
     pub from: String,
     /// The last day.
@@ -142,22 +180,24 @@ pub struct UsageQuery {
     pub limit: u32,
 }
 
-/// A cursor in the sums of a tenant, which are ordered by day and model.
+/// A cursor in the sums of a tenant, which are ordered by day, and by model or agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UsageCursor {
     /// The day, in UTC: `2026-11-30`.
     pub day: String,
-    /// `provider/model`.
-    pub model: String,
+    /// `provider/model`, or the agent.
+    pub name: String,
 }
 
-/// A tenant's usage of one model on one day.
+/// A tenant's usage of one model, or of one agent, on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromRow)]
 pub struct UsageDay {
     /// The day, in UTC: `2026-11-30`.
     pub day: String,
-    /// `provider/model`.
-    pub model: String,
+    /// `provider/model`; `None` in sums by agent.
+    pub model: Option<String>,
+    /// The agent; `None` in sums by model.
+    pub agent: Option<String>,
     /// Calls with stored replies.
     #[sqlx(try_from = "i64")]
     pub calls: u64,
@@ -179,7 +219,7 @@ pub struct UsageDay {
     /// The calls' cost in nano-USD. Calls of models without a price count as 0.
     #[sqlx(rename = "cost_nano", try_from = "i64")]
     pub nano_usd: u64,
-    /// Calls of turns with a budget that were cut before their replies were stored.
+    /// Calls that were cut before their replies were stored.
     #[sqlx(try_from = "i64")]
     pub cut_calls: u64,
     /// The largest possible number of tokens of the cut calls.
@@ -188,4 +228,12 @@ pub struct UsageDay {
     /// The largest possible cost of the cut calls, in nano-USD.
     #[sqlx(rename = "cut_nano", try_from = "i64")]
     pub cut_nano_usd: u64,
+}
+
+impl UsageDay {
+    /// Returns the model or the agent of the sum.
+    pub fn name(&self) -> &str {
+        let name = self.model.as_ref().or(self.agent.as_ref());
+        name.map_or("", String::as_str)
+    }
 }

@@ -66,8 +66,8 @@ pub use self::{
     background::BackgroundResponse,
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
-        BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageCursor,
-        UsageDay, UsageQuery,
+        BudgetLimit, CutCall, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage,
+        UsageBy, UsageCursor, UsageDay, UsageQuery,
     },
     chain::{ChainPosition, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use everturn_proto::turn::LlmCompleteState;
 
 use super::{
-    BackgroundResponse, Estimate, FailedCall, NotedFailure, Reservation, Result, steps::StepKey,
+    BackgroundResponse, CutCall, Estimate, FailedCall, NotedFailure, Reservation, Result,
+    steps::StepKey,
 };
 
 /// Keeps the facts of a claimed model call until its reply: the reserved cost, the response in the background, a
@@ -25,6 +26,16 @@ pub trait ModelCalls: Send + Sync {
         call: Estimate,
         other_model: Option<&str>,
     ) -> Result<Reservation>;
+
+    /// Notes the end of a claimed call without a reply, in a turn without a budget. `None`: the call was not made, or the
+    /// provider refused the call without cost. A cut call counts when the step is claimed again, or when the agent
+    /// execution ends. A call without a note, as after the death of a worker, counts as cut with an estimate of the store.
+    async fn note_unanswered_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        cut: Option<&CutCall>,
+    ) -> Result<()>;
 
     /// Gives back the reservation of a call that the provider refused without cost.
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<()>;

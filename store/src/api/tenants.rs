@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Result, UsageCursor, UsageDay};
+use super::{Result, UsageBy, UsageCursor, UsageDay};
 
 /// Reads data of tenants, for their administrators.
 #[async_trait]
@@ -15,7 +15,7 @@ pub trait Tenants: Send + Sync {
     /// Returns the summary of a tenant, even of an unknown tenant.
     async fn tenant(&self, tenant_id: &str) -> Result<TenantSummary>;
 
-    /// Returns the usage by tenant, day and model, of one tenant or of every tenant.
+    /// Returns the usage by tenant and day, and by model or agent, of one tenant or of every tenant.
     async fn usage_of_tenants(&self, query: &TenantsUsageQuery) -> Result<Vec<TenantUsageDay>>;
 }
 
@@ -45,6 +45,10 @@ impl TenantSummary {
 /// A query for sums of usage. A day is written as `2026-11-30`, in UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TenantsUsageQuery {
+    /// The kind of the sums.
+    pub by: UsageBy,
+    /// Only the usage of the agent; `None` for every agent.
+    pub agent: Option<String>,
     /// Only the sums of the tenant.
     pub tenant_id: Option<String>,
     /// The first day.
@@ -57,7 +61,7 @@ pub struct TenantsUsageQuery {
     pub limit: u32,
 }
 
-/// A cursor in the sums of every tenant, which are ordered by tenant, day and model.
+/// A cursor in the sums of every tenant, which are ordered by tenant and day, and by model or agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TenantUsageCursor {
     /// The tenant.
@@ -66,7 +70,7 @@ pub struct TenantUsageCursor {
     pub of_tenant: UsageCursor,
 }
 
-/// A tenant's usage of one model on one day.
+/// A tenant's usage of one model, or of one agent, on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct TenantUsageDay {
     /// The tenant.

@@ -60,7 +60,7 @@ pub(super) async fn append(
         write(connection, request, &batch, steps, now).await?;
         sealed.extend(batch::sealed(request));
     }
-    if batch.end.is_some() && snapshot.totals.has_reserved {
+    if batch.end.is_some() && snapshot.totals.has_open_call {
         budgets::free_at_end(connection, &request.step).await?;
     }
     Ok(Appended {

@@ -4,7 +4,10 @@
 //! - The statement that stores the answer also settles (`checkpoints/insert_reply.postgres.sql`); SQLite settles with
 //!   [`settle`].
 //! - A cut call counts with its full reservation, because the provider probably billed it. The cut call is settled when
-//!   its step is claimed again, or when its agent execution ends ([`free`]).
+//!   its step is claimed again ([`count_cut`]), or when its agent execution ends ([`free_at_end`]).
+//! - A call of a turn without a budget reserves nothing. After a failure, the worker notes the possible usage
+//!   ([`note_unanswered_call`]). After the death of a worker, the claim without a reply is the only trace, and the store
+//!   estimates the usage ([`OpenCallRow`]).
 //!
 //! Locks are taken in this order: the agent execution's row, the conversation's budget, the tenant's day. Other code
 //! keeps to the order too: after locking a row of the list, no code takes an earlier row. Therefore transactions never
@@ -12,28 +15,32 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{turn::LlmCompleteState, words::AgentExecutionStatus};
+use everturn_proto::{
+    turn::LlmCompleteState,
+    words::{AgentExecutionStatus, CheckpointType},
+};
 
 use super::{
     Connection, Database,
     dialect::{Parts, WRITES_IN_PARTS},
     statement::Statement as _,
     statements::budgets::{
-        AddCall, AddCutCall, BeginBudget, Budget, ForgetUsage, Free, LockReserved, NoteFreed,
-        NoteReserved, Reserve, Settle, UsageDays,
+        AddCall, AddCutCall, BeginBudget, Budget, ForgetUsage, Free, LockOpenCall, NoteFreed,
+        NoteReserved, NoteSettled, NoteUnansweredCall, Reserve, Settle, UsageDays,
+        UsageDaysByAgent,
     },
 };
 use crate::{
     api::{
-        BeginTurn, DayBudget, Estimate, Reservation, Result, StepKey, TenantUsage, UsageDay,
-        UsageQuery,
+        BeginTurn, CutCall, DayBudget, Estimate, Reservation, Result, StepKey, TenantUsage,
+        UsageBy, UsageDay, UsageQuery,
     },
     columns::{now, wide},
     error::StoreError,
-    rows::budgets::{BudgetRow, ReservedRow},
+    rows::budgets::{BudgetRow, OpenCallRow, model_name},
 };
 
-/// Rows per day and model. One statement locks a row until the statement's commit.
+/// Rows per day, model and agent. One statement locks a row until the statement's commit.
 const SLOTS: u32 = 16;
 /// How often a refused reservation is repeated when the budget has changed meanwhile.
 const TRIES: u32 = 3;
@@ -43,11 +50,6 @@ const EVERY_GENERATION: u32 = u32::MAX;
 /// Returns the day of `at`, in UTC.
 pub(super) fn day(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d").to_string()
-}
-
-/// Returns the name of a model in the sums: `provider/model`.
-pub(super) fn model_name(provider: &str, model: &str) -> String {
-    format!("{provider}/{model}")
 }
 
 /// Returns the slot of an agent execution.
@@ -166,6 +168,25 @@ async fn has_reserved(
     Ok(true)
 }
 
+/// Notes the end of a call without a reply, in a turn without a budget.
+pub(super) async fn note_unanswered_call(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    cut: Option<&CutCall>,
+) -> Result<()> {
+    let note = NoteUnansweredCall {
+        agent_execution_id: &step.agent_execution_id,
+        conversation_id: &step.conversation_id,
+        generation: i64::from(generation),
+        tokens: cut.map_or(0, |cut| wide(cut.most.tokens.max(1))),
+        nano: cut.map_or(0, |cut| wide(cut.most.nano_usd)),
+        reserved_model: cut.and_then(|cut| cut.other_model.as_deref()),
+    };
+    note.query()?.execute(connection).await?;
+    Ok(())
+}
+
 /// Settles the call of a reply that was just stored, and adds the call to the tenant's sums. PostgreSQL settles in the
 /// statement that stores the reply.
 pub(super) async fn settle(
@@ -180,18 +201,17 @@ pub(super) async fn settle(
         used_tokens: tokens_of(state),
         used_nano: nano_of(state).unwrap_or_default(),
     };
-    let settled = settle.query()?.execute(&mut *connection).await?;
-    if settled.rows_affected() > 0 {
-        let note = NoteFreed {
-            agent_execution_id: id,
-        };
-        note.query()?.execute(&mut *connection).await?;
-    }
+    settle.query()?.execute(&mut *connection).await?;
+    let note = NoteFreed {
+        agent_execution_id: id,
+    };
+    note.query()?.execute(&mut *connection).await?;
     if state.calls() == 0 {
         return Ok(());
     }
     let add = AddCall {
         conversation_id: &step.conversation_id,
+        agent_execution_id: id,
         day: &day(now()),
         model: &model_name(&state.provider, &state.model),
         slot: slot(id),
@@ -216,82 +236,125 @@ pub(super) fn nano_of(state: &LlmCompleteState) -> Option<i64> {
     state.cost_nano_usd.map(wide)
 }
 
-/// The outcome of a reservation without an answer.
+/// The outcome of a call without an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Freed {
+enum Freed {
     /// The call was cut. The full reservation counts as used.
     Cut,
     /// The provider refused the call and charges no cost.
     Refused,
 }
 
-/// Settles an agent execution's reserved call, in the caller's transaction. Without a reservation, or with a
-/// reservation of a newer generation, no row changes.
-pub(super) async fn free(
+/// Settles an agent execution's call without an answer, in the caller's transaction. `last_claimed` is the newest
+/// generation, `last_called` the newest generation with a call. Without such a call, or after a newer claim, no row
+/// changes.
+async fn settle_unanswered(
     connection: &mut Connection,
     step: &StepKey,
-    generation: u32,
+    (last_called, last_claimed): (u32, u32),
     how: Freed,
 ) -> Result<()> {
     let (conversation_id, id) = (&step.conversation_id, &step.agent_execution_id);
-    let lock = LockReserved {
+    let lock = LockOpenCall {
         agent_execution_id: id,
         conversation_id,
-        last_generation: i64::from(generation),
+        last_generation: i64::from(last_claimed),
+        type_llm_complete: CheckpointType::LlmComplete.as_str(),
     };
-    let reserved: Option<ReservedRow> = lock.query_as()?.fetch_optional(&mut *connection).await?;
-    let Some(reserved) = reserved else {
+    let found: Option<OpenCallRow> = lock.query_as()?.fetch_optional(&mut *connection).await?;
+    let Some(row) = found else { return Ok(()) };
+    let Some(call) = row.unanswered(last_called) else {
         return Ok(());
     };
     let is_cut = how == Freed::Cut;
     let taken = |reserved: i64| if is_cut { reserved } else { 0 };
     let free = Free {
         conversation_id,
-        turn_id: &reserved.root_execution_id,
-        freed_tokens: reserved.tokens,
-        freed_nano: reserved.nano,
-        used_tokens: taken(reserved.tokens),
-        used_nano: taken(reserved.nano),
+        turn_id: &row.root_execution_id,
+        freed_tokens: row.reserved_tokens,
+        freed_nano: row.reserved_nano,
+        used_tokens: taken(row.reserved_tokens),
+        used_nano: taken(row.reserved_nano),
     };
     free.query()?.execute(&mut *connection).await?;
-    let note = NoteFreed {
+    let note = NoteSettled {
         agent_execution_id: id,
+        settled_generation: row.generation.min(i64::from(last_called)),
     };
     note.query()?.execute(&mut *connection).await?;
     if is_cut {
-        let own_model = || model_name(&reserved.provider, &reserved.model);
         let add = AddCutCall {
             conversation_id,
+            agent_execution_id: id,
             day: &day(now()),
-            model: &reserved.other_model.unwrap_or_else(own_model),
+            model: &call.model,
             slot: slot(id),
-            cut_tokens: reserved.tokens,
-            cut_nano: reserved.nano,
+            cut_tokens: call.tokens,
+            cut_nano: call.nano,
         };
         add.query()?.execute(connection).await?;
     }
     Ok(())
 }
 
-/// Settles the reserved call of an agent execution that ends.
+/// Counts the call before the claim `generation` as cut.
+pub(super) async fn count_cut(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+) -> Result<()> {
+    let generations = (generation.saturating_sub(1), generation);
+    settle_unanswered(connection, step, generations, Freed::Cut).await
+}
+
+/// Gives back the reservation of a call that the provider refused.
+pub(super) async fn release(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+) -> Result<()> {
+    settle_unanswered(connection, step, (generation, generation), Freed::Refused).await
+}
+
+/// Counts the call of an agent execution that ends, if the call has no answer.
 pub(super) async fn free_at_end(connection: &mut Connection, step: &StepKey) -> Result<()> {
-    free(connection, step, EVERY_GENERATION, Freed::Cut).await
+    let generations = (EVERY_GENERATION, EVERY_GENERATION);
+    settle_unanswered(connection, step, generations, Freed::Cut).await
 }
 
 #[async_trait]
 impl TenantUsage for Database {
     async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>> {
         let after = query.after.clone().unwrap_or_default();
-        let select = UsageDays {
-            tenant_id,
-            first_day: &query.from,
-            last_day: &query.to,
-            after_day: &after.day,
-            after_model: &after.model,
-            row_limit: i64::from(query.limit),
-        };
-        let select = select.query_as()?;
-        self.read(select.fetch_all(self.reader())).await
+        let (agent, row_limit) = (query.agent.as_deref(), i64::from(query.limit));
+        match query.by {
+            UsageBy::Model => {
+                let select = UsageDays {
+                    tenant_id,
+                    agent,
+                    first_day: &query.from,
+                    last_day: &query.to,
+                    after_day: &after.day,
+                    after_name: &after.name,
+                    row_limit,
+                };
+                let select = select.query_as()?;
+                self.read(select.fetch_all(self.reader())).await
+            }
+            UsageBy::Agent => {
+                let select = UsageDaysByAgent {
+                    tenant_id,
+                    agent,
+                    first_day: &query.from,
+                    last_day: &query.to,
+                    after_day: &after.day,
+                    after_name: &after.name,
+                    row_limit,
+                };
+                let select = select.query_as()?;
+                self.read(select.fetch_all(self.reader())).await
+            }
+        }
     }
 
     async fn forget_usage(&self, before_day: &str) -> Result<u64> {

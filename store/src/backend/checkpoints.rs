@@ -30,12 +30,13 @@ use crate::{
     batch::checkpoint_id,
     columns::now,
     error::{Missing, StoreError},
+    rows::budgets::model_name,
 };
 
 /// A claim of a step.
 pub(super) struct Claimed {
     pub(super) claim: StepClaim,
-    /// The generation of the new claim, if an earlier call with a reservation was cut; otherwise `None`.
+    /// The generation of the new claim, if an earlier call was cut; otherwise `None`.
     pub(super) cut_before: Option<u32>,
 }
 
@@ -58,7 +59,8 @@ struct ClaimRow {
     log_id: String,
     tenant_id: String,
     has_budget: bool,
-    was_cut: bool,
+    has_reserved: bool,
+    has_open_call: bool,
     background_response: Option<Column<OfStep<BackgroundResponse>>>,
     model_chain: Option<Column<OfStep<ChainPosition>>>,
 }
@@ -70,7 +72,9 @@ impl ClaimRow {
         let row = self;
         let background = row.background_response.and_then(|stored| stored.0.of(step));
         let chain = row.model_chain.and_then(|stored| stored.0.of(step));
-        let is_cut = row.was_cut && background.is_none();
+        // In a turn with a budget, a call without a reservation was not made.
+        let is_open = row.has_reserved || (row.has_open_call && !row.has_budget);
+        let is_cut = is_open && background.is_none();
         Claimed {
             cut_before: is_cut.then_some(row.generation),
             claim: StepClaim::Call(ClaimedCall {
@@ -249,7 +253,7 @@ async fn insert_reply(
         cost_nano: nano,
         call_ids,
         day: &budgets::day(now()),
-        model: &budgets::model_name(&state.provider, &state.model),
+        model: &model_name(&state.provider, &state.model),
         slot: budgets::slot(id),
         used_tokens: budgets::tokens_of(state),
         used_nano: nano.unwrap_or_default(),

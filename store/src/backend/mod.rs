@@ -81,6 +81,7 @@
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 6 |
 //! | `reserve_call` (only where a turn has a budget) | 1; used up: 2 |
+//! | `note_unanswered_call` (only after a failed call of a turn without a budget) | 1 |
 //! | `release_call`, and a claim after a call that was cut: more than without | about 6 |
 //! | `claim_tool` | 1 |
 //! | `save`: thought and acts, observe, cut reply | 1; at a worker that has not begun the turn: 2 |

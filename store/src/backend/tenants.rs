@@ -5,10 +5,12 @@ use async_trait::async_trait;
 use super::{
     Database,
     statement::Statement as _,
-    statements::tenants::{Tenant, Tenants as SelectTenants, UsageOfTenants},
+    statements::tenants::{
+        Tenant, Tenants as SelectTenants, UsageOfTenants, UsageOfTenantsByAgent,
+    },
 };
 use crate::{
-    api::{Result, TenantSummary, TenantUsageDay, Tenants, TenantsUsageQuery},
+    api::{Result, TenantSummary, TenantUsageDay, Tenants, TenantsUsageQuery, UsageBy},
     columns::now,
     error::StoreError,
 };
@@ -39,16 +41,36 @@ impl Tenants for Database {
 
     async fn usage_of_tenants(&self, query: &TenantsUsageQuery) -> Result<Vec<TenantUsageDay>> {
         let after = query.after.clone().unwrap_or_default();
-        let select = UsageOfTenants {
-            tenant_id: query.tenant_id.as_deref(),
-            first_day: &query.from,
-            last_day: &query.to,
-            after_tenant_id: &after.tenant_id,
-            after_day: &after.of_tenant.day,
-            after_model: &after.of_tenant.model,
-            row_limit: i64::from(query.limit),
-        };
-        let query = select.query_as()?;
-        self.read(query.fetch_all(self.reader())).await
+        let (tenant_id, agent) = (query.tenant_id.as_deref(), query.agent.as_deref());
+        match query.by {
+            UsageBy::Model => {
+                let select = UsageOfTenants {
+                    tenant_id,
+                    agent,
+                    first_day: &query.from,
+                    last_day: &query.to,
+                    after_tenant_id: &after.tenant_id,
+                    after_day: &after.of_tenant.day,
+                    after_name: &after.of_tenant.name,
+                    row_limit: i64::from(query.limit),
+                };
+                let select = select.query_as()?;
+                self.read(select.fetch_all(self.reader())).await
+            }
+            UsageBy::Agent => {
+                let select = UsageOfTenantsByAgent {
+                    tenant_id,
+                    agent,
+                    first_day: &query.from,
+                    last_day: &query.to,
+                    after_tenant_id: &after.tenant_id,
+                    after_day: &after.of_tenant.day,
+                    after_name: &after.of_tenant.name,
+                    row_limit: i64::from(query.limit),
+                };
+                let select = select.query_as()?;
+                self.read(select.fetch_all(self.reader())).await
+            }
+        }
     }
 }

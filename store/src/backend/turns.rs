@@ -10,17 +10,14 @@ use everturn_proto::{
 };
 
 use super::{
-    Database, after_turn, begin,
-    budgets::{self, Freed},
-    chain, checkpoints, claims, save,
-    statement::Statement as _,
-    statements::agent_executions::HoldsClaim,
-    sub_agents,
+    Database, after_turn, begin, budgets, chain, checkpoints, claims, save,
+    statement::Statement as _, statements::agent_executions::HoldsClaim, sub_agents,
 };
 use crate::api::{
-    BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, EventWriter, FailedCall,
-    ModelCalls, NotedFailure, OnUnknownAgent, Reservation, Result, Saved, StepClaim, StepClaims,
-    StepKey, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnStart, Turns, WorkerId,
+    BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, CutCall, Estimate, EventWriter,
+    FailedCall, ModelCalls, NotedFailure, OnUnknownAgent, Reservation, Result, Saved, StepClaim,
+    StepClaims, StepKey, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnStart, Turns,
+    WorkerId,
 };
 
 #[async_trait]
@@ -70,8 +67,8 @@ impl StepClaims for Database {
         });
         let claimed = self.in_claim_share(&step.conversation_id, call).await?;
         if let Some(generation) = claimed.cut_before {
-            // The cut call has an older generation. The reservation stays until settled here.
-            self.free(step, generation, Freed::Cut).await?;
+            // The cut call has an older generation, and stays open until settled here.
+            self.count_cut(step, generation).await?;
         }
         Ok(claimed.claim)
     }
@@ -124,8 +121,23 @@ impl ModelCalls for Database {
         self.in_claim_share(&step.conversation_id, call).await
     }
 
+    async fn note_unanswered_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        cut: Option<&CutCall>,
+    ) -> Result<()> {
+        let call = self.in_time(async {
+            let connection = &mut *self.single().await?;
+            budgets::note_unanswered_call(connection, step, generation, cut).await
+        });
+        self.in_claim_share(&step.conversation_id, call).await
+    }
+
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<()> {
-        self.free(step, generation, Freed::Refused).await
+        let call = self
+            .transaction(async |connection| budgets::release(connection, step, generation).await);
+        self.in_claim_share(&step.conversation_id, call).await
     }
 
     async fn note_response(
@@ -174,10 +186,10 @@ impl ModelCalls for Database {
 }
 
 impl Database {
-    /// Settles a call without an answer, in a transaction.
-    async fn free(&self, step: &StepKey, generation: u32, how: Freed) -> Result<()> {
+    /// Counts the cut call before a claim, in a transaction.
+    async fn count_cut(&self, step: &StepKey, generation: u32) -> Result<()> {
         let call = self
-            .transaction(async |connection| budgets::free(connection, step, generation, how).await);
+            .transaction(async |connection| budgets::count_cut(connection, step, generation).await);
         self.in_claim_share(&step.conversation_id, call).await
     }
 }

@@ -105,8 +105,8 @@ pub struct Totals {
     /// Usage of the agent execution and its sub-agents together.
     #[sqlx(flatten)]
     pub tree: Spent,
-    /// True when a call of the agent execution still has a reservation in a budget.
-    pub has_reserved: bool,
+    /// True when a call of the agent execution has no stored reply, or still has a reservation.
+    pub has_open_call: bool,
 }
 
 /// An assistant's row in `messages`.
@@ -159,7 +159,7 @@ impl Totals {
                 usage: Usage::of(reply),
                 nano_usd: reply.cost_nano_usd,
             }),
-            has_reserved: self.has_reserved,
+            has_open_call: self.has_open_call,
         }
     }
 }

@@ -1,25 +1,78 @@
 //! Rows of budgets, and the decision on a reservation.
 
-use sqlx::FromRow;
+use everturn_proto::{money::ASSUMED_BYTES_PER_TOKEN, turn::AgentDefinition};
+use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{BudgetLimit, Estimate, Exhausted, Reservation},
+    api::{BudgetLimit, ChainPosition, Estimate, Exhausted, OfStep, Reservation},
     columns::wide,
 };
 
-/// The reservation for a model call of an agent execution.
+/// The facts about the last call of an agent execution.
 #[derive(FromRow)]
-pub(crate) struct ReservedRow {
+pub(crate) struct OpenCallRow {
     pub(crate) root_execution_id: String,
-    #[sqlx(rename = "reserved_tokens")]
-    pub(crate) tokens: i64,
-    #[sqlx(rename = "reserved_nano")]
-    pub(crate) nano: i64,
-    /// The called model, if the model is not the agent's own.
-    #[sqlx(rename = "reserved_model")]
-    pub(crate) other_model: Option<String>,
-    pub(crate) provider: String,
+    pub(crate) generation: i64,
+    settled_generation: i64,
+    called_step: i64,
+    pub(crate) reserved_tokens: i64,
+    pub(crate) reserved_nano: i64,
+    reserved_model: Option<String>,
+    model_chain: Option<Column<OfStep<ChainPosition>>>,
+    definition: Column<AgentDefinition>,
+    has_reply: bool,
+    has_budget: bool,
+    /// Bytes of the messages that the call has read.
+    context_bytes: i64,
+}
+
+/// A call without a reply, with the possible usage.
+pub(crate) struct Unanswered {
+    /// `provider/model`.
     pub(crate) model: String,
+    pub(crate) tokens: i64,
+    pub(crate) nano: i64,
+}
+
+impl OpenCallRow {
+    /// Returns the call without a reply, unless a newer generation than `last_called` made the call. A call has a
+    /// reservation, or a note of its worker. Otherwise the worker has died, and the size of the context and the price
+    /// of the model give an estimate.
+    pub(crate) fn unanswered(&self, last_called: u32) -> Option<Unanswered> {
+        if self.reserved_tokens > 0 {
+            let own_model = || model_of(&self.definition);
+            return Some(Unanswered {
+                model: self.reserved_model.clone().unwrap_or_else(own_model),
+                tokens: self.reserved_tokens,
+                nano: self.reserved_nano,
+            });
+        }
+        let called = self.generation.min(i64::from(last_called));
+        if self.has_budget || self.has_reply || self.settled_generation >= called {
+            return None;
+        }
+        let chain = self.model_chain.as_ref().map(|stored| &stored.0);
+        let chain = chain.filter(|stored| i64::from(stored.step) == self.called_step);
+        let agent = chain.and_then(|stored| self.definition.with_model(stored.value.position));
+        let agent = agent.as_ref().unwrap_or(&self.definition);
+        let bytes = u64::try_from(self.context_bytes).unwrap_or_default();
+        let bytes = bytes + agent.instructions.len() as u64;
+        let most = Estimate::of(agent, bytes / ASSUMED_BYTES_PER_TOKEN);
+        Some(Unanswered {
+            model: model_of(agent),
+            tokens: wide(most.tokens),
+            nano: wide(most.nano_usd),
+        })
+    }
+}
+
+fn model_of(agent: &AgentDefinition) -> String {
+    model_name(&agent.provider, agent.model.as_deref().unwrap_or_default())
+}
+
+/// Returns the name of a model in the sums: `provider/model`.
+pub(crate) fn model_name(provider: &str, model: &str) -> String {
+    format!("{provider}/{model}")
 }
 
 /// A budget, with the agent execution that requests a part.

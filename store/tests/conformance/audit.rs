@@ -5,7 +5,7 @@ use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTarg
 use everturn_store::{
     Access, AuditActor, AuditEntry, AuditQuery, AuditTarget, AuditTrail, Conversations, KeyKind,
     KeyMaker, Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools,
-    TenantUsageCursor, Tenants, TenantsUsageQuery, UsageCursor,
+    TenantUsageCursor, Tenants, TenantsUsageQuery, UsageBy, UsageCursor,
 };
 use serde_json::json;
 
@@ -415,10 +415,10 @@ pub async fn tenants_are_listed_with_what_they_have(backend: &impl Backend) {
 pub async fn tenants_are_told_what_they_took(backend: &impl Backend) {
     let store = backend.open().await;
     backend
-        .run("INSERT INTO usage_days VALUES ('a', '2026-11-29', 'p/m', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
-              ('a', '2026-11-30', 'p/m', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
-              ('a', '2026-11-30', 'p/m', 2, 4, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
-              ('b', '2026-11-30', 'p/m', 1, 7, 2, 3, 0, 0, 0, 0, 0, 0, 0)")
+        .run("INSERT INTO usage_days VALUES ('a', '2026-11-29', 'p/m', 'x', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
+              ('a', '2026-11-30', 'p/m', 'x', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
+              ('a', '2026-11-30', 'p/m', 'y', 2, 4, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
+              ('b', '2026-11-30', 'p/m', 'x', 1, 7, 2, 3, 0, 0, 0, 0, 0, 0, 0)")
         .await;
     let query = |tenant: Option<&str>, from: &str| TenantsUsageQuery {
         tenant_id: tenant.map(Into::into),
@@ -448,9 +448,19 @@ pub async fn tenants_are_told_what_they_took(backend: &impl Backend) {
         tenant_id: "a".into(),
         of_tenant: UsageCursor {
             day: "2026-11-30".into(),
-            model: "p/m".into(),
+            name: "p/m".into(),
         },
     };
+    let by_agent = TenantsUsageQuery {
+        by: UsageBy::Agent,
+        ..query(Some("a"), "2026-11-30")
+    };
+    assert_eq!(calls(by_agent).await, rows(&[("a", 1), ("a", 4)]));
+    let of_agent = TenantsUsageQuery {
+        agent: Some("y".into()),
+        ..query(None, "")
+    };
+    assert_eq!(calls(of_agent).await, rows(&[("a", 4)]));
     let next = TenantsUsageQuery {
         after: Some(after),
         ..query(None, "")

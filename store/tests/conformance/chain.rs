@@ -154,7 +154,7 @@ pub async fn what_a_cut_call_took_counts_for_its_model(backend: &impl Backend) {
     let days = store.usage_days("default", &all).await.unwrap();
     let cut: Vec<_> = days
         .iter()
-        .map(|day| (day.model.as_str(), day.cut_calls, day.cut_tokens))
+        .map(|day| (day.name(), day.cut_calls, day.cut_tokens))
         .collect();
     assert_eq!(cut, [("/m1", 2, 200), ("p/second", 1, 100)]);
 }

@@ -42,6 +42,7 @@ pub mod saves;
 pub mod tool_results;
 pub mod traces;
 pub mod turns;
+pub mod usage;
 pub mod visibility;
 
 use std::future::Future;
@@ -210,6 +211,8 @@ macro_rules! conformance_suite {
             claims::a_reply_with_a_used_call_id_is_not_stored,
             budgets::a_call_reserves_and_its_answer_settles,
             budgets::a_call_that_was_cut_counts_in_full,
+            usage::a_cut_call_counts_without_a_budget,
+            usage::a_call_of_a_dead_worker_counts_without_a_budget,
             budgets::a_refused_call_gives_back_what_it_reserved,
             budgets::a_step_counts_once,
             budgets::the_end_settles_what_is_reserved,

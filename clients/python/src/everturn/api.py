@@ -808,9 +808,13 @@ class Usage(TypedDict):
 
 class UsageDay(TypedDict):
     """
-    Usage of a model by a tenant on a day.
+    Usage of a model, or of an agent, by a tenant on a day.
     """
 
+    agent: str | None
+    """
+    The agent; null in sums by model.
+    """
     calls: int
     """
     Number of LLM calls with a stored answer.
@@ -821,7 +825,7 @@ class UsageDay(TypedDict):
     """
     cut_calls: int
     """
-    Calls with a budget that were cut before their answers were stored; not included in `calls`.
+    Calls that were cut before their answers were stored; not included in `calls`.
     """
     cut_cost_usd: str
     """
@@ -835,9 +839,9 @@ class UsageDay(TypedDict):
     """
     The day, in UTC.
     """
-    model: str
+    model: str | None
     """
-    `provider/model`.
+    `provider/model`; null in sums by agent.
     """
     usage: Usage
 
@@ -853,7 +857,7 @@ class UsagePage(TypedDict):
     """
     usage: list[UsageDay]
     """
-    The rows, ordered by day and model.
+    The rows, ordered by day, and by model or agent.
     """
 
 
@@ -1483,7 +1487,7 @@ class StepUsage(TypedDict):
 
 class TenantUsageDay(UsageDay):
     """
-    A tenant's usage of one model on one day.
+    A tenant's usage of one model, or of one agent, on one day.
     """
 
     tenant: str
@@ -1500,7 +1504,7 @@ class TenantUsagePage(TypedDict):
     """
     usage: list[TenantUsageDay]
     """
-    The rows, ordered by tenant, day and model.
+    The rows, ordered by tenant and day, and by model or agent.
     """
 
 

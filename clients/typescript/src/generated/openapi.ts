@@ -181,7 +181,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenants' usage of models, by tenant, day and model.
+         * Lists the tenants' usage of models, by tenant and day, and by model or agent.
          * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
          */
         get: operations["list_tenant_usage"];
@@ -732,7 +732,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenant's usage of models, by day and model.
+         * Lists the tenant's usage of models, by day, and by model or agent.
          * @description A credential with an owner cannot read the sums, because the sums cover the whole tenant.
          */
         get: operations["list_usage"];
@@ -1744,7 +1744,7 @@ export interface components {
             /** @description The tenants, ordered by id. */
             tenants: components["schemas"]["Tenant"][];
         };
-        /** @description A tenant's usage of one model on one day. */
+        /** @description A tenant's usage of one model, or of one agent, on one day. */
         TenantUsageDay: components["schemas"]["UsageDay"] & {
             /** @example acme */
             tenant: string;
@@ -1753,7 +1753,7 @@ export interface components {
         TenantUsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description The rows, ordered by tenant, day and model. */
+            /** @description The rows, ordered by tenant and day, and by model or agent. */
             usage: components["schemas"]["TenantUsageDay"][];
         };
         /**
@@ -1950,8 +1950,10 @@ export interface components {
              */
             reasoning_tokens: number;
         };
-        /** @description Usage of a model by a tenant on a day. */
+        /** @description Usage of a model, or of an agent, by a tenant on a day. */
         UsageDay: {
+            /** @description The agent; null in sums by model. */
+            agent: string | null;
             /**
              * Format: int64
              * @description Number of LLM calls with a stored answer.
@@ -1964,7 +1966,7 @@ export interface components {
             cost_usd: string;
             /**
              * Format: int64
-             * @description Calls with a budget that were cut before their answers were stored; not included in `calls`.
+             * @description Calls that were cut before their answers were stored; not included in `calls`.
              */
             cut_calls: number;
             /**
@@ -1983,17 +1985,17 @@ export interface components {
              */
             day: string;
             /**
-             * @description `provider/model`.
+             * @description `provider/model`; null in sums by agent.
              * @example openai/gpt-5-mini
              */
-            model: string;
+            model: string | null;
             usage: components["schemas"]["Usage"];
         };
         /** @description A page of sums. */
         UsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description The rows, ordered by day and model. */
+            /** @description The rows, ordered by day, and by model or agent. */
             usage: components["schemas"]["UsageDay"][];
         };
         /** @description A tool call that waits for a person or a client. */
@@ -3116,6 +3118,13 @@ export interface operations {
     list_tenant_usage: {
         parameters: {
             query?: {
+                /** @description The kind of the sums. By default `model`. */
+                by?: "model" | "agent";
+                /**
+                 * @description Only the usage of the agent, without the agent's sub-agents.
+                 * @example support
+                 */
+                agent?: string;
                 /**
                  * @description Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
@@ -7829,6 +7838,13 @@ export interface operations {
     list_usage: {
         parameters: {
             query?: {
+                /** @description The kind of the sums. By default `model`. */
+                by?: "model" | "agent";
+                /**
+                 * @description Only the usage of the agent, without the agent's sub-agents.
+                 * @example support
+                 */
+                agent?: string;
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01

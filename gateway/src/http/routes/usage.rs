@@ -1,9 +1,9 @@
-//! A tenant's usage of models, by day.
+//! A tenant's usage of models, by day, and by model or agent.
 
 use axum::{Json, extract::State};
 use chrono::{Days, NaiveDate, Utc};
-use everturn_proto::{event::Usage, money};
-use everturn_store::{UsageCursor, UsageDay, UsageQuery};
+use everturn_proto::{event::Usage, ids, money};
+use everturn_store::{UsageBy, UsageCursor, UsageDay, UsageQuery};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -51,23 +51,47 @@ impl From<Usage> for UsageBody {
     }
 }
 
-/// Usage of a model by a tenant on a day.
+/// The kind of the sums.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = UsageBy)]
+pub(super) enum By {
+    /// A sum for each model.
+    #[default]
+    Model,
+    /// A sum for each agent.
+    Agent,
+}
+
+impl From<By> for UsageBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Model => Self::Model,
+            By::Agent => Self::Agent,
+        }
+    }
+}
+
+/// Usage of a model, or of an agent, by a tenant on a day.
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsageDay)]
 pub(super) struct UsageDayBody {
     /// The day, in UTC.
     #[schema(example = "2026-11-30")]
     day: String,
-    /// `provider/model`.
-    #[schema(example = "openai/gpt-5-mini")]
-    model: String,
+    /// `provider/model`; null in sums by agent.
+    #[schema(required = true, example = "openai/gpt-5-mini")]
+    model: Option<String>,
+    /// The agent; null in sums by model.
+    #[schema(required = true)]
+    agent: Option<String>,
     /// Number of LLM calls with a stored answer.
     calls: u64,
     usage: UsageBody,
     /// Cost of the calls, in USD. Calls of a model without a price count as 0.
     #[schema(example = "1.2305")]
     cost_usd: String,
-    /// Calls with a budget that were cut before their answers were stored; not included in `calls`.
+    /// Calls that were cut before their answers were stored; not included in `calls`.
     cut_calls: u64,
     /// Maximum tokens used by the cut calls.
     cut_tokens: u64,
@@ -81,6 +105,7 @@ impl From<UsageDay> for UsageDayBody {
         Self {
             day: day.day,
             model: day.model,
+            agent: day.agent,
             calls: day.calls,
             usage: UsageBody {
                 input_tokens: day.input_tokens,
@@ -100,6 +125,12 @@ impl From<UsageDay> for UsageDayBody {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UsageParams {
+    /// The kind of the sums. By default `model`.
+    #[param(inline)]
+    by: Option<By>,
+    /// Only the usage of the agent, without the agent's sub-agents.
+    #[param(example = "support")]
+    agent: Option<String>,
     /// The first day, in UTC. By default 30 days before `to`.
     #[param(example = "2026-11-01", format = Date)]
     from: Option<String>,
@@ -118,7 +149,7 @@ pub(super) struct UsageParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsagePage)]
 pub(super) struct UsagePageBody {
-    /// The rows, ordered by day and model.
+    /// The rows, ordered by day, and by model or agent.
     usage: Vec<UsageDayBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
@@ -127,7 +158,7 @@ pub(super) struct UsagePageBody {
 
 problems!(Refusals: InvalidParameter);
 
-/// Lists the tenant's usage of models, by day and model.
+/// Lists the tenant's usage of models, by day, and by model or agent.
 ///
 /// A credential with an owner cannot read the sums, because the sums cover the whole tenant.
 #[utoipa::path(
@@ -142,7 +173,10 @@ pub(super) async fn list(
     let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
     let after = params.after.as_deref().map(parse_cursor).transpose()?;
+    let agent = params.agent.map(checked_agent).transpose()?;
     let query = UsageQuery {
+        by: params.by.unwrap_or_default().into(),
+        agent,
         from,
         to,
         after,
@@ -159,11 +193,22 @@ pub(super) async fn list(
     let has_more = days.len() > limit as usize;
     days.truncate(limit as usize);
     let last = days.last().filter(|_| has_more);
-    let next_after = last.map(|last| format!("{}~{}", last.day, last.model));
+    let next_after = last.map(|last| format!("{}~{}", last.day, last.name()));
     Ok(Json(UsagePageBody {
         usage: days.into_iter().map(UsageDayBody::from).collect(),
         next_after,
     }))
+}
+
+/// Checks the name of an agent. An unknown agent is allowed, because the configuration may have lost the agent since.
+pub(super) fn checked_agent(agent: String) -> Result<String, Problem> {
+    match ids::check(&agent) {
+        Ok(()) => Ok(agent),
+        Err(reason) => {
+            let detail = format!("An agent {reason}.");
+            Err(Problem::new(Code::InvalidParameter, detail))
+        }
+    }
 }
 
 /// Reads the first and the last day of the sums.
@@ -188,9 +233,9 @@ fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
 
 fn parse_cursor(token: &str) -> Result<UsageCursor, Problem> {
     let parse_cursor = token.split_once('~').filter(|_| !token.contains('\0'));
-    let parse_cursor = parse_cursor.map(|(day, model)| UsageCursor {
+    let parse_cursor = parse_cursor.map(|(day, name)| UsageCursor {
         day: day.to_owned(),
-        model: model.to_owned(),
+        name: name.to_owned(),
     });
     let detail = "`after` must be the `next_after` of the previous page.";
     parse_cursor.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
@@ -227,7 +272,7 @@ mod tests {
                 let _ = parse_cursor(text).map_err(|problem| problem.code());
             }
             let read = parse_cursor(&format!("{like}~{model}")).map_err(|problem| problem.code());
-            prop_assert_eq!(read, Ok(UsageCursor { day: like, model }));
+            prop_assert_eq!(read, Ok(UsageCursor { day: like, name: model }));
         }
     }
 }

@@ -61,6 +61,7 @@ mod subagents;
 mod terminal;
 mod tools_cli;
 mod traces;
+mod usage;
 mod versions;
 pub(crate) mod wrong_setup;
 mod young_runs;

@@ -1,4 +1,4 @@
-//! The tenants' usage of models, by day.
+//! The tenants' usage of models, by day, and by model or agent.
 
 use axum::{Json, extract::State};
 use everturn_proto::words::AuditAction;
@@ -12,7 +12,7 @@ use crate::http::{
     openapi::problems,
     problem::{Code, Problem},
     routes::{
-        usage::{UsageDayBody, days},
+        usage::{By, UsageDayBody, checked_agent, days},
         wire::checked_limit,
     },
     state::GatewayState,
@@ -25,6 +25,12 @@ const MAX_LIMIT: u32 = 1000;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct TenantUsageParams {
+    /// The kind of the sums. By default `model`.
+    #[param(inline)]
+    by: Option<By>,
+    /// Only the usage of the agent, without the agent's sub-agents.
+    #[param(example = "support")]
+    agent: Option<String>,
     /// Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
     #[param(example = "acme")]
     tenant: Option<String>,
@@ -42,7 +48,7 @@ pub(in crate::http::routes) struct TenantUsageParams {
     after: Option<String>,
 }
 
-/// A tenant's usage of one model on one day.
+/// A tenant's usage of one model, or of one agent, on one day.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsageDay)]
 pub(in crate::http::routes) struct TenantUsageDayBody {
@@ -56,7 +62,7 @@ pub(in crate::http::routes) struct TenantUsageDayBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsagePage)]
 pub(in crate::http::routes) struct TenantUsagePageBody {
-    /// The rows, ordered by tenant, day and model.
+    /// The rows, ordered by tenant and day, and by model or agent.
     usage: Vec<TenantUsageDayBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
@@ -65,7 +71,7 @@ pub(in crate::http::routes) struct TenantUsagePageBody {
 
 problems!(Refusals: InvalidParameter);
 
-/// Lists the tenants' usage of models, by tenant, day and model.
+/// Lists the tenants' usage of models, by tenant and day, and by model or agent.
 ///
 /// Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
 #[utoipa::path(
@@ -81,12 +87,15 @@ pub(in crate::http::routes) async fn list(
     let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
     let seen = Seen::by(&caller, params.tenant)?;
     let after = params.after.as_deref().map(parse_cursor).transpose()?;
+    let agent = params.agent.map(checked_agent).transpose()?;
     let reading = AuditAction::UsageRead;
     state
         .audit
         .note_read(&caller, reading, seen.tenant())
         .await?;
     let query = TenantsUsageQuery {
+        by: params.by.unwrap_or_default().into(),
+        agent,
         tenant_id: seen.tenant().map(str::to_owned),
         from,
         to,
@@ -98,7 +107,7 @@ pub(in crate::http::routes) async fn list(
     rows.truncate(limit as usize);
     let token = |last: &TenantUsageDay| {
         let TenantUsageDay { tenant_id, day } = last;
-        format!("{tenant_id}~{}~{}", day.day, day.model)
+        format!("{tenant_id}~{}~{}", day.day, day.name())
     };
     let next_after = rows.last().filter(|_| has_more).map(token);
     let shown = |row: TenantUsageDay| TenantUsageDayBody {
@@ -114,9 +123,9 @@ pub(in crate::http::routes) async fn list(
 fn parse_cursor(token: &str) -> Result<TenantUsageCursor, Problem> {
     let mut parts = token.splitn(3, '~').map(str::to_owned);
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(tenant), Some(day), Some(model)) if !token.contains('\0') => Ok(TenantUsageCursor {
+        (Some(tenant), Some(day), Some(name)) if !token.contains('\0') => Ok(TenantUsageCursor {
             tenant_id: tenant,
-            of_tenant: UsageCursor { day, model },
+            of_tenant: UsageCursor { day, name },
         }),
         _ => Err(Problem::new(
             Code::InvalidParameter,
@@ -139,7 +148,7 @@ mod tests {
             }
             let [tenant, day] = parts;
             let read = parse_cursor(&format!("{tenant}~{day}~{model}")).map_err(|problem| problem.code());
-            let of_tenant = UsageCursor { day, model };
+            let of_tenant = UsageCursor { day, name: model };
             prop_assert_eq!(read, Ok(TenantUsageCursor { tenant_id: tenant, of_tenant }));
         }
     }

@@ -1,0 +1,60 @@
+//! Usage of a tenant: calls without an answer count also in turns without a budget.
+
+use everturn_tests::{
+    events::count,
+    model::{CallUsage, Model, Reply, Request},
+    stack::Stack,
+};
+use serde_json::{Value, json};
+
+const EACH: CallUsage = CallUsage {
+    input_tokens: 2000,
+    output_tokens: 500,
+    cached_tokens: 1000,
+    reasoning_tokens: 100,
+};
+
+/// Returns the only row of the sums by agent.
+async fn by_agent(stack: &Stack) -> Value {
+    let page = stack.get_api("/api/v1/usage?by=agent").await;
+    let [row] = &page["usage"].as_array().unwrap()[..] else {
+        panic!("one agent on one day: {page:#}")
+    };
+    assert_eq!(row["agent"], "default");
+    row.clone()
+}
+
+/// A killed worker and a cancel cut a call; a refusal by the provider does not.
+#[tokio::test]
+async fn calls_without_an_answer_count() {
+    let script = |request: &Request| match request.last("user").as_str() {
+        "refuse" if request.number == 1 => Reply::error(429, "rate_limited"),
+        "hold" => Reply::text("This much I have said.").held(),
+        _ => Reply::text("Here you are.").taking(EACH),
+    };
+    let stack = Stack::with_agent(Model::start(script).await, "max_output_tokens = 1000").await;
+    let _gateway = stack.gateway().await;
+    let killed_at = "think.before_checkpoint";
+    let worker = stack.worker_stopping_at(killed_at);
+    let (conversation, _) = stack.ask("refuse").await;
+    stack.reached(killed_at).await;
+    worker.kill().await;
+    let _next = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(count(&events, "complete"), 1, "{events:#?}");
+    let row = by_agent(&stack).await;
+    assert_eq!((&row["calls"], &row["cut_calls"]), (&json!(1), &json!(1)));
+    assert_eq!(stack.model.requests().len(), 3, "refused, cut, answered");
+    // The answer may have 1000 tokens, and the context has a few.
+    let cut_tokens = row["cut_tokens"].as_u64().unwrap();
+    assert!((1001..1200).contains(&cut_tokens), "{row:#}");
+
+    let (conversation, _) = stack.ask("hold").await;
+    stack.asked(4).await;
+    let path = format!("/conversations/{conversation}/cancel");
+    stack.post(&path, &json!({})).await;
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(count(&events, "cancelled"), 1, "{events:#?}");
+    let row = by_agent(&stack).await;
+    assert_eq!((&row["calls"], &row["cut_calls"]), (&json!(1), &json!(2)));
+}
