@@ -338,6 +338,16 @@ CREATE TABLE public.tool_grants (
     granted_at timestamp with time zone NOT NULL,
     definition_hash text NOT NULL COLLATE pg_catalog."C"
 );
+CREATE TABLE public.tool_usage_days (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    day text NOT NULL COLLATE pg_catalog."C",
+    tool text NOT NULL COLLATE pg_catalog."C",
+    agent text NOT NULL COLLATE pg_catalog."C",
+    slot bigint NOT NULL,
+    calls bigint NOT NULL,
+    failed_calls bigint NOT NULL,
+    duration_ms bigint NOT NULL
+);
 CREATE TABLE public.trace_contexts (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     agent_execution_id text NOT NULL COLLATE pg_catalog."C",
@@ -437,6 +447,8 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_pkey PRIMARY KEY (conversation_id, execution_id);
 ALTER TABLE ONLY public.tool_grants
     ADD CONSTRAINT tool_grants_pkey PRIMARY KEY (conversation_id, tool_name);
+ALTER TABLE ONLY public.tool_usage_days
+    ADD CONSTRAINT tool_usage_days_pkey PRIMARY KEY (tenant_id, day, tool, agent, slot);
 ALTER TABLE ONLY public.trace_contexts
     ADD CONSTRAINT trace_contexts_pkey PRIMARY KEY (conversation_id, agent_execution_id);
 ALTER TABLE ONLY public.turn_checks

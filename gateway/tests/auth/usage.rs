@@ -42,6 +42,24 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
         assert_eq!(row["cost_usd"], "0.0015");
         let of_another = ask("to=2026-11-30&agent=another").await.json();
         assert_eq!(of_another["usage"], json!([]));
+        for (day, tool) in [
+            ("2026-11-01", "a"),
+            ("2026-11-01", "b"),
+            ("2026-12-01", "a"),
+        ] {
+            gateway.store.run(
+                "INSERT INTO tool_usage_days VALUES ($1, $2, $3, 'default', 0, 3, 1, 250)",
+                &[tenant, day, tool],
+            );
+        }
+        let tools = ask("to=2026-11-30&by=tool&limit=1").await.json();
+        let row = |tool: &str| json!({"day": "2026-11-01", "tool": tool, "calls": 3, "failed_calls": 1, "duration_ms": 250});
+        let page = |tool: &str, next: Option<&str>| json!({"usage": [], "tools": [row(tool)], "next_after": next});
+        assert_eq!(tools, page("a", Some("2026-11-01~a")));
+        let rest = ask("to=2026-11-30&by=tool&limit=1&after=2026-11-01~a").await;
+        assert_eq!(rest.json(), page("b", None));
+        let of_another = ask("to=2026-11-30&by=tool&agent=another").await.json();
+        assert_eq!(of_another["tools"], json!([]));
         let one = ask("to=2026-11-01").await.json();
         assert_eq!(shown(&one), [day("2026-11-01")]);
         for bad in [
@@ -51,7 +69,7 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
             "limit=0",
             "limit=1001",
             "after=x",
-            "by=tool",
+            "by=user",
             "agent=%20",
         ] {
             ask(bad).await.assert_problem(400, "invalid_parameter");
@@ -60,7 +78,7 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
     let owner = key(&gateway, Access::owner("acme", "ann"), "read", None).await;
     let path = ("GET", "/api/v1/usage?from=2026-11-01&to=2026-11-30");
     let none = gateway.bearer(path, &owner.reveal()).await.json();
-    assert_eq!(none, json!({"usage": [], "next_after": null}));
+    assert_eq!(none, json!({"usage": [], "tools": [], "next_after": null}));
     let writer = key(&gateway, Access::tenant("acme"), "write", None).await;
     let refused = gateway.bearer(path, &writer.reveal()).await;
     refused.assert_problem(403, "insufficient_scope");

@@ -17,8 +17,8 @@ use everturn_store::{
     EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry, NewBlob,
     NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, QueuedMessage,
     ResultRange, ResultSender, ResultSlice, ResumePoint, ShownConversation, StepUsage, StoreError,
-    StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults, UsageDay, UsageQuery,
-    WantedLinks, sqlite::SqliteStore,
+    StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery,
+    UsageDay, UsageQuery, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -140,6 +140,7 @@ pass_on! { AgentExecutions:
 
 pass_on! { TenantUsage:
     usage_days(tenant: &str, query: &UsageQuery) -> Vec<UsageDay>;
+    tool_usage(query: &ToolUsageQuery) -> Vec<ToolUsageDay>;
     forget_usage(before_day: &str) -> u64;
 }
 

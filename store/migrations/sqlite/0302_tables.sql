@@ -353,6 +353,20 @@ CREATE TABLE usage_days (
     PRIMARY KEY (tenant_id, day, model, agent, slot)
 ) STRICT;
 
+-- The tool calls of a tenant on a day in UTC, by tool and agent. The end of an agent execution adds its calls. The rows outlive
+-- their conversations. duration_ms: the time of the calls together. slot: as in usage_days.
+CREATE TABLE tool_usage_days (
+    tenant_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    failed_calls INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, day, tool, agent, slot)
+) STRICT;
+
 -- Images and files. content has the bytes, unless the bytes are in an object store under object_key. A blob belongs to the
 -- conversation whose message or tool result names the blob, and to the conversation's owner; before that to the uploader.
 -- upload_key: the client's key of the upload.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use everturn_proto::{event::Usage, turn::AgentDefinition};
 use sqlx::FromRow;
 
-use super::Result;
+use super::{Result, ToolUsageDay, ToolUsageQuery};
 use crate::columns::{MaybeSum, Sum};
 
 /// A tenant's budget for a day (UTC). `None`: no limit.
@@ -148,6 +148,9 @@ impl From<UsageColumns> for Usage {
 pub trait TenantUsage: Send + Sync {
     /// Returns the tenant's usage by day, and by model or agent, at most `limit` rows behind `after`.
     async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>>;
+
+    /// Returns the sums of tool calls by tenant, day and tool, at most `limit` rows behind `after`.
+    async fn tool_usage(&self, query: &ToolUsageQuery) -> Result<Vec<ToolUsageDay>>;
 
     /// Removes the sums of every tenant before the day. Returns the number of removed rows.
     async fn forget_usage(&self, before_day: &str) -> Result<u64>;

@@ -53,6 +53,7 @@ mod saves;
 mod steps;
 mod tenants;
 mod tool_results;
+mod tool_usage;
 mod tools;
 mod traces;
 mod turn_inputs;
@@ -96,6 +97,7 @@ pub use self::{
     steps::{ClaimedCall, CompletedStep, StepClaim, StepClaims, StepKey},
     tenants::{TenantSummary, TenantUsageCursor, TenantUsageDay, Tenants, TenantsUsageQuery},
     tool_results::{ResultRange, ResultSlice, ToolResults},
+    tool_usage::{ToolUsageDay, ToolUsageQuery},
     tools::{
         DefinedTool, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, ToolResult,
     },

@@ -84,7 +84,7 @@ async fn write(
     write::advance_agent_execution(&mut parts, step, batch, saved_steps, now);
     parts.execute(&mut *connection).await?;
     let mut results = Parts::default();
-    write::results(&mut results, step, batch);
+    write::results(&mut results, step, batch, now);
     results.execute(connection).await
 }
 

@@ -13,7 +13,6 @@
 //! keeps to the order too: after locking a row of the list, no code takes an earlier row. Therefore transactions never
 //! deadlock.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     turn::LlmCompleteState,
@@ -21,20 +20,16 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection, Database,
+    Connection,
     dialect::{Parts, WRITES_IN_PARTS},
     statement::Statement as _,
     statements::budgets::{
-        AddCall, AddCutCall, BeginBudget, Budget, ForgetUsage, Free, LockOpenCall, NoteFreed,
-        NoteReserved, NoteSettled, NoteUnansweredCall, Reserve, Settle, UsageDays,
-        UsageDaysByAgent,
+        AddCall, AddCutCall, BeginBudget, Budget, Free, LockOpenCall, NoteFreed, NoteReserved,
+        NoteSettled, NoteUnansweredCall, Reserve, Settle,
     },
 };
 use crate::{
-    api::{
-        BeginTurn, CutCall, DayBudget, Estimate, Reservation, Result, StepKey, TenantUsage,
-        UsageBy, UsageDay, UsageQuery,
-    },
+    api::{BeginTurn, CutCall, DayBudget, Estimate, Reservation, Result, StepKey},
     columns::{now, wide},
     error::StoreError,
     rows::budgets::{BudgetRow, OpenCallRow, model_name},
@@ -320,49 +315,4 @@ pub(super) async fn release(
 pub(super) async fn free_at_end(connection: &mut Connection, step: &StepKey) -> Result<()> {
     let generations = (EVERY_GENERATION, EVERY_GENERATION);
     settle_unanswered(connection, step, generations, Freed::Cut).await
-}
-
-#[async_trait]
-impl TenantUsage for Database {
-    async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>> {
-        let after = query.after.clone().unwrap_or_default();
-        let (agent, row_limit) = (query.agent.as_deref(), i64::from(query.limit));
-        match query.by {
-            UsageBy::Model => {
-                let select = UsageDays {
-                    tenant_id,
-                    agent,
-                    first_day: &query.from,
-                    last_day: &query.to,
-                    after_day: &after.day,
-                    after_name: &after.name,
-                    row_limit,
-                };
-                let select = select.query_as()?;
-                self.read(select.fetch_all(self.reader())).await
-            }
-            UsageBy::Agent => {
-                let select = UsageDaysByAgent {
-                    tenant_id,
-                    agent,
-                    first_day: &query.from,
-                    last_day: &query.to,
-                    after_day: &after.day,
-                    after_name: &after.name,
-                    row_limit,
-                };
-                let select = select.query_as()?;
-                self.read(select.fetch_all(self.reader())).await
-            }
-        }
-    }
-
-    async fn forget_usage(&self, before_day: &str) -> Result<u64> {
-        self.in_time(async {
-            let forget = ForgetUsage { before_day };
-            let done = forget.query()?.execute(&mut *self.single().await?).await?;
-            Ok(done.rows_affected())
-        })
-        .await
-    }
 }

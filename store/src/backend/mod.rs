@@ -37,8 +37,10 @@
 //!    epoch of the conversation's run (`runs.rs`) without the lock.
 //! 5. `reserve_call`, `complete_step` and the settling of a call (`budgets.rs`) take three rows, always in this order:
 //!    the agent execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two
-//!    rows in the same order. A blob joins or leaves a conversation under the conversation's lock. The removal of blobs
-//!    without a conversation skips locked blobs.
+//!    rows in the same order. The end of an agent execution takes the slots of its tools after every other row but the
+//!    slot of a cut call, in the order of the tools. Only a transaction that ends several lost sub-agents may take slots
+//!    in another order: PostgreSQL then ends a deadlock, and the caller repeats the call. A blob joins or leaves a
+//!    conversation under the conversation's lock. The removal of blobs without a conversation skips locked blobs.
 //! 6. A transaction that appends to the audit trail waits for every other appender until its commit. Therefore the
 //!    entries' numbers become visible in order. The entry is the last statement of its transaction, so the appender
 //!    waits for no other row meanwhile.
@@ -135,6 +137,7 @@ mod tool_results;
 mod traces;
 mod turn_inputs;
 mod turns;
+mod usage;
 pub(crate) mod write;
 
 use everturn_proto::words::ApprovalState;

@@ -40,6 +40,7 @@ pub mod retention;
 pub mod runs;
 pub mod saves;
 pub mod tool_results;
+pub mod tool_usage;
 pub mod traces;
 pub mod turns;
 pub mod usage;
@@ -213,6 +214,8 @@ macro_rules! conformance_suite {
             budgets::a_call_that_was_cut_counts_in_full,
             usage::a_cut_call_counts_without_a_budget,
             usage::a_call_of_a_dead_worker_counts_without_a_budget,
+            tool_usage::tool_calls_count_at_the_end,
+            tool_usage::the_sums_of_tools_are_paged,
             budgets::a_refused_call_gives_back_what_it_reserved,
             budgets::a_step_counts_once,
             budgets::the_end_settles_what_is_reserved,

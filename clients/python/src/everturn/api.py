@@ -779,6 +779,33 @@ class ToolResultSlice(TypedDict):
     """
 
 
+class ToolUsageDay(TypedDict):
+    """
+    Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends.
+    """
+
+    calls: int
+    """
+    Number of calls.
+    """
+    day: str
+    """
+    The day, in UTC.
+    """
+    duration_ms: int
+    """
+    Time of the calls together, in milliseconds.
+    """
+    failed_calls: int
+    """
+    Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
+    """
+    tool: str
+    """
+    The tool.
+    """
+
+
 class Usage(TypedDict):
     """
     Tokens of LLM calls.
@@ -855,9 +882,13 @@ class UsagePage(TypedDict):
     """
     `after` of the next page; null at the end.
     """
+    tools: list[ToolUsageDay]
+    """
+    With `by=tool`: the rows, ordered by day and tool. Otherwise empty.
+    """
     usage: list[UsageDay]
     """
-    The rows, ordered by day, and by model or agent.
+    The rows, ordered by day, and by model or agent. Empty with `by=tool`.
     """
 
 
@@ -1485,6 +1516,17 @@ class StepUsage(TypedDict):
     usage: Usage
 
 
+class TenantToolUsageDay(ToolUsageDay):
+    """
+    A tenant's calls of one tool on one day.
+    """
+
+    tenant: str
+    """
+    The tenant.
+    """
+
+
 class TenantUsageDay(UsageDay):
     """
     A tenant's usage of one model, or of one agent, on one day.
@@ -1502,9 +1544,13 @@ class TenantUsagePage(TypedDict):
     """
     `after` of the next page; null at the end.
     """
+    tools: list[TenantToolUsageDay]
+    """
+    With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty.
+    """
     usage: list[TenantUsageDay]
     """
-    The rows, ordered by tenant and day, and by model or agent.
+    The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`.
     """
 
 

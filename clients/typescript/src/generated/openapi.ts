@@ -181,7 +181,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenants' usage of models, by tenant and day, and by model or agent.
+         * Lists the tenants' usage of models and tools, by tenant and day, and by model, agent or tool.
          * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
          */
         get: operations["list_tenant_usage"];
@@ -732,7 +732,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenant's usage of models, by day, and by model or agent.
+         * Lists the tenant's usage of models and tools, by day, and by model, agent or tool.
          * @description A credential with an owner cannot read the sums, because the sums cover the whole tenant.
          */
         get: operations["list_usage"];
@@ -1744,6 +1744,11 @@ export interface components {
             /** @description The tenants, ordered by id. */
             tenants: components["schemas"]["Tenant"][];
         };
+        /** @description A tenant's calls of one tool on one day. */
+        TenantToolUsageDay: components["schemas"]["ToolUsageDay"] & {
+            /** @description The tenant. */
+            tenant: string;
+        };
         /** @description A tenant's usage of one model, or of one agent, on one day. */
         TenantUsageDay: components["schemas"]["UsageDay"] & {
             /** @example acme */
@@ -1753,7 +1758,9 @@ export interface components {
         TenantUsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description The rows, ordered by tenant and day, and by model or agent. */
+            /** @description With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty. */
+            tools: components["schemas"]["TenantToolUsageDay"][];
+            /** @description The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`. */
             usage: components["schemas"]["TenantUsageDay"][];
         };
         /**
@@ -1922,6 +1929,34 @@ export interface components {
              */
             total_bytes: number;
         };
+        /** @description Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends. */
+        ToolUsageDay: {
+            /**
+             * Format: int64
+             * @description Number of calls.
+             */
+            calls: number;
+            /**
+             * @description The day, in UTC.
+             * @example 2026-11-30
+             */
+            day: string;
+            /**
+             * Format: int64
+             * @description Time of the calls together, in milliseconds.
+             */
+            duration_ms: number;
+            /**
+             * Format: int64
+             * @description Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
+             */
+            failed_calls: number;
+            /**
+             * @description The tool.
+             * @example search
+             */
+            tool: string;
+        };
         /** @description Tokens of LLM calls. */
         Usage: {
             /**
@@ -1995,7 +2030,9 @@ export interface components {
         UsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description The rows, ordered by day, and by model or agent. */
+            /** @description With `by=tool`: the rows, ordered by day and tool. Otherwise empty. */
+            tools: components["schemas"]["ToolUsageDay"][];
+            /** @description The rows, ordered by day, and by model or agent. Empty with `by=tool`. */
             usage: components["schemas"]["UsageDay"][];
         };
         /** @description A tool call that waits for a person or a client. */
@@ -3119,9 +3156,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The kind of the sums. By default `model`. */
-                by?: "model" | "agent";
+                by?: "model" | "agent" | "tool";
                 /**
-                 * @description Only the usage of the agent, without the agent's sub-agents.
+                 * @description Only the calls of the agent, without the agent's sub-agents.
                  * @example support
                  */
                 agent?: string;
@@ -7839,9 +7876,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The kind of the sums. By default `model`. */
-                by?: "model" | "agent";
+                by?: "model" | "agent" | "tool";
                 /**
-                 * @description Only the usage of the agent, without the agent's sub-agents.
+                 * @description Only the calls of the agent, without the agent's sub-agents.
                  * @example support
                  */
                 agent?: string;

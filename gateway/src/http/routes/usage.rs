@@ -1,9 +1,11 @@
-//! A tenant's usage of models, by day, and by model or agent.
+//! A tenant's usage of models and tools, by day, and by model, agent or tool.
 
 use axum::{Json, extract::State};
 use chrono::{Days, NaiveDate, Utc};
 use everturn_proto::{event::Usage, ids, money};
-use everturn_store::{UsageBy, UsageCursor, UsageDay, UsageQuery};
+use everturn_store::{
+    TenantUsageCursor, ToolUsageDay, ToolUsageQuery, UsageBy, UsageCursor, UsageDay, UsageQuery,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -61,13 +63,17 @@ pub(super) enum By {
     Model,
     /// A sum for each agent.
     Agent,
+    /// A sum of tool calls for each tool.
+    Tool,
 }
 
-impl From<By> for UsageBy {
-    fn from(by: By) -> Self {
-        match by {
-            By::Model => Self::Model,
-            By::Agent => Self::Agent,
+impl By {
+    /// Returns the kind of the sums of LLM calls; `None` for sums of tool calls.
+    pub(super) fn of_llm_calls(self) -> Option<UsageBy> {
+        match self {
+            Self::Model => Some(UsageBy::Model),
+            Self::Agent => Some(UsageBy::Agent),
+            Self::Tool => None,
         }
     }
 }
@@ -122,13 +128,43 @@ impl From<UsageDay> for UsageDayBody {
     }
 }
 
+/// Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ToolUsageDay)]
+pub(super) struct ToolUsageDayBody {
+    /// The day, in UTC.
+    #[schema(example = "2026-11-30")]
+    day: String,
+    /// The tool.
+    #[schema(example = "search")]
+    tool: String,
+    /// Number of calls.
+    calls: u64,
+    /// Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
+    failed_calls: u64,
+    /// Time of the calls together, in milliseconds.
+    duration_ms: u64,
+}
+
+impl From<ToolUsageDay> for ToolUsageDayBody {
+    fn from(day: ToolUsageDay) -> Self {
+        Self {
+            day: day.day,
+            tool: day.tool,
+            calls: day.calls,
+            failed_calls: day.failed_calls,
+            duration_ms: day.duration_ms,
+        }
+    }
+}
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UsageParams {
     /// The kind of the sums. By default `model`.
     #[param(inline)]
     by: Option<By>,
-    /// Only the usage of the agent, without the agent's sub-agents.
+    /// Only the calls of the agent, without the agent's sub-agents.
     #[param(example = "support")]
     agent: Option<String>,
     /// The first day, in UTC. By default 30 days before `to`.
@@ -149,8 +185,10 @@ pub(super) struct UsageParams {
 #[derive(Serialize, ToSchema)]
 #[schema(as = UsagePage)]
 pub(super) struct UsagePageBody {
-    /// The rows, ordered by day, and by model or agent.
+    /// The rows, ordered by day, and by model or agent. Empty with `by=tool`.
     usage: Vec<UsageDayBody>,
+    /// With `by=tool`: the rows, ordered by day and tool. Otherwise empty.
+    tools: Vec<ToolUsageDayBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
     next_after: Option<String>,
@@ -158,7 +196,7 @@ pub(super) struct UsagePageBody {
 
 problems!(Refusals: InvalidParameter);
 
-/// Lists the tenant's usage of models, by day, and by model or agent.
+/// Lists the tenant's usage of models and tools, by day, and by model, agent or tool.
 ///
 /// A credential with an owner cannot read the sums, because the sums cover the whole tenant.
 #[utoipa::path(
@@ -174,30 +212,53 @@ pub(super) async fn list(
     let (from, to) = days(params.from.as_deref(), params.to.as_deref())?;
     let after = params.after.as_deref().map(parse_cursor).transpose()?;
     let agent = params.agent.map(checked_agent).transpose()?;
-    let query = UsageQuery {
-        by: params.by.unwrap_or_default().into(),
-        agent,
-        from,
-        to,
-        after,
-        limit: limit + 1,
-    };
-    let is_owner = caller.access.owner_id.is_some();
-    let mut days = if is_owner {
-        Vec::new()
-    } else {
-        let usage = &state.ports.usage;
-        usage.usage_days(&caller.access.tenant_id, &query).await?
-    };
+    let (tenant_id, usage) = (&caller.access.tenant_id, &state.ports.usage);
+    let (mut llm_calls, mut tool_calls) = (Vec::new(), Vec::new());
     // An extra row beyond `limit` shows that a next page exists.
-    let has_more = days.len() > limit as usize;
-    days.truncate(limit as usize);
-    let last = days.last().filter(|_| has_more);
-    let next_after = last.map(|last| format!("{}~{}", last.day, last.name()));
+    let of_page = limit + 1;
+    if caller.access.owner_id.is_some() {
+        // The sums cover the whole tenant.
+    } else if let Some(by) = params.by.unwrap_or_default().of_llm_calls() {
+        let query = UsageQuery {
+            by,
+            agent,
+            from,
+            to,
+            after,
+            limit: of_page,
+        };
+        llm_calls = usage.usage_days(tenant_id, &query).await?;
+    } else {
+        let query = ToolUsageQuery {
+            tenant_id: Some(tenant_id.clone()),
+            agent,
+            from,
+            to,
+            after: after.map(|of_tenant| TenantUsageCursor {
+                tenant_id: tenant_id.clone(),
+                of_tenant,
+            }),
+            limit: of_page,
+        };
+        tool_calls = usage.tool_usage(&query).await?;
+    }
+    let token = |day: &str, name: &str| format!("{day}~{name}");
+    let next_day = cut(&mut llm_calls, limit).map(|last| token(&last.day, last.name()));
+    let next_tool = cut(&mut tool_calls, limit).map(|last| token(&last.day, &last.tool));
     Ok(Json(UsagePageBody {
-        usage: days.into_iter().map(UsageDayBody::from).collect(),
-        next_after,
+        usage: llm_calls.into_iter().map(UsageDayBody::from).collect(),
+        tools: (tool_calls.into_iter())
+            .map(ToolUsageDayBody::from)
+            .collect(),
+        next_after: next_day.or(next_tool),
     }))
+}
+
+/// Cuts the rows of a page. Returns the last row if a next page exists.
+pub(super) fn cut<T>(rows: &mut Vec<T>, limit: u32) -> Option<&T> {
+    let has_more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    rows.last().filter(|_| has_more)
 }
 
 /// Checks the name of an agent. An unknown agent is allowed, because the configuration may have lost the agent since.

@@ -29,6 +29,7 @@ use super::{
         messages::{InsertTakenMessage, SetToolResults, TakeMessage},
         plans::InsertPlans,
     },
+    usage,
 };
 use crate::{
     api::{Spent, StepKey},
@@ -113,8 +114,9 @@ pub(crate) fn advance_agent_execution(
 }
 
 /// Adds the copy of a step's tool results into the step's assistant row. The copy is made once, when no call of the
-/// step is open any more. Otherwise a step with many large results would be rewritten for every result.
-pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
+/// step is open any more. Otherwise a step with many large results would be rewritten for every result. The end of an
+/// agent execution also adds the sums of its tool calls.
+pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
     let observed_now: Vec<_> = batch
         .observed_tools
         .iter()
@@ -128,6 +130,13 @@ pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
             execution_ids: &observed.execution_ids,
             observed_now: &observed_now,
         });
+    }
+    if let Some(end) = &batch.end {
+        // The last step of a completed agent execution has called no tool.
+        let without_tools = u32::from(end.status == AgentExecutionStatus::Completed);
+        if batch.steps > without_tools {
+            usage::add_tool_calls(parts, step, now);
+        }
     }
 }
 

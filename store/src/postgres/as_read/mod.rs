@@ -94,7 +94,7 @@ impl PostgresStore {
         });
         write::batch(&mut parts, request, &batch, now);
         write::advance_agent_execution(&mut parts, step, &batch, steps, now);
-        write::results(&mut parts, step, &batch);
+        write::results(&mut parts, step, &batch, now);
         if batch.events.is_empty() || !parts.is_one_statement() {
             return Ok(None);
         }

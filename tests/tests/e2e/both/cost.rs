@@ -46,7 +46,11 @@ async fn a_turn_of_1000_tokens_and_one_tool_writes_few_rows() {
     let mut rows = stack.rows().await;
     // The tenant's day, which all its turns share.
     assert!(rows.contains(&("usage_days".to_owned(), 1)), "{rows:?}");
-    rows.retain(|(table, _)| table != "usage_days");
+    assert!(
+        rows.contains(&("tool_usage_days".to_owned(), 1)),
+        "{rows:?}"
+    );
+    rows.retain(|(table, _)| table != "usage_days" && table != "tool_usage_days");
     let total: i64 = rows.iter().map(|(_, count)| count).sum();
     assert!(total <= 20, "{total} rows: {rows:?}");
     assert!(

@@ -1,4 +1,4 @@
-//! Usage of a tenant: calls without an answer count also in turns without a budget.
+//! Usage of a tenant: calls without an answer count also in turns without a budget, and tool calls count by tool.
 
 use everturn_tests::{
     events::count,
@@ -57,4 +57,42 @@ async fn calls_without_an_answer_count() {
     assert_eq!(count(&events, "cancelled"), 1, "{events:#?}");
     let row = by_agent(&stack).await;
     assert_eq!((&row["calls"], &row["cut_calls"]), (&json!(1), &json!(2)));
+}
+
+/// A turn of two tool calls, with an error as the result of the second.
+#[tokio::test]
+async fn tool_calls_count_by_tool() {
+    let script = |request: &Request| match request.results_since_user() {
+        0 => Reply::text("I look.")
+            .call("test_read", &json!({}))
+            .call("calculate", &json!({"expression": "1/0"})),
+        _ => Reply::text("Here you are."),
+    };
+    let keys = "tools = [\"test_read\", \"calculate\"]";
+    let stack = Stack::with_agent(Model::start(script).await, keys).await;
+    let _running = stack.start().await;
+    for turn in 1..3 {
+        let (conversation, _) = stack.ask("look").await;
+        stack.ended(&conversation, 1).await;
+        let page = stack.get_api("/api/v1/usage?by=tool&agent=default").await;
+        assert_eq!(
+            (&page["usage"], &page["next_after"]),
+            (&json!([]), &json!(null))
+        );
+        let rows = page["tools"].as_array().unwrap();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                (
+                    row["tool"].as_str(),
+                    row["calls"].as_u64(),
+                    row["failed_calls"].as_u64(),
+                )
+            })
+            .collect();
+        let expected = [("calculate", turn, turn), ("test_read", turn, 0)];
+        let expected =
+            expected.map(|(tool, calls, failed)| (Some(tool), Some(calls), Some(failed)));
+        assert_eq!(rows, expected, "{page:#}");
+    }
 }

@@ -1,8 +1,10 @@
-//! The tenants' usage of models, by day, and by model or agent.
+//! The tenants' usage of models and tools, by day, and by model, agent or tool.
 
 use axum::{Json, extract::State};
 use everturn_proto::words::AuditAction;
-use everturn_store::{TenantUsageCursor, TenantUsageDay, TenantsUsageQuery, UsageCursor};
+use everturn_store::{
+    TenantUsageCursor, TenantUsageDay, TenantsUsageQuery, ToolUsageDay, ToolUsageQuery, UsageCursor,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -12,7 +14,7 @@ use crate::http::{
     openapi::problems,
     problem::{Code, Problem},
     routes::{
-        usage::{By, UsageDayBody, checked_agent, days},
+        usage::{By, ToolUsageDayBody, UsageDayBody, checked_agent, cut, days},
         wire::checked_limit,
     },
     state::GatewayState,
@@ -28,7 +30,7 @@ pub(in crate::http::routes) struct TenantUsageParams {
     /// The kind of the sums. By default `model`.
     #[param(inline)]
     by: Option<By>,
-    /// Only the usage of the agent, without the agent's sub-agents.
+    /// Only the calls of the agent, without the agent's sub-agents.
     #[param(example = "support")]
     agent: Option<String>,
     /// Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
@@ -58,12 +60,24 @@ pub(in crate::http::routes) struct TenantUsageDayBody {
     day: UsageDayBody,
 }
 
+/// A tenant's calls of one tool on one day.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TenantToolUsageDay)]
+pub(in crate::http::routes) struct TenantToolUsageDayBody {
+    /// The tenant.
+    tenant: String,
+    #[serde(flatten)]
+    day: ToolUsageDayBody,
+}
+
 /// A page of usage sums.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsagePage)]
 pub(in crate::http::routes) struct TenantUsagePageBody {
-    /// The rows, ordered by tenant and day, and by model or agent.
+    /// The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`.
     usage: Vec<TenantUsageDayBody>,
+    /// With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty.
+    tools: Vec<TenantToolUsageDayBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
     next_after: Option<String>,
@@ -71,7 +85,7 @@ pub(in crate::http::routes) struct TenantUsagePageBody {
 
 problems!(Refusals: InvalidParameter);
 
-/// Lists the tenants' usage of models, by tenant and day, and by model or agent.
+/// Lists the tenants' usage of models and tools, by tenant and day, and by model, agent or tool.
 ///
 /// Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
 #[utoipa::path(
@@ -93,30 +107,48 @@ pub(in crate::http::routes) async fn list(
         .audit
         .note_read(&caller, reading, seen.tenant())
         .await?;
-    let query = TenantsUsageQuery {
-        by: params.by.unwrap_or_default().into(),
-        agent,
-        tenant_id: seen.tenant().map(str::to_owned),
-        from,
-        to,
-        after,
-        limit: limit + 1,
-    };
-    let mut rows = state.ports.tenants.usage_of_tenants(&query).await?;
-    let has_more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let token = |last: &TenantUsageDay| {
-        let TenantUsageDay { tenant_id, day } = last;
-        format!("{tenant_id}~{}~{}", day.day, day.name())
-    };
-    let next_after = rows.last().filter(|_| has_more).map(token);
-    let shown = |row: TenantUsageDay| TenantUsageDayBody {
+    let tenant_id = seen.tenant().map(str::to_owned);
+    let (mut llm_calls, mut tool_calls) = (Vec::new(), Vec::new());
+    let of_page = limit + 1;
+    if let Some(by) = params.by.unwrap_or_default().of_llm_calls() {
+        let query = TenantsUsageQuery {
+            by,
+            agent,
+            tenant_id,
+            from,
+            to,
+            after,
+            limit: of_page,
+        };
+        llm_calls = state.ports.tenants.usage_of_tenants(&query).await?;
+    } else {
+        let query = ToolUsageQuery {
+            tenant_id,
+            agent,
+            from,
+            to,
+            after,
+            limit: of_page,
+        };
+        tool_calls = state.ports.usage.tool_usage(&query).await?;
+    }
+    let token = |tenant: &str, day: &str, name: &str| format!("{tenant}~{day}~{name}");
+    let next_day = cut(&mut llm_calls, limit)
+        .map(|last| token(&last.tenant_id, &last.day.day, last.day.name()));
+    let next_tool =
+        cut(&mut tool_calls, limit).map(|last| token(&last.tenant_id, &last.day, &last.tool));
+    let of_llm = |row: TenantUsageDay| TenantUsageDayBody {
         tenant: row.tenant_id,
         day: row.day.into(),
     };
+    let of_tool = |row: ToolUsageDay| TenantToolUsageDayBody {
+        tenant: row.tenant_id.clone(),
+        day: row.into(),
+    };
     Ok(Json(TenantUsagePageBody {
-        usage: rows.into_iter().map(shown).collect(),
-        next_after,
+        usage: llm_calls.into_iter().map(of_llm).collect(),
+        tools: tool_calls.into_iter().map(of_tool).collect(),
+        next_after: next_day.or(next_tool),
     }))
 }
 
