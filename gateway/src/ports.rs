@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_store::{
     AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys,
-    MessageQueue, OutsideTools, TenantUsage, Tenants, ToolResults,
+    MessageQueue, OutsideTools, Owners, TenantUsage, Tenants, ToolResults,
 };
 use everturn_stream::{SharedCounts, StreamReader};
 
@@ -37,6 +37,8 @@ pub struct Ports {
     pub tenants: Arc<dyn Tenants>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
+    /// Owners with refused credentials.
+    pub owners: Arc<dyn Owners>,
     /// The live texts of running models.
     pub stream: Arc<dyn StreamReader>,
     /// The counts shared with the other gateways, because limits hold across gateways. `None` for a single gateway.

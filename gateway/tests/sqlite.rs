@@ -41,6 +41,7 @@ impl Stack {
             results: Arc::new(store.clone()),
             blobs: BlobFiles::new(Arc::new(store.clone()), None, BlobRules::default()),
             keys: Arc::new(store.clone()),
+            owners: Arc::new(store.clone()),
             audit: Arc::new(store.clone()),
             tenants: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),

@@ -69,6 +69,7 @@ CREATE TABLE public.api_keys (
     name text NOT NULL,
     made_by_key text COLLATE pg_catalog."C",
     made_by_subject text COLLATE pg_catalog."C",
+    signed_in_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
@@ -309,6 +310,13 @@ CREATE TABLE public.execution_checkpoints (
     reasoning_tokens bigint DEFAULT 0 NOT NULL,
     cost_nano bigint
 );
+CREATE TABLE public.owner_refusals (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text NOT NULL COLLATE pg_catalog."C",
+    is_refused boolean NOT NULL,
+    ended_at timestamp with time zone NOT NULL,
+    keep_until timestamp with time zone NOT NULL
+);
 CREATE TABLE public.reconciler (
     id bigint NOT NULL,
     asked_at timestamp with time zone NOT NULL
@@ -433,6 +441,8 @@ ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_conversation_id_sequence_number_key UNIQUE (conversation_id, sequence_number);
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (conversation_id, id);
+ALTER TABLE ONLY public.owner_refusals
+    ADD CONSTRAINT owner_refusals_pkey PRIMARY KEY (tenant_id, owner_id);
 ALTER TABLE ONLY public.reconciler
     ADD CONSTRAINT reconciler_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.removed_objects
@@ -484,6 +494,7 @@ CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints US
 CREATE INDEX messages_by_thread ON public.messages USING btree (conversation_id, thread, sequence_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
+CREATE INDEX owner_refusals_over ON public.owner_refusals USING btree (keep_until) WHERE (NOT is_refused);
 CREATE INDEX removed_objects_due ON public.removed_objects USING btree (remove_after);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));

@@ -6,7 +6,7 @@ use crate::{
     api::{
         AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader,
         EventWriter, Failures, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
-        OutsideTools, Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants,
+        OutsideTools, Owners, Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants,
         ToolClaims, ToolResults, TraceContexts, TurnInputs, Turns, WorkerLeases,
     },
     error::StoreError,
@@ -54,6 +54,8 @@ pub struct Store {
     pub retention: Arc<dyn Retention>,
     /// API keys and browser sessions, for gateways and operators.
     pub keys: Arc<dyn Keys>,
+    /// Owners with refused credentials, for gateways.
+    pub owners: Arc<dyn Owners>,
     /// Reads the usage of tenants, for gateways and operators.
     pub usage: Arc<dyn TenantUsage>,
     /// The audit trail, for gateways and operators.
@@ -88,6 +90,7 @@ impl Store {
         + LostWorkers
         + Retention
         + Keys
+        + Owners
         + TenantUsage
         + Failures
         + AuditTrail
@@ -116,6 +119,7 @@ impl Store {
             lost_workers: store.clone(),
             retention: store.clone(),
             keys: store.clone(),
+            owners: store.clone(),
             usage: store.clone(),
             audit: store.clone(),
             failures: store.clone(),

@@ -151,6 +151,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "deleted_conversations",
         "execution_checkpoints",
         "messages",
+        "owner_refusals",
         "reconciler",
         "removed_objects",
         "schema_range",

@@ -60,8 +60,7 @@ impl GatewayState {
         );
         let lists = ListHub::new(Arc::clone(&ports.conversations), config.poll_interval);
         let audit = Audit::new(Arc::clone(&ports.audit), config.audit.keep_days);
-        let keys = Arc::clone(&ports.keys);
-        let auth = Arc::new(Authenticator::new(&config, keys, audit.clone()));
+        let auth = Arc::new(Authenticator::new(&config, &ports, audit.clone()));
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
         Self {
             ports,

@@ -1,5 +1,6 @@
 //! Who may do what: keys, tokens, browser sessions and origins, over real HTTP.
 
+mod agent_owners;
 mod audited;
 mod codec;
 mod failures;
@@ -84,6 +85,7 @@ pub(super) async fn key(
         name: String::new(),
         made_by: KeyMaker::default(),
         expires_at,
+        signed_in_at: None,
     };
     gateway.keys.create_key(new, None).await.unwrap();
     secret

@@ -15,7 +15,7 @@ use super::{
 use crate::support::{Answer, Sse, TestGateway};
 
 /// Opens a session, and returns the cookie as a browser sends it back.
-async fn open(gateway: &TestGateway, credential: &str) -> String {
+pub(super) async fn open(gateway: &TestGateway, credential: &str) -> String {
     let opened = gateway.bearer(("POST", SESSION), credential).await;
     assert_eq!((opened.status.as_u16(), opened.text.as_str()), (204, ""));
     assert_eq!(opened.header("cache-control"), "no-store");

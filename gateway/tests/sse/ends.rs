@@ -160,6 +160,7 @@ async fn feed_of(store: &TestStore) -> Feed {
         scopes: Scopes::all(),
         credential: Credential::Anonymous,
         expires_at: None,
+        signed_in_at: None,
         principal: None,
         key_id: None,
         source: Source::default(),

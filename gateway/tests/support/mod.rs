@@ -365,6 +365,7 @@ pub fn ports(
         results: store.clone(),
         blobs: BlobFiles::new(store, None, BlobRules::default()),
         keys: keys.clone(),
+        owners: keys.clone(),
         audit: keys.clone(),
         tenants: keys,
         stream: Arc::new(stream.clone()),

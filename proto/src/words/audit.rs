@@ -25,6 +25,14 @@ words! {
         SessionOpened = "session_opened",
         /// The bearer ended a browser session.
         SessionEnded = "session_ended",
+        /// An admin ended the sessions and tokens of an owner.
+        OwnerSessionsEnded = "owner_sessions_ended",
+        /// An admin refused every credential of an owner.
+        OwnerRefused = "owner_refused",
+        /// An admin allowed a refused owner.
+        OwnerAllowed = "owner_allowed",
+        /// A client of the API listed the owners with refused credentials.
+        OwnersListed = "owners_listed",
         /// A credential was refused, or an address had to wait after too many refused credentials.
         CredentialRefused = "credential_refused",
         /// A valid credential does not allow the requested action.
@@ -79,6 +87,8 @@ words! {
         Configuration = "configuration",
         /// Everything of a tenant; everything of every tenant when the entry has no id.
         Tenant = "tenant",
+        /// An owner of conversations: the subject of the owner's tokens.
+        Owner = "owner",
         /// An endpoint of the API, named by its method and path.
         Endpoint = "endpoint",
     }

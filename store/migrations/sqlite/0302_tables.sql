@@ -437,6 +437,7 @@ CREATE TABLE worker_leases (
 -- Credentials of callers: API keys, and the browser sessions opened with them. secret_hash is the SHA-256 of the secret; the secret
 -- itself is nowhere. parent_id: the key that opened the session. Revoking the key ends the session.
 -- made_by_key: the key that made the key, also through a session. made_by_subject: the subject of the token that made the key.
+-- signed_in_at: when the token behind a session was issued; for another row the time of its creation.
 CREATE TABLE api_keys (
     id TEXT NOT NULL PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -448,6 +449,7 @@ CREATE TABLE api_keys (
     name TEXT NOT NULL,
     made_by_key TEXT,
     made_by_subject TEXT,
+    signed_in_at TEXT NOT NULL,
     created_at TEXT NOT NULL,
     expires_at TEXT,
     revoked_at TEXT,
@@ -458,6 +460,19 @@ CREATE INDEX api_keys_by_kind ON api_keys (kind, id);
 CREATE INDEX api_keys_by_parent ON api_keys (parent_id) WHERE parent_id IS NOT NULL;
 CREATE INDEX api_keys_by_maker ON api_keys (made_by_key) WHERE made_by_key IS NOT NULL;
 CREATE INDEX api_keys_ended_sessions ON api_keys (expires_at) WHERE kind = 'session';
+
+-- Owners with refused credentials. Tokens and sessions of sign-ins up to ended_at are refused. is_refused: every credential of the
+-- owner is refused, until an admin allows the owner. After keep_until, every sign-in up to ended_at has expired, and the row of an
+-- owner who is not refused may be removed.
+CREATE TABLE owner_refusals (
+    tenant_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    is_refused INTEGER NOT NULL,
+    ended_at TEXT NOT NULL,
+    keep_until TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, owner_id)
+) STRICT;
+CREATE INDEX owner_refusals_over ON owner_refusals (keep_until) WHERE NOT is_refused;
 
 -- The audit trail: who did what, when, from where, and with which outcome. Rows refer to nothing that can be removed, so a row
 -- outlives its subject. An entry stays as it was written: nobody may change it, and nobody may remove it before keep_until.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Access, NewAuditEntry, Result};
+use super::{Access, NewAuditEntry, OwnerRefusal, OwnerState, Result};
 use crate::error::StoreError;
 
 /// API keys and browser sessions. A session is a short-lived key in the table of keys, therefore every gateway knows
@@ -126,6 +126,8 @@ pub struct NewKey {
     pub made_by: KeyMaker,
     /// The expiry time; `None`: the key is valid until its revocation.
     pub expires_at: Option<DateTime<Utc>>,
+    /// When the token behind a session was issued. `None`: now.
+    pub signed_in_at: Option<DateTime<Utc>>,
 }
 
 /// A stored key or session.
@@ -158,9 +160,22 @@ pub struct ApiKey {
     pub revoked_at: Option<DateTime<Utc>>,
     /// The time of the last use, to a minute or so.
     pub last_used_at: Option<DateTime<Utc>>,
+    /// When the token behind a session was issued; for another key the time of creation.
+    pub signed_in_at: DateTime<Utc>,
+    /// The state of the key's owner.
+    #[sqlx(flatten)]
+    pub owner_state: OwnerState,
 }
 
 impl ApiKey {
+    /// Returns why gateways refuse the owner's credential. The end of an owner's sign-ins ends sessions, and no keys.
+    pub fn owner_refusal(&self) -> Option<OwnerRefusal> {
+        self.owner_state.refusal(match self.kind {
+            KeyKind::Key => None,
+            KeyKind::Session => Some(self.signed_in_at),
+        })
+    }
+
     /// Returns true if the key is neither revoked nor expired at `now`.
     pub fn is_valid_at(&self, now: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|expires_at| now < expires_at)

@@ -19,6 +19,7 @@
 //! - `page_limit`: the size of one read
 //! - `connections`: the number of a store's connections. For metrics
 //! - `keys`: API keys and browser sessions. For gateways and operators
+//! - `owners`: owners with refused credentials. For gateways
 //! - `leases`: the leases of live worker processes. For workers and gateways
 //! - `reconciliation`: accepted messages and turns that have not ended. For gateways
 //! - `traces`: the traces of turns. For gateways and workers
@@ -46,6 +47,7 @@ mod lists;
 mod messages;
 mod model_calls;
 mod outside;
+mod owners;
 mod page_limit;
 mod reconciliation;
 mod retention;
@@ -88,6 +90,7 @@ pub use self::{
     messages::{MessageQueue, NewMessage, QueuedMessage, TakenBy},
     model_calls::ModelCalls,
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
+    owners::{OwnerChange, OwnerRefusal, OwnerState, Owners, RefusedOwner},
     page_limit::PageLimit,
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,

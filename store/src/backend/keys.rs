@@ -24,6 +24,7 @@ use crate::{
 impl Keys for Database {
     async fn create_key(&self, new: NewKey, audit: Option<&NewAuditEntry>) -> Result<()> {
         let parent_id = new.parent_id.as_deref().unwrap_or_default();
+        let now = now();
         let insert = InsertKey {
             key_id: &new.id,
             kind: new.kind.as_str(),
@@ -35,8 +36,9 @@ impl Keys for Database {
             name: &new.name,
             made_by_key: new.made_by.key.as_deref(),
             made_by_subject: new.made_by.subject.as_deref(),
-            now: now(),
+            now,
             expires_at: new.expires_at,
+            signed_in_at: new.signed_in_at.unwrap_or(now),
         };
         let insert = insert.query()?;
         let is_made = |rows: &u64| *rows == 1;

@@ -4,7 +4,7 @@
 //! database's `dialect.rs`: the types of sqlx, and the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `messages.rs`, `turn_inputs.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`,
-//!   `tool_results.rs`, `keys.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`,
+//!   `tool_results.rs`, `keys.rs`, `owners.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`,
 //!   `tenants.rs`: the traits
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `turns.rs`
 //! - `append.rs`: appends a batch under the conversation's lock; `snapshot.rs` reads and `write/` collects the batch's
@@ -124,6 +124,7 @@ mod leases;
 mod lock;
 pub(crate) mod messages;
 mod outside;
+mod owners;
 mod reconciliation;
 mod removal;
 mod retention;

@@ -308,6 +308,7 @@ fn key(id: &str, tenant: &str) -> NewKey {
         name: String::new(),
         made_by: KeyMaker::default(),
         expires_at: None,
+        signed_in_at: None,
     }
 }
 

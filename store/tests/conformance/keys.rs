@@ -20,6 +20,7 @@ fn key(id: &str, tenant: &str) -> NewKey {
         name: "the phone's".into(),
         made_by: KeyMaker::default(),
         expires_at: None,
+        signed_in_at: None,
     }
 }
 

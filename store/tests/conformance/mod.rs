@@ -32,6 +32,7 @@ pub mod log;
 pub mod lost;
 pub mod names;
 pub mod outside;
+pub mod owners;
 pub mod races;
 pub mod reconciliation;
 pub mod resume;
@@ -49,8 +50,8 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, Blobs, Failures, Keys, LostWorkers, OutsideTools, Reconciliation,
-    Retention, TenantUsage, Tenants, ToolResults, TraceContexts, WorkerLeases,
+    AgentExecutions, AuditTrail, Blobs, Failures, Keys, LostWorkers, OutsideTools, Owners,
+    Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts, WorkerLeases,
 };
 
 use self::fixture::TurnStore;
@@ -67,6 +68,7 @@ pub trait Backend: Send + Sync {
         + LostWorkers
         + Retention
         + Keys
+        + Owners
         + TenantUsage
         + AuditTrail
         + Tenants
@@ -307,6 +309,9 @@ macro_rules! conformance_suite {
             keys::use_is_noted_coarsely,
             keys::sessions_that_ended_are_removed,
             keys::the_oldest_sessions_end_first,
+            owners::an_owner_is_refused_until_allowed,
+            owners::sessions_know_their_sign_in_and_the_state_of_their_owner,
+            owners::refused_owners_do_not_pile_up,
             blobs::a_file_is_read_by_those_who_may,
             blobs::an_upload_that_is_repeated_is_one_file,
             blobs::a_message_gives_its_files_to_its_conversation,

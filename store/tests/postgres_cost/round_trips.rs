@@ -280,6 +280,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
         name: String::new(),
         made_by: KeyMaker::default(),
         expires_at: None,
+        signed_in_at: None,
     };
     costs
         .of("create_key", store.create_key(key, None))

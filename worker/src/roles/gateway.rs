@@ -194,6 +194,7 @@ pub async fn serve(
         results: parts.store.results,
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         keys: parts.store.keys,
+        owners: parts.store.owners,
         audit: parts.store.audit,
         tenants: parts.store.tenants,
         stream: parts.stream.reader,
@@ -216,13 +217,7 @@ pub async fn serve(
         measured::reconciled("failed", numbers.failed);
         measured::lost_workers(lost.workers(), lost.activities());
     });
-    telemetry.runs(&shutdown, move || {
-        let state = checked.clone();
-        async move {
-            let ready = everturn_gateway::ready(&state).await;
-            ready.map_err(|problem| NotReady::because(problem.detail()))
-        }
-    });
+    telemetry.runs(&shutdown, move || check_ready(checked.clone()));
     let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
     let watching = tokio::spawn(lost_workers.run(shutdown.clone()));
     let served = everturn_gateway::serve(listener, state, shutdown)
@@ -231,6 +226,12 @@ pub async fn serve(
     reconciling.abort();
     watching.abort();
     served
+}
+
+/// Returns why the gateway is not ready, if so.
+async fn check_ready(state: GatewayState) -> Result<(), NotReady> {
+    let ready = everturn_gateway::ready(&state).await;
+    ready.map_err(|problem| NotReady::because(problem.detail()))
 }
 
 /// Returns how often the store is polled for events without an announcement: the configured interval, or a default for

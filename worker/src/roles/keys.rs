@@ -74,6 +74,7 @@ async fn create(
         name: options.name,
         made_by: KeyMaker::default(),
         expires_at,
+        signed_in_at: None,
     };
     let details = json!({
         "scopes": new.scopes,
@@ -239,6 +240,8 @@ fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use everturn_store::OwnerState;
+
     use super::*;
 
     #[test]
@@ -257,6 +260,8 @@ mod tests {
             expires_at: Some(at + TimeDelta::days(1)),
             revoked_at: None,
             last_used_at: None,
+            signed_in_at: at,
+            owner_state: OwnerState::default(),
         };
         let text = table(&[key], at);
         assert_eq!(

@@ -121,7 +121,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -387,6 +387,45 @@ OnBusy: TypeAlias = Literal['queue', 'steer', 'interrupt', 'reject']
 """
 The effect of a message on a running turn.
 """
+
+
+class Owner(TypedDict):
+    """
+    An owner, and the credentials of the owner that gateways refuse.
+    """
+
+    ended_at: str | None
+    """
+    The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
+    """
+    is_refused: bool
+    """
+    True while the gateway refuses every credential of the owner.
+    """
+    owner: str
+    """
+    The owner of conversations: the claim `sub` of the owner's tokens.
+    """
+
+
+OwnerChangeKind: TypeAlias = Literal['end_sessions', 'refuse', 'allow']
+"""
+`end_sessions` ends every token and session until now, and every stream of these credentials. `refuse` also refuses
+every further credential of the owner. `allow` ends a refusal; ended tokens and sessions stay ended.
+"""
+
+
+class Owners(TypedDict):
+    """
+    The owners of a tenant with refused credentials.
+    """
+
+    owners: list[Owner]
+    """
+    The owners, ordered by name: about 1000 at the most. An owner who is not refused leaves the list after the
+    longest lifetime of a token.
+    """
+    tenant: Id
 
 
 class ParentCall(TypedDict):
@@ -1432,6 +1471,19 @@ class NewMessage(TypedDict):
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
     on_busy: NotRequired[OnBusy]
+
+
+class OwnerChange(TypedDict):
+    """
+    A change of an owner.
+    """
+
+    change: OwnerChangeKind
+    owner: str
+    """
+    The owner: the claim `sub` of a token, or the owner of keys.
+    """
+    tenant: NotRequired[Id | None]
 
 
 class PendingApproval(WaitingCall):

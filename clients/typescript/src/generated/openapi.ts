@@ -153,6 +153,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the owners of a tenant with refused credentials.
+         * @description Needs the scope `admin`.
+         */
+        get: operations["list_refused_owners"];
+        put?: never;
+        /**
+         * Ends the sessions and tokens of an owner, refuses an owner, or allows the owner again.
+         * @description Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
+         *     `stream_check`. Repeating the request is safe. The change reaches no running turn.
+         */
+        post: operations["change_owner"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/tenants": {
         parameters: {
             query?: never;
@@ -1149,7 +1174,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -1543,6 +1568,43 @@ export interface components {
          * @enum {string}
          */
         OnBusy: "queue" | "steer" | "interrupt" | "reject";
+        /** @description An owner, and the credentials of the owner that gateways refuse. */
+        Owner: {
+            /**
+             * Format: date-time
+             * @description The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
+             */
+            ended_at: string | null;
+            /** @description True while the gateway refuses every credential of the owner. */
+            is_refused: boolean;
+            /** @description The owner of conversations: the claim `sub` of the owner's tokens. */
+            owner: string;
+        };
+        /** @description A change of an owner. */
+        OwnerChange: {
+            change: components["schemas"]["OwnerChangeKind"];
+            /**
+             * @description The owner: the claim `sub` of a token, or the owner of keys.
+             * @example ann
+             */
+            owner: string;
+            tenant?: components["schemas"]["Id"] | null;
+        };
+        /**
+         * @description `end_sessions` ends every token and session until now, and every stream of these credentials. `refuse` also refuses
+         *     every further credential of the owner. `allow` ends a refusal; ended tokens and sessions stay ended.
+         * @enum {string}
+         */
+        OwnerChangeKind: "end_sessions" | "refuse" | "allow";
+        /** @description The owners of a tenant with refused credentials. */
+        Owners: {
+            /**
+             * @description The owners, ordered by name: about 1000 at the most. An owner who is not refused leaves the list after the
+             *     longest lifetime of a token.
+             */
+            owners: components["schemas"]["Owner"][];
+            tenant: components["schemas"]["Id"];
+        };
         /** @description The tool call that started a sub-agent. */
         ParentCall: {
             call_id: string;
@@ -2192,7 +2254,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2201,7 +2263,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2645,7 +2707,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2654,7 +2716,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2777,7 +2839,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2786,7 +2848,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2924,7 +2986,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2933,7 +2995,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2973,6 +3035,285 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_refused_owners: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The tenant of the owners. Default: the caller's own tenant. A different tenant needs the scope `admin:all`.
+                 * @example acme
+                 */
+                tenant?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The owners */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Owners"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    change_owner: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnerChange"];
+            };
+        };
+        responses: {
+            /** @description The owner after the change */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Owner"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`). A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body" | "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The tenant has too many refused owners (`too_many_refused_owners`). The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "too_many_refused_owners" | "conflict";
+                    };
+                };
+            };
+            /** @description The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "body_too_large";
                     };
                 };
             };
@@ -3070,7 +3411,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3079,7 +3420,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3228,7 +3569,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3237,7 +3578,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3343,7 +3684,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3352,7 +3693,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3486,7 +3827,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3495,7 +3836,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3667,7 +4008,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3676,7 +4017,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3830,7 +4171,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3839,7 +4180,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3971,7 +4312,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3980,7 +4321,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4118,7 +4459,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4127,7 +4468,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4263,7 +4604,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4272,7 +4613,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4407,7 +4748,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4416,7 +4757,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4549,7 +4890,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4558,7 +4899,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4697,7 +5038,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4706,7 +5047,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4854,7 +5195,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4863,7 +5204,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5004,7 +5345,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5013,7 +5354,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "approval_needs_other" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "approval_needs_other" | "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5165,7 +5506,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5174,7 +5515,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5322,7 +5663,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5331,7 +5672,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5472,7 +5813,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5481,7 +5822,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5635,7 +5976,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5644,7 +5985,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5802,7 +6143,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5811,7 +6152,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5952,7 +6293,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5961,7 +6302,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6096,7 +6437,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6105,7 +6446,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6253,7 +6594,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6262,7 +6603,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6399,7 +6740,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6408,7 +6749,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6551,7 +6892,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6560,7 +6901,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6702,7 +7043,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6711,7 +7052,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6865,7 +7206,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6874,7 +7215,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7022,7 +7363,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7031,7 +7372,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7173,7 +7514,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7182,7 +7523,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7585,7 +7926,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7594,7 +7935,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7743,7 +8084,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7752,7 +8093,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7943,7 +8284,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7952,7 +8293,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };

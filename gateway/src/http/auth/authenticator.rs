@@ -9,7 +9,7 @@ use std::{
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{KeyKind, KeyMaker, Keys, NewKey, SessionsOf};
+use everturn_store::{Access, KeyKind, KeyMaker, NewKey, OwnerRefusal, SessionsOf};
 use futures::future::BoxFuture;
 use ipnet::IpNet;
 
@@ -18,6 +18,7 @@ use super::{
     cookie,
     keys::{Invalid, KeyRing},
     origin,
+    owners::OwnerRing,
     refusal::AuthRefusal,
     refused_sign_ins::RefusedSignIns,
     secret::Secret,
@@ -31,6 +32,7 @@ use crate::{
         problem::{Code, Problem},
     },
     listed::time,
+    ports::Ports,
 };
 
 /// The most ended or surplus sessions that opening a session removes. The number is above one, because ended sessions
@@ -42,6 +44,7 @@ pub(crate) struct Authenticator {
     config: AuthConfig,
     trusted_proxies: Vec<IpNet>,
     keys: Arc<KeyRing>,
+    owners: Arc<OwnerRing>,
     tokens: Option<Tokens>,
     sign_ins: RefusedSignIns,
     audit: Audit,
@@ -49,14 +52,16 @@ pub(crate) struct Authenticator {
 }
 
 impl Authenticator {
-    pub(crate) fn new(config: &GatewayConfig, keys: Arc<dyn Keys>, audit: Audit) -> Self {
+    pub(crate) fn new(config: &GatewayConfig, ports: &Ports, audit: Audit) -> Self {
         let refusals = Refusals::new(audit.clone(), &config.audit);
         let (config, limits) = (&config.auth, &config.connections);
-        let keys = Arc::new(KeyRing::new(keys, config));
+        let keys = Arc::new(KeyRing::new(Arc::clone(&ports.keys), config));
+        let owners = Arc::new(OwnerRing::new(Arc::clone(&ports.owners), config));
         Self {
             config: config.clone(),
             trusted_proxies: limits.trusted_proxies.clone(),
             keys,
+            owners,
             tokens: Tokens::new(&config.oidc),
             sign_ins: RefusedSignIns::new(limits),
             audit,
@@ -149,12 +154,24 @@ impl Authenticator {
                         why: "The key has expired.",
                         key,
                     },
+                    Invalid::OwnerRefused(key) => AuthRefusal::OwnerRefused(Some(key)),
                 })?;
                 Ok(Caller::of_key(&key))
             }
-            (None, Some(tokens)) => tokens.verify(credential).await,
+            (None, Some(tokens)) => self.not_refused(tokens.verify(credential).await?).await,
             _ => Err(AuthRefusal::Invalid(
                 "The credential is not a key of the gateway.",
+            )),
+        }
+    }
+
+    /// Refuses the caller of a token when an admin ended the sign-in or refuses the owner.
+    async fn not_refused(&self, caller: Caller) -> Result<Caller, AuthRefusal> {
+        match self.owners.refusal(&caller).await? {
+            None => Ok(caller),
+            Some(OwnerRefusal::Refused) => Err(AuthRefusal::OwnerRefused(None)),
+            Some(OwnerRefusal::Ended) => Err(AuthRefusal::Invalid(
+                "The sign-in was ended by an admin. Sign in again for a newer token.",
             )),
         }
     }
@@ -168,6 +185,9 @@ impl Authenticator {
                 Err(Invalid::Unknown) => ("The session is not known to the gateway.", None),
                 Err(Invalid::Revoked(session) | Invalid::Expired(session)) => {
                     ("The session has ended.", Some(session))
+                }
+                Err(Invalid::OwnerRefused(session)) => {
+                    return Err(AuthRefusal::OwnerRefused(Some(session)));
                 }
             },
         };
@@ -198,6 +218,12 @@ impl Authenticator {
     /// Forgets a revoked key, and thereby makes this gateway refuse the key at once.
     pub(crate) fn forget_key(&self, id: &str) {
         self.keys.forget(id);
+    }
+
+    /// Forgets the state of an owner, and thereby makes a change take effect on this gateway at once.
+    pub(crate) fn forget_owner(&self, access: &Access) {
+        self.keys.forget_owner(access);
+        self.owners.forget(access);
     }
 
     /// Makes the header that tells a browser to keep a session.
@@ -244,6 +270,8 @@ impl Authenticator {
             name: String::new(),
             made_by: KeyMaker::default(),
             expires_at: Some(expires_at),
+            // A gateway may accept an ended token for some seconds; the session then has ended, too.
+            signed_in_at: caller.signed_in_at,
         };
         let (parent_id, access) = (new.parent_id.clone(), new.access.clone());
         let target = (AuditTargetKind::Session, session.id());
@@ -275,33 +303,29 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Resolves when the caller's credential has expired or its key was revoked. Open streams then end.
+    /// Resolves when the caller's credential has expired or was revoked, or when an admin ended the sign-in or refuses
+    /// the owner. Open streams then end.
     pub(crate) fn end_of(&self, caller: &Caller) -> BoxFuture<'static, ()> {
-        let id = match &caller.credential {
-            Credential::Anonymous => return Box::pin(std::future::pending()),
-            Credential::Token => None,
-            Credential::Key(id) | Credential::Session(id) => Some(id.clone()),
-        };
-        let (keys, expires_at, pause) = (
-            Arc::clone(&self.keys),
-            caller.expires_at,
-            self.config.stream_check,
-        );
+        let (keys, owners) = (Arc::clone(&self.keys), Arc::clone(&self.owners));
+        let (caller, pause) = (caller.clone(), self.config.stream_check);
         Box::pin(async move {
             loop {
-                let rest = expires_at.map(|end| (end - Utc::now()).to_std().unwrap_or_default());
-                match (&id, rest) {
-                    (_, Some(rest)) if rest.is_zero() => return,
-                    (None, None) => std::future::pending().await,
-                    (None, Some(rest)) => tokio::time::sleep(rest).await,
-                    (Some(_), rest) => {
-                        tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await;
-                    }
+                let rest = caller
+                    .expires_at
+                    .map(|end| (end - Utc::now()).to_std().unwrap_or_default());
+                if rest.is_some_and(|rest| rest.is_zero()) {
+                    return;
                 }
+                tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await;
                 // While the store is away, a revocation is unknown, and the stream goes on.
-                if let Some(id) = &id
-                    && matches!(keys.holds(id).await, Ok(false))
-                {
+                let has_ended = match &caller.credential {
+                    Credential::Anonymous => std::future::pending().await,
+                    Credential::Key(id) | Credential::Session(id) => {
+                        matches!(keys.holds(id).await, Ok(false))
+                    }
+                    Credential::Token => matches!(owners.refusal(&caller).await, Ok(Some(_))),
+                };
+                if has_ended {
                     return;
                 }
             }

@@ -24,6 +24,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// When the caller's credential expires and the caller's streams end; `None`: never.
     pub expires_at: Option<DateTime<Utc>>,
+    /// When the token was issued, or the token behind the session. `None`: the caller has a key, or no credential.
+    pub signed_in_at: Option<DateTime<Utc>>,
     /// The kind of the caller's credential.
     pub credential: Credential,
     /// The identity of the caller for comparisons of callers, such as four eyes: the owner, or else the key. A session
@@ -55,6 +57,7 @@ impl Caller {
             access: Access::tenant(DEFAULT_TENANT),
             scopes: Scopes::of_users(),
             expires_at: None,
+            signed_in_at: None,
             credential: Credential::Anonymous,
             principal: None,
             key_id: None,
@@ -75,6 +78,10 @@ impl Caller {
             access: key.access.clone(),
             scopes: Scopes::parse(&key.scopes),
             expires_at: key.expires_at,
+            signed_in_at: match key.kind {
+                KeyKind::Key => None,
+                KeyKind::Session => Some(key.signed_in_at),
+            },
             source: Source::default(),
             credential: match key.kind {
                 KeyKind::Key => Credential::Key(key.id.clone()),

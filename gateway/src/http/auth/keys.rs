@@ -7,7 +7,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_store::{ApiKey, KeyKind, Keys, StoreError};
+use everturn_store::{Access, ApiKey, KeyKind, Keys, OwnerRefusal, StoreError};
 use tokio::time::Instant;
 
 use super::{lookups::UnknownKeys, secret::Secret};
@@ -38,6 +38,8 @@ pub(crate) enum Invalid {
     Unknown,
     Revoked(Arc<ApiKey>),
     Expired(Arc<ApiKey>),
+    /// An admin refuses the owner of the key.
+    OwnerRefused(Arc<ApiKey>),
 }
 
 impl KeyRing {
@@ -101,6 +103,11 @@ impl KeyRing {
         self.lock().remove(id);
     }
 
+    /// Forgets the keys and sessions of an owner.
+    pub(crate) fn forget_owner(&self, access: &Access) {
+        self.lock().retain(|_, cached| cached.key.access != *access);
+    }
+
     /// Returns the key when its last read is younger than `ttl`.
     fn cached(&self, id: &str) -> Option<Arc<ApiKey>> {
         let cache = self.lock();
@@ -158,9 +165,10 @@ impl KeyRing {
 }
 
 fn invalid(key: &Arc<ApiKey>) -> Option<Invalid> {
-    match key.revoked_at {
-        Some(_) => Some(Invalid::Revoked(Arc::clone(key))),
-        None if key.is_valid_at(Utc::now()) => None,
-        None => Some(Invalid::Expired(Arc::clone(key))),
+    match (key.revoked_at, key.owner_refusal()) {
+        (None, Some(OwnerRefusal::Refused)) => Some(Invalid::OwnerRefused(Arc::clone(key))),
+        (Some(_), _) | (None, Some(OwnerRefusal::Ended)) => Some(Invalid::Revoked(Arc::clone(key))),
+        (None, None) if key.is_valid_at(Utc::now()) => None,
+        (None, None) => Some(Invalid::Expired(Arc::clone(key))),
     }
 }

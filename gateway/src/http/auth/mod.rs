@@ -4,6 +4,7 @@
 //! - `authenticator`: from a request to its caller; opens and ends sessions
 //! - [`caller`]: the caller as handlers see it
 //! - `keys`, [`secret`]: API keys and sessions, in the store and as text
+//! - `owners`: owners with ended sign-ins, and refused owners
 //! - `lookups`: unknown keys, which are looked up once in a while
 //! - `refused_sign_ins`: the limit of refused credentials of an address
 //! - `token`, `jwks`: tokens of an identity provider, and its public keys
@@ -24,6 +25,7 @@ mod keys;
 mod lookups;
 mod middleware;
 mod origin;
+mod owners;
 mod refusal;
 mod refused_sign_ins;
 pub mod secret;

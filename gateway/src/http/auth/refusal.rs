@@ -13,6 +13,10 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
+/// The detail for an owner whom an admin refuses.
+const OWNER_REFUSED: &str =
+    "An admin of the tenant refuses the owner of the credential. Ask an admin to allow the owner.";
+
 /// The reason why authentication or authorization refuses a request.
 #[derive(Debug)]
 pub(crate) enum AuthRefusal {
@@ -30,6 +34,8 @@ pub(crate) enum AuthRefusal {
         /// The session's row, when the session was valid before.
         ended: Option<Arc<ApiKey>>,
     },
+    /// An admin refuses the owner of the credential. The key or the session is missing for a token.
+    OwnerRefused(Option<Arc<ApiKey>>),
     /// The credential lacks the scope.
     Scope(Scope),
     /// The request came from a page of another origin.
@@ -51,6 +57,7 @@ impl AuthRefusal {
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Invalid(why) | Self::Ended { why, .. } | Self::Session { why, .. } => Some(why),
+            Self::OwnerRefused(_) => Some(OWNER_REFUSED),
             Self::Unknown(problem) if problem.code() == Code::RateLimited => Some(problem.detail()),
             Self::Missing | Self::Scope(_) | Self::Origin | Self::Host | Self::Unknown(_) => None,
         }
@@ -61,6 +68,7 @@ impl AuthRefusal {
         match self {
             Self::Ended { key, .. } => Some(key),
             Self::Session { ended, .. } => ended.as_deref(),
+            Self::OwnerRefused(key) => key.as_deref(),
             Self::Missing
             | Self::Invalid(_)
             | Self::Scope(_)
@@ -79,6 +87,7 @@ impl AuthRefusal {
             Self::Invalid(why) | Self::Ended { why, .. } | Self::Session { why, .. } => {
                 Problem::new(Code::Unauthenticated, *why)
             }
+            Self::OwnerRefused(_) => Problem::new(Code::OwnerRefused, OWNER_REFUSED),
             Self::Scope(scope) => {
                 let detail = format!(
                     "The request needs the scope `{}`. Use a credential with the scope.",
@@ -111,7 +120,7 @@ impl AuthRefusal {
                 "Bearer error=\"insufficient_scope\", scope=\"{}\"",
                 scope.as_str()
             )),
-            Self::Origin | Self::Host | Self::Unknown(_) => None,
+            Self::OwnerRefused(_) | Self::Origin | Self::Host | Self::Unknown(_) => None,
         }
     }
 }

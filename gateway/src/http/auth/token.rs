@@ -153,6 +153,7 @@ impl Issuer {
             access: Access::owner(tenant, &claims.sub),
             scopes: self.scopes(claims.others.get(&self.config.scope_claim)),
             expires_at: Some(end(claims.exp, self.config.leeway)),
+            signed_in_at: Some(self.issued_at(claims)),
             credential: Credential::Token,
             principal: Some(claims.sub.clone()),
             key_id: None,
@@ -167,6 +168,13 @@ impl Issuer {
         let begun = claims.iat.map_or(now, |iat| iat.min(now));
         let allowed = self.config.max_token_lifetime + self.config.leeway;
         claims.exp - begun > allowed.as_secs_f64()
+    }
+
+    /// Returns when the issuer made the token: `iat`, or the earliest possible time for a token without `iat`.
+    fn issued_at(&self, claims: &Claims) -> DateTime<Utc> {
+        let earliest = || claims.exp - self.config.max_token_lifetime.as_secs_f64();
+        let issued_at = claims.iat.unwrap_or_else(earliest).max(0.0);
+        end(issued_at, std::time::Duration::ZERO)
     }
 
     /// Returns the scopes that the words of the claim grant.
@@ -186,7 +194,7 @@ impl Issuer {
     }
 }
 
-/// Returns when a token with `exp` is refused: at `exp` plus the leeway.
+/// Returns the time `exp` plus the leeway, when a token with `exp` is refused.
 fn end(exp: f64, leeway: std::time::Duration) -> DateTime<Utc> {
     let since_1970 = std::time::Duration::try_from_secs_f64(exp)
         .ok()

@@ -41,11 +41,12 @@ use crate::{
     schema::{CursorText, Id, Sequence, one_of},
 };
 
-/// Problem codes of every endpoint whose `problems!` list is not marked `only`: refused credentials, origins and hosts,
+/// Problem codes of every endpoint whose `problems!` list is not marked `only`: refused credentials, owners, origins and hosts,
 /// timeouts, conflicts, exceeded limits, internal errors, and an unavailable identity provider or store.
-const COMMON: [Code; 11] = [
+const COMMON: [Code; 12] = [
     Code::Unauthenticated,
     Code::InsufficientScope,
+    Code::OwnerRefused,
     Code::OriginNotAllowed,
     Code::HostNotAllowed,
     Code::RequestTimeout,

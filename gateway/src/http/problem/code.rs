@@ -58,6 +58,10 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "The request has no valid credential";
     /// The credential is valid, but lacks the required scope.
     InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow the request";
+    /// An admin refuses the owner of the credential.
+    OwnerRefused = "owner_refused", FORBIDDEN, "The owner of your credential is refused";
+    /// The tenant has the most owners with refused credentials.
+    TooManyRefusedOwners = "too_many_refused_owners", CONFLICT, "The tenant has too many refused owners";
     /// Four eyes: the caller has sent a message of the turn, or is unknown.
     ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Another person must approve";
     /// A page of another origin used a browser's session, or a gateway without required credentials.

@@ -263,6 +263,7 @@ mod tests {
             access: Access::tenant(tenant),
             scopes: Scopes::all(),
             expires_at: None,
+            signed_in_at: None,
             credential: Credential::Anonymous,
             principal: None,
             key_id: None,

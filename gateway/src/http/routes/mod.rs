@@ -115,6 +115,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(admin::keys::revoke))
         .routes(routes!(admin::failures::list))
         .routes(routes!(admin::failures::count))
+        .routes(routes!(admin::owners::list, admin::owners::change))
         .routes(routes!(admin::tenants::list))
         .routes(routes!(admin::usage::list))
         .route_layer(middleware::from_fn(auth::check_admin));

@@ -279,6 +279,7 @@ pub(in crate::http::routes) async fn create(
         name: body.name,
         made_by: caller.maker(),
         expires_at,
+        signed_in_at: None,
     };
     state.ports.keys.create_key(new, Some(&entry)).await?;
     let mut response = (StatusCode::CREATED, Json(created)).into_response();
@@ -306,11 +307,7 @@ fn checked_scopes(caller: &Caller, words: &[String]) -> Result<Scopes, AdminRefu
 /// Returns the new key's owner. A credential with an owner creates keys of the credential's owner only.
 fn checked_owner(caller: &Caller, asked: Option<String>) -> Result<Option<String>, Problem> {
     if let Some(owner) = &asked {
-        check_text("owner", owner)?;
-        if owner.is_empty() {
-            let detail = "`owner` must not be empty.";
-            return Err(Problem::new(Code::InvalidBody, detail));
-        }
+        check_owner(owner)?;
     }
     let own = &caller.access.owner_id;
     match (own, asked) {
@@ -320,6 +317,15 @@ fn checked_owner(caller: &Caller, asked: Option<String>) -> Result<Option<String
         )),
         (own, asked) => Ok(asked.or_else(|| own.clone())),
     }
+}
+
+/// Checks the name of an owner.
+pub(super) fn check_owner(owner: &str) -> Result<(), Problem> {
+    if owner.is_empty() {
+        let detail = "`owner` must not be empty.";
+        return Err(Problem::new(Code::InvalidBody, detail));
+    }
+    check_text("owner", owner)
 }
 
 fn check_text(name: &str, text: &str) -> Result<(), Problem> {

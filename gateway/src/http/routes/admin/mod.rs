@@ -1,9 +1,10 @@
-//! Endpoints for admins: the audit trail, failures, API keys, tenants and the tenants' usage of models. An admin sees
-//! only their own tenant, unless the credential has the scope `admin:all`.
+//! Endpoints for admins: the audit trail, failures, API keys, refused owners, tenants and the tenants' usage of models. An
+//! admin sees only their own tenant, unless the credential has the scope `admin:all`.
 
 pub(super) mod audit;
 pub(super) mod failures;
 pub(super) mod keys;
+pub(super) mod owners;
 pub(super) mod tenants;
 pub(super) mod usage;
 

@@ -1,0 +1,137 @@
+//! Owners with refused credentials.
+
+use chrono::{TimeDelta, Utc};
+use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
+use everturn_store::{
+    Access, AuditActor, AuditQuery, AuditTarget, AuditTrail, KeyKind, KeyMaker, Keys,
+    NewAuditEntry, NewKey, OwnerChange, OwnerRefusal, OwnerState, Owners, RefusedOwner,
+};
+
+use super::Backend;
+
+const KEEP: TimeDelta = TimeDelta::hours(1);
+
+fn entry(owner: &str) -> NewAuditEntry {
+    NewAuditEntry {
+        tenant_id: Some("t".into()),
+        actor: AuditActor {
+            kind: AuditActorKind::Operator,
+            id: None,
+        },
+        action: AuditAction::OwnerRefused,
+        target: AuditTarget {
+            kind: AuditTargetKind::Owner,
+            id: owner.into(),
+        },
+        outcome: AuditOutcome::Done,
+        address: None,
+        request_id: None,
+        details: serde_json::Map::new(),
+        keep_days: 1,
+    }
+}
+
+/// Changes an owner of the tenant `t`, and returns whether the store made the change.
+async fn change(store: &impl Owners, owner: &str, change: OwnerChange, keep: TimeDelta) -> bool {
+    let entry = entry(owner);
+    let changed = store.change_owner("t", owner, change, keep, &entry).await;
+    changed.unwrap()
+}
+
+async fn state(store: &impl Owners, tenant: &str, owner: &str) -> OwnerState {
+    store.owner_state(tenant, owner).await.unwrap()
+}
+
+pub async fn an_owner_is_refused_until_allowed(backend: &impl Backend) {
+    let store = backend.open().await;
+    assert_eq!(state(&store, "t", "ann").await, OwnerState::default());
+    let begun = Utc::now() - TimeDelta::milliseconds(1);
+    assert!(change(&store, "ann", OwnerChange::Refuse, KEEP).await);
+    let refused = state(&backend.open().await, "t", "ann").await;
+    assert!(refused.is_refused && refused.ended_at.unwrap() > begun);
+    for (tenant, owner) in [("u", "ann"), ("t", "bob")] {
+        assert_eq!(state(&store, tenant, owner).await, OwnerState::default());
+    }
+    // The end of the sessions does not allow a refused owner.
+    assert!(change(&store, "ann", OwnerChange::EndSessions, KEEP).await);
+    let ended = state(&store, "t", "ann").await;
+    assert!(ended.is_refused && ended.ended_at >= refused.ended_at);
+    for _ in 0..2 {
+        assert!(change(&store, "ann", OwnerChange::Allow, KEEP).await);
+        let allowed = OwnerState {
+            is_refused: false,
+            ..ended
+        };
+        assert_eq!(state(&store, "t", "ann").await, allowed);
+    }
+    assert!(change(&store, "bob", OwnerChange::Allow, KEEP).await);
+    assert_eq!(state(&store, "t", "bob").await, OwnerState::default());
+    let listed = store.refused_owners("t").await.unwrap();
+    let owners: Vec<_> = listed.iter().map(|owner| owner.owner_id.as_str()).collect();
+    assert_eq!(owners, ["ann"]);
+    assert!(store.refused_owners("u").await.unwrap().is_empty());
+    let entries = store.audit_entries(&AuditQuery::default()).await.unwrap();
+    assert_eq!(entries.len(), 5, "an entry for each change");
+}
+
+pub async fn sessions_know_their_sign_in_and_the_state_of_their_owner(backend: &impl Backend) {
+    let store = backend.open().await;
+    let session = |id: &str, signed_in_at| NewKey {
+        id: id.into(),
+        kind: KeyKind::Session,
+        parent_id: None,
+        secret_hash: vec![1],
+        access: Access::owner("t", "ann"),
+        scopes: "read".into(),
+        name: String::new(),
+        made_by: KeyMaker::default(),
+        expires_at: Some(Utc::now() + KEEP),
+        signed_in_at,
+    };
+    let key = NewKey {
+        kind: KeyKind::Key,
+        ..session("key", None)
+    };
+    store.create_key(key, None).await.unwrap();
+    assert!(change(&store, "ann", OwnerChange::EndSessions, KEEP).await);
+    // A gateway opened the session after the end, with a token from before.
+    let before = Utc::now() - TimeDelta::minutes(1);
+    let late = session("late", Some(before));
+    store.create_key(late, None).await.unwrap();
+    let after = Utc::now() + TimeDelta::minutes(1);
+    let new = session("new", Some(after));
+    store.create_key(new, None).await.unwrap();
+    let refusal = async |id: &str| {
+        let key = store.find_key(id).await.unwrap().unwrap();
+        key.owner_refusal()
+    };
+    assert_eq!(refusal("late").await, Some(OwnerRefusal::Ended));
+    assert_eq!((refusal("new").await, refusal("key").await), (None, None));
+    assert!(change(&store, "ann", OwnerChange::Refuse, KEEP).await);
+    for id in ["late", "new", "key"] {
+        assert_eq!(refusal(id).await, Some(OwnerRefusal::Refused));
+    }
+}
+
+pub async fn refused_owners_do_not_pile_up(backend: &impl Backend) {
+    let store = backend.open().await;
+    for number in 0..RefusedOwner::MAX_OF_TENANT {
+        let owner = format!("o{number}");
+        let kept = if number == 0 { -KEEP } else { KEEP };
+        assert!(change(&store, &owner, OwnerChange::EndSessions, kept).await);
+    }
+    // The first row was over, and a later change removed the row.
+    assert_eq!(state(&store, "t", "o0").await, OwnerState::default());
+    assert!(change(&store, "last", OwnerChange::Refuse, KEEP).await);
+    assert!(!change(&store, "surplus", OwnerChange::Refuse, KEEP).await);
+    assert_eq!(state(&store, "t", "surplus").await, OwnerState::default());
+    // A known owner may change at the limit, and so may another tenant's owner.
+    assert!(change(&store, "o5", OwnerChange::Refuse, -KEEP).await);
+    let entry = entry("ann");
+    let other = store.change_owner("u", "ann", OwnerChange::Refuse, KEEP, &entry);
+    assert!(other.await.unwrap());
+    assert!(
+        state(&store, "t", "o5").await.is_refused,
+        "kept while refused"
+    );
+}
