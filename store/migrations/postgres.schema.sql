@@ -315,6 +315,8 @@ CREATE TABLE public.owner_refusals (
     owner_id text NOT NULL COLLATE pg_catalog."C",
     is_refused boolean NOT NULL,
     ended_at timestamp with time zone NOT NULL,
+    is_all_refused boolean NOT NULL,
+    all_ended_at timestamp with time zone,
     keep_until timestamp with time zone NOT NULL
 );
 CREATE TABLE public.reconciler (

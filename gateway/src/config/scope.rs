@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use everturn_store::Reach;
+
 /// One right of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -96,6 +98,15 @@ impl Scopes {
         self.0 & scope.bits() == scope.bits()
     }
 
+    /// Returns the tenants that a credential with the scopes has rights over.
+    pub fn reach(self) -> Reach {
+        if self.has(Scope::AdminAll) {
+            Reach::All
+        } else {
+            Reach::Tenant
+        }
+    }
+
     /// Iterates over the words of the scopes, in the order of [`Scope::ALL`].
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         Scope::ALL
@@ -156,6 +167,7 @@ mod tests {
         assert!(all.has(Scope::Admin) && !one.has(Scope::AdminAll));
         assert_eq!(all.beyond(one), Some(Scope::AdminAll));
         assert_eq!(one.beyond(all), None);
+        assert!(all.reach().covers(one.reach()) && !one.reach().covers(all.reach()));
         assert_eq!(
             Scopes::parse("read admin").beyond(one),
             Some(Scope::Read),

@@ -462,13 +462,16 @@ CREATE INDEX api_keys_by_maker ON api_keys (made_by_key) WHERE made_by_key IS NO
 CREATE INDEX api_keys_ended_sessions ON api_keys (expires_at) WHERE kind = 'session';
 
 -- Owners with refused credentials. Tokens and sessions of sign-ins up to ended_at are refused. is_refused: every credential of the
--- owner is refused, until an admin allows the owner. After keep_until, every sign-in up to ended_at has expired, and the row of an
--- owner who is not refused may be removed.
+-- owner is refused, until an admin allows the owner. Both columns leave out credentials with admin:all. For these credentials,
+-- admins with admin:all set all_ended_at and is_all_refused, besides the first two columns. After keep_until, every sign-in up to
+-- ended_at has expired, and the row of an owner who is not refused may be removed.
 CREATE TABLE owner_refusals (
     tenant_id TEXT NOT NULL,
     owner_id TEXT NOT NULL,
     is_refused INTEGER NOT NULL,
     ended_at TEXT NOT NULL,
+    is_all_refused INTEGER NOT NULL,
+    all_ended_at TEXT,
     keep_until TEXT NOT NULL,
     PRIMARY KEY (tenant_id, owner_id)
 ) STRICT;

@@ -8,7 +8,8 @@
 SELECT k.id, k.kind, k.parent_id, k.secret_hash, k.tenant_id, k.owner_id, k.scopes, k.name,
     k.made_by_key, k.made_by_subject, k.created_at, k.expires_at,
     COALESCE(k.revoked_at, p.revoked_at) AS revoked_at, k.last_used_at, k.signed_in_at,
-    COALESCE(o.is_refused, FALSE) AS is_refused, o.ended_at
+    COALESCE(o.is_refused, FALSE) AS is_refused, o.ended_at,
+    COALESCE(o.is_all_refused, FALSE) AS is_all_refused, o.all_ended_at
 FROM api_keys k
 LEFT JOIN api_keys p ON p.id = k.parent_id
 LEFT JOIN owner_refusals o ON o.tenant_id = k.tenant_id AND o.owner_id = k.owner_id

@@ -3,6 +3,6 @@
 --
 -- :tenant_id text
 -- :owner text
-SELECT is_refused, ended_at
+SELECT is_refused, ended_at, is_all_refused, all_ended_at
 FROM owner_refusals
 WHERE tenant_id = :tenant_id AND owner_id = :owner

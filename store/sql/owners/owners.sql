@@ -3,7 +3,7 @@
 --
 -- :tenant_id text
 -- :row_limit bigint
-SELECT owner_id, is_refused, ended_at
+SELECT owner_id, is_refused, ended_at, is_all_refused, all_ended_at
 FROM owner_refusals
 WHERE tenant_id = :tenant_id
 ORDER BY owner_id

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Access, NewAuditEntry, OwnerRefusal, OwnerState, Result};
+use super::{Access, NewAuditEntry, OwnerRefusal, OwnerState, Reach, Result};
 use crate::error::StoreError;
 
 /// API keys and browser sessions. A session is a short-lived key in the table of keys, therefore every gateway knows
@@ -168,12 +168,14 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// Returns why gateways refuse the owner's credential. The end of an owner's sign-ins ends sessions, and no keys.
-    pub fn owner_refusal(&self) -> Option<OwnerRefusal> {
-        self.owner_state.refusal(match self.kind {
+    /// Returns why gateways refuse the owner's credential, whose scopes have the reach. The end of an owner's sign-ins ends
+    /// sessions, and no keys.
+    pub fn owner_refusal(&self, reach: Reach) -> Option<OwnerRefusal> {
+        let signed_in_at = match self.kind {
             KeyKind::Key => None,
             KeyKind::Session => Some(self.signed_in_at),
-        })
+        };
+        self.owner_state.refusal(reach, signed_in_at)
     }
 
     /// Returns true if the key is neither revoked nor expired at `now`.

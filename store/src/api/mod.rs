@@ -90,7 +90,7 @@ pub use self::{
     messages::{MessageQueue, NewMessage, QueuedMessage, TakenBy},
     model_calls::ModelCalls,
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
-    owners::{OwnerChange, OwnerRefusal, OwnerState, Owners, RefusedOwner},
+    owners::{ChangedOwner, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner},
     page_limit::PageLimit,
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,

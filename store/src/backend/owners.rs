@@ -12,7 +12,9 @@ use super::{
     },
 };
 use crate::{
-    api::{NewAuditEntry, OwnerChange, OwnerState, Owners, RefusedOwner, Result},
+    api::{
+        ChangedOwner, NewAuditEntry, OwnerChange, OwnerState, Owners, Reach, RefusedOwner, Result,
+    },
     columns::now,
 };
 
@@ -46,13 +48,15 @@ impl Owners for Database {
         tenant_id: &str,
         owner_id: &str,
         change: OwnerChange,
+        by: Reach,
         keep: TimeDelta,
         audit: &NewAuditEntry,
-    ) -> Result<bool> {
+    ) -> Result<ChangedOwner> {
         let now = now();
         let keep_until = now
             .checked_add_signed(keep)
             .unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let of_all = by.covers(Reach::All);
         let remove = RemoveOverOwners {
             before: now,
             row_limit: REMOVED_AT_ONCE,
@@ -61,28 +65,43 @@ impl Owners for Database {
             tenant_id,
             owner: owner_id,
             is_refused,
+            is_all_refused: is_refused && of_all,
             now,
+            all_ended_at: of_all.then_some(now),
             keep_until,
             max_owners: i64::from(RefusedOwner::MAX_OF_TENANT),
         };
-        let is_made = |is_made: &bool| *is_made;
+        let allow = AllowOwner {
+            tenant_id,
+            owner: owner_id,
+            of_all,
+            keep_until,
+        };
+        let select = SelectOwnerState {
+            tenant_id,
+            owner: owner_id,
+        };
+        let is_made = |changed: &ChangedOwner| *changed == ChangedOwner::Done;
         self.audited(Some(audit), is_made, async |connection| {
             remove.query()?.execute(&mut *connection).await?;
             let refuse = match change {
                 OwnerChange::EndSessions => refuse(false),
                 OwnerChange::Refuse => refuse(true),
                 OwnerChange::Allow => {
-                    let allow = AllowOwner {
-                        tenant_id,
-                        owner: owner_id,
-                        keep_until,
-                    };
                     allow.query()?.execute(&mut *connection).await?;
-                    return Ok(true);
+                    let query = select.query_as()?;
+                    let left: Option<OwnerState> = query.fetch_optional(connection).await?;
+                    return Ok(match left {
+                        Some(left) if left.is_refused => ChangedOwner::RefusedByAll,
+                        Some(_) | None => ChangedOwner::Done,
+                    });
                 }
             };
             let done = refuse.query()?.execute(&mut *connection).await?;
-            Ok(done.rows_affected() == 1)
+            Ok(match done.rows_affected() {
+                0 => ChangedOwner::TooMany,
+                _ => ChangedOwner::Done,
+            })
         })
         .await
     }

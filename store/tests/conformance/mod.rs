@@ -310,6 +310,7 @@ macro_rules! conformance_suite {
             keys::sessions_that_ended_are_removed,
             keys::the_oldest_sessions_end_first,
             owners::an_owner_is_refused_until_allowed,
+            owners::only_an_admin_of_all_refuses_credentials_with_rights_over_all,
             owners::sessions_know_their_sign_in_and_the_state_of_their_owner,
             owners::refused_owners_do_not_pile_up,
             blobs::a_file_is_read_by_those_who_may,

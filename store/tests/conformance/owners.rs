@@ -3,8 +3,8 @@
 use chrono::{TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
 use everturn_store::{
-    Access, AuditActor, AuditQuery, AuditTarget, AuditTrail, KeyKind, KeyMaker, Keys,
-    NewAuditEntry, NewKey, OwnerChange, OwnerRefusal, OwnerState, Owners, RefusedOwner,
+    Access, AuditActor, AuditQuery, AuditTarget, AuditTrail, ChangedOwner, KeyKind, KeyMaker, Keys,
+    NewAuditEntry, NewKey, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner,
 };
 
 use super::Backend;
@@ -31,11 +31,19 @@ fn entry(owner: &str) -> NewAuditEntry {
     }
 }
 
-/// Changes an owner of the tenant `t`, and returns whether the store made the change.
+/// Changes an owner of the tenant `t` by an admin of the tenant, and returns whether the store made the change.
 async fn change(store: &impl Owners, owner: &str, change: OwnerChange, keep: TimeDelta) -> bool {
     let entry = entry(owner);
-    let changed = store.change_owner("t", owner, change, keep, &entry).await;
-    changed.unwrap()
+    let by = Reach::Tenant;
+    let changed = store.change_owner("t", owner, change, by, keep, &entry);
+    changed.await.unwrap() == ChangedOwner::Done
+}
+
+/// Changes `ann` of the tenant `t` by an admin of every tenant or of the tenant.
+async fn change_by(store: &impl Owners, by: Reach, change: OwnerChange) -> ChangedOwner {
+    let entry = entry("ann");
+    let changed = store.change_owner("t", "ann", change, by, KEEP, &entry);
+    changed.await.unwrap()
 }
 
 async fn state(store: &impl Owners, tenant: &str, owner: &str) -> OwnerState {
@@ -74,6 +82,75 @@ pub async fn an_owner_is_refused_until_allowed(backend: &impl Backend) {
     assert_eq!(entries.len(), 5, "an entry for each change");
 }
 
+pub async fn only_an_admin_of_all_refuses_credentials_with_rights_over_all(backend: &impl Backend) {
+    let store = backend.open().await;
+    let before = Utc::now() - TimeDelta::minutes(1);
+    let refusals = async || {
+        let state = state(&store, "t", "ann").await;
+        [Reach::Tenant, Reach::All].map(|reach| state.refusal(reach, Some(before)))
+    };
+    let (ended, refused) = (Some(OwnerRefusal::Ended), Some(OwnerRefusal::Refused));
+    for (by, change, outcome, expected) in [
+        (
+            Reach::Tenant,
+            OwnerChange::EndSessions,
+            ChangedOwner::Done,
+            [ended, None],
+        ),
+        (
+            Reach::Tenant,
+            OwnerChange::Refuse,
+            ChangedOwner::Done,
+            [refused, None],
+        ),
+        (
+            Reach::All,
+            OwnerChange::EndSessions,
+            ChangedOwner::Done,
+            [refused, ended],
+        ),
+        (
+            Reach::Tenant,
+            OwnerChange::Allow,
+            ChangedOwner::Done,
+            [ended, ended],
+        ),
+        (
+            Reach::All,
+            OwnerChange::Refuse,
+            ChangedOwner::Done,
+            [refused, refused],
+        ),
+        (
+            Reach::Tenant,
+            OwnerChange::Refuse,
+            ChangedOwner::Done,
+            [refused, refused],
+        ),
+        (
+            Reach::Tenant,
+            OwnerChange::Allow,
+            ChangedOwner::RefusedByAll,
+            [refused, refused],
+        ),
+        (
+            Reach::All,
+            OwnerChange::Allow,
+            ChangedOwner::Done,
+            [ended, ended],
+        ),
+    ] {
+        assert_eq!(
+            change_by(&store, by, change).await,
+            outcome,
+            "{by:?} {change:?}"
+        );
+        assert_eq!(refusals().await, expected, "{by:?} {change:?}");
+    }
+    let entries = store.audit_entries(&AuditQuery::default()).await.unwrap();
+    assert_eq!(entries.len(), 7, "a change without effect has no entry");
+}
+
 pub async fn sessions_know_their_sign_in_and_the_state_of_their_owner(backend: &impl Backend) {
     let store = backend.open().await;
     let session = |id: &str, signed_in_at| NewKey {
@@ -103,7 +180,7 @@ pub async fn sessions_know_their_sign_in_and_the_state_of_their_owner(backend: &
     store.create_key(new, None).await.unwrap();
     let refusal = async |id: &str| {
         let key = store.find_key(id).await.unwrap().unwrap();
-        key.owner_refusal()
+        key.owner_refusal(Reach::Tenant)
     };
     assert_eq!(refusal("late").await, Some(OwnerRefusal::Ended));
     assert_eq!((refusal("new").await, refusal("key").await), (None, None));
@@ -128,8 +205,8 @@ pub async fn refused_owners_do_not_pile_up(backend: &impl Backend) {
     // A known owner may change at the limit, and so may another tenant's owner.
     assert!(change(&store, "o5", OwnerChange::Refuse, -KEEP).await);
     let entry = entry("ann");
-    let other = store.change_owner("u", "ann", OwnerChange::Refuse, KEEP, &entry);
-    assert!(other.await.unwrap());
+    let other = store.change_owner("u", "ann", OwnerChange::Refuse, Reach::Tenant, KEEP, &entry);
+    assert_eq!(other.await.unwrap(), ChangedOwner::Done);
     assert!(
         state(&store, "t", "o5").await.is_refused,
         "kept while refused"

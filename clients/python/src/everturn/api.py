@@ -398,9 +398,14 @@ class Owner(TypedDict):
     """
     The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
     """
+    is_all_refused: bool
+    """
+    True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
+    credentials, and only an admin with `admin:all` allows the owner again.
+    """
     is_refused: bool
     """
-    True while the gateway refuses every credential of the owner.
+    True while the gateway refuses every credential of the owner, but credentials with `admin:all`.
     """
     owner: str
     """

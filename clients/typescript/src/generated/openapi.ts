@@ -168,7 +168,8 @@ export interface paths {
         put?: never;
         /**
          * Ends the sessions and tokens of an owner, refuses an owner, or allows the owner again.
-         * @description Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
+         * @description Needs the scope `admin`. Credentials of the owner with the scope `admin:all` follow only a change by an admin with
+         *     `admin:all`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
          *     `stream_check`. Repeating the request is safe. The change reaches no running turn.
          */
         post: operations["change_owner"];
@@ -1575,7 +1576,12 @@ export interface components {
              * @description The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
              */
             ended_at: string | null;
-            /** @description True while the gateway refuses every credential of the owner. */
+            /**
+             * @description True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
+             *     credentials, and only an admin with `admin:all` allows the owner again.
+             */
+            is_all_refused: boolean;
+            /** @description True while the gateway refuses every credential of the owner, but credentials with `admin:all`. */
             is_refused: boolean;
             /** @description The owner of conversations: the claim `sub` of the owner's tokens. */
             owner: string;

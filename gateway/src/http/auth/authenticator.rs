@@ -1,4 +1,4 @@
-//! Finds the caller of a request, and opens and ends sessions.
+//! Finds the caller of a request.
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -6,15 +6,12 @@ use std::{
     time::Duration,
 };
 
-use axum::http::{HeaderMap, HeaderValue, Method, header};
-use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{Access, KeyKind, KeyMaker, NewKey, OwnerRefusal, SessionsOf};
-use futures::future::BoxFuture;
+use axum::http::{HeaderMap, Method, header};
+use everturn_store::{KeyKind, OwnerRefusal};
 use ipnet::IpNet;
 
 use super::{
-    caller::{Caller, Credential},
+    caller::Caller,
     cookie,
     keys::{Invalid, KeyRing},
     origin,
@@ -28,26 +25,21 @@ use crate::{
     config::{AuthConfig, GatewayConfig},
     connections::client::{self, Peer},
     http::{
-        audit::{Audit, Refusals, Source, WithDetails},
+        audit::{Audit, Refusals, Source},
         problem::{Code, Problem},
     },
-    listed::time,
     ports::Ports,
 };
 
-/// The most ended or surplus sessions that opening a session removes. The number is above one, because ended sessions
-/// must not pile up.
-const REMOVED_AT_ONCE: u32 = 100;
-
 /// Finds the caller of a request.
 pub(crate) struct Authenticator {
-    config: AuthConfig,
+    pub(super) config: AuthConfig,
     trusted_proxies: Vec<IpNet>,
-    keys: Arc<KeyRing>,
-    owners: Arc<OwnerRing>,
+    pub(super) keys: Arc<KeyRing>,
+    pub(super) owners: Arc<OwnerRing>,
     tokens: Option<Tokens>,
     sign_ins: RefusedSignIns,
-    audit: Audit,
+    pub(super) audit: Audit,
     refusals: Arc<Refusals>,
 }
 
@@ -214,123 +206,6 @@ impl Authenticator {
     pub(crate) fn refusals(&self) -> &Arc<Refusals> {
         &self.refusals
     }
-
-    /// Forgets a revoked key, and thereby makes this gateway refuse the key at once.
-    pub(crate) fn forget_key(&self, id: &str) {
-        self.keys.forget(id);
-    }
-
-    /// Forgets the state of an owner, and thereby makes a change take effect on this gateway at once.
-    pub(crate) fn forget_owner(&self, access: &Access) {
-        self.keys.forget_owner(access);
-        self.owners.forget(access);
-    }
-
-    /// Makes the header that tells a browser to keep a session.
-    pub(crate) fn keep(&self, headers: &HeaderMap, open: &OpenSession) -> Option<HeaderValue> {
-        cookie::keep(headers, &self.config, &open.session, open.lifetime)
-    }
-
-    /// Makes the header that tells a browser to forget its session.
-    pub(crate) fn forget(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        cookie::forget(headers, &self.config)
-    }
-
-    /// Opens a session with the caller's rights. The session ends no later than the caller's credential.
-    pub(crate) async fn open_session(&self, caller: &Caller) -> Result<OpenSession, AuthRefusal> {
-        let parent_id = match &caller.credential {
-            Credential::Key(id) => Some(id.clone()),
-            Credential::Token => None,
-            // A session that opens sessions could be prolonged for ever.
-            Credential::Session(_) | Credential::Anonymous => {
-                return Err(AuthRefusal::Invalid(
-                    "A session is opened with a key or a token in the header Authorization.",
-                ));
-            }
-        };
-        let now = Utc::now();
-        let lifetime = TimeDelta::from_std(self.config.session_lifetime).unwrap_or(TimeDelta::MAX);
-        let longest = now
-            .checked_add_signed(lifetime)
-            .unwrap_or(DateTime::<Utc>::MAX_UTC);
-        let expires_at = caller.expires_at.map_or(longest, |end| end.min(longest));
-        let session = Secret::generate(KeyKind::Session).map_err(|error| {
-            tracing::error!(%error, "the system gives no random bytes");
-            AuthRefusal::Unknown(Problem::internal())
-        })?;
-        let store = self.keys.store();
-        store.remove_ended_sessions(now, REMOVED_AT_ONCE).await?;
-        let new = NewKey {
-            id: session.id().to_owned(),
-            kind: KeyKind::Session,
-            parent_id,
-            secret_hash: session.hash(),
-            access: caller.access.clone(),
-            scopes: caller.scopes.to_string(),
-            name: String::new(),
-            made_by: KeyMaker::default(),
-            expires_at: Some(expires_at),
-            // A gateway may accept an ended token for some seconds; the session then has ended, too.
-            signed_in_at: caller.signed_in_at,
-        };
-        let (parent_id, access) = (new.parent_id.clone(), new.access.clone());
-        let target = (AuditTargetKind::Session, session.id());
-        let entry = self
-            .audit
-            .entry(caller, AuditAction::SessionOpened, target)
-            .with("expires_at", time(expires_at));
-        store.create_key(new, Some(&entry)).await?;
-        let of = match &parent_id {
-            Some(id) => SessionsOf::Key(id),
-            None => SessionsOf::Owner(&access),
-        };
-        let keep = self.config.max_sessions.get();
-        store.end_oldest_sessions(of, keep, REMOVED_AT_ONCE).await?;
-        Ok(OpenSession {
-            session,
-            lifetime: expires_at - now,
-        })
-    }
-
-    /// Ends the caller's session. Does nothing for a caller without a session.
-    pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), AuthRefusal> {
-        if let Credential::Session(id) = &caller.credential {
-            let target = (AuditTargetKind::Session, id.as_str());
-            let entry = self.audit.entry(caller, AuditAction::SessionEnded, target);
-            self.keys.store().revoke_key(id, Some(&entry)).await?;
-            self.keys.forget(id);
-        }
-        Ok(())
-    }
-
-    /// Resolves when the caller's credential has expired or was revoked, or when an admin ended the sign-in or refuses
-    /// the owner. Open streams then end.
-    pub(crate) fn end_of(&self, caller: &Caller) -> BoxFuture<'static, ()> {
-        let (keys, owners) = (Arc::clone(&self.keys), Arc::clone(&self.owners));
-        let (caller, pause) = (caller.clone(), self.config.stream_check);
-        Box::pin(async move {
-            loop {
-                let rest = caller
-                    .expires_at
-                    .map(|end| (end - Utc::now()).to_std().unwrap_or_default());
-                if rest.is_some_and(|rest| rest.is_zero()) {
-                    return;
-                }
-                tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await;
-                // While the store is away, a revocation is unknown, and the stream goes on.
-                let has_ended = match &caller.credential {
-                    Credential::Anonymous => std::future::pending().await,
-                    Credential::Key(id) | Credential::Session(id) => {
-                        matches!(keys.holds(id).await, Ok(false))
-                    }
-                    Credential::Token => matches!(owners.refusal(&caller).await, Ok(Some(_))),
-                };
-                if has_ended {
-                    return;
-                }
-            }
-        })
-    }
 }
 
 /// Makes the refusal of an address that has sent too many refused credentials.
@@ -340,12 +215,6 @@ fn barred(wait: Duration) -> AuthRefusal {
     AuthRefusal::Unknown(
         Problem::new(Code::RateLimited, detail).retry_after_s(seconds.saturating_add(1)),
     )
-}
-
-/// An opened session.
-pub(crate) struct OpenSession {
-    pub(crate) session: Secret,
-    pub(crate) lifetime: TimeDelta,
 }
 
 /// Returns the credential of the header `Authorization`.

@@ -11,7 +11,7 @@ use everturn_store::{Access, ApiKey, KeyKind, Keys, OwnerRefusal, StoreError};
 use tokio::time::Instant;
 
 use super::{lookups::UnknownKeys, secret::Secret};
-use crate::config::AuthConfig;
+use crate::config::{AuthConfig, Scopes};
 
 /// The shortest time between two updates of a key's last use in the store.
 const USE_NOTED_EVERY: TimeDelta = TimeDelta::minutes(1);
@@ -165,7 +165,8 @@ impl KeyRing {
 }
 
 fn invalid(key: &Arc<ApiKey>) -> Option<Invalid> {
-    match (key.revoked_at, key.owner_refusal()) {
+    let reach = Scopes::parse(&key.scopes).reach();
+    match (key.revoked_at, key.owner_refusal(reach)) {
         (None, Some(OwnerRefusal::Refused)) => Some(Invalid::OwnerRefused(Arc::clone(key))),
         (Some(_), _) | (None, Some(OwnerRefusal::Ended)) => Some(Invalid::Revoked(Arc::clone(key))),
         (None, None) if key.is_valid_at(Utc::now()) => None,

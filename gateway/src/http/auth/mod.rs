@@ -1,7 +1,9 @@
 //! Authentication and authorization: from a credential to a [`Caller`], before any handler runs.
 //!
 //! - `middleware`: the checks before the handlers
-//! - `authenticator`: from a request to its caller; opens and ends sessions
+//! - `authenticator`: from a request to its caller
+//! - `sessions`: opens and ends browser sessions
+//! - `ends`: the end of credentials in use, and of open streams
 //! - [`caller`]: the caller as handlers see it
 //! - `keys`, [`secret`]: API keys and sessions, in the store and as text
 //! - `owners`: owners with ended sign-ins, and refused owners
@@ -20,6 +22,7 @@
 mod authenticator;
 pub mod caller;
 mod cookie;
+mod ends;
 mod jwks;
 mod keys;
 mod lookups;
@@ -29,6 +32,7 @@ mod owners;
 mod refusal;
 mod refused_sign_ins;
 pub mod secret;
+mod sessions;
 mod token;
 
 pub(crate) use self::{

@@ -49,7 +49,7 @@ impl OwnerRing {
             self.lock().put(access.clone(), (state, read_at));
             state
         };
-        Ok(state.refusal(caller.signed_in_at))
+        Ok(state.refusal(caller.scopes.reach(), caller.signed_in_at))
     }
 
     /// Forgets the state of an owner. The next request reads the state from the store.

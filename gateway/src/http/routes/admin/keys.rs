@@ -413,9 +413,9 @@ pub(in crate::http::routes) async fn revoke(
     };
     let found = store.find_key(&id).await?.filter(is_seen);
     let key = found.ok_or_else(not_found)?;
-    // An admin of one tenant cannot revoke a key with rights over every tenant. The keys that a key made have no more
-    // rights than the key, so the check of the key covers them.
-    if Scopes::parse(&key.scopes).has(Scope::AdminAll) && !caller.scopes.has(Scope::AdminAll) {
+    // The keys that a key made have no more rights than the key, so the check of the key covers the made keys.
+    let reach = Scopes::parse(&key.scopes).reach();
+    if !caller.scopes.reach().covers(reach) {
         return Err(AuthRefusal::Scope(Scope::AdminAll).into());
     }
     let target = (AuditTargetKind::Key, id.as_str());

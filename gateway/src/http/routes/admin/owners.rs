@@ -4,14 +4,15 @@
 use axum::{Json, extract::State};
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
-use everturn_store::{Access, OwnerChange, OwnerState, RefusedOwner};
+use everturn_store::{Access, ChangedOwner, OwnerChange, OwnerState, RefusedOwner};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{AdminRefusal, Seen, keys::check_owner};
 use crate::{
-    config::AuthConfig,
+    config::{AuthConfig, Scope},
     http::{
+        auth::AuthRefusal,
         extract::{Caller, JsonBody, Params},
         openapi::problems,
         problem::{Code, Problem},
@@ -27,8 +28,11 @@ use crate::{
 pub(in crate::http::routes) struct OwnerBody {
     /// The owner of conversations: the claim `sub` of the owner's tokens.
     owner: String,
-    /// True while the gateway refuses every credential of the owner.
+    /// True while the gateway refuses every credential of the owner, but credentials with `admin:all`.
     is_refused: bool,
+    /// True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
+    /// credentials, and only an admin with `admin:all` allows the owner again.
+    is_all_refused: bool,
     /// The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
     #[schema(required = true, format = DateTime)]
     ended_at: Option<String>,
@@ -39,6 +43,7 @@ impl OwnerBody {
         Self {
             owner,
             is_refused: state.is_refused,
+            is_all_refused: state.is_all_refused,
             ended_at: state.ended_at.map(time),
         }
     }
@@ -144,7 +149,8 @@ problems!(ChangeRefusals: InvalidBody, InvalidParameter, BodyTooLarge, TooManyRe
 
 /// Ends the sessions and tokens of an owner, refuses an owner, or allows the owner again.
 ///
-/// Needs the scope `admin`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
+/// Needs the scope `admin`. Credentials of the owner with the scope `admin:all` follow only a change by an admin with
+/// `admin:all`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
 /// `stream_check`. Repeating the request is safe. The change reaches no running turn.
 #[utoipa::path(
     post, path = "/admin/owners", tag = "admin", operation_id = "change_owner", request_body = ChangeBody,
@@ -162,19 +168,26 @@ pub(in crate::http::routes) async fn change(
     entry.tenant_id = Some(tenant.clone());
     let owners = &state.ports.owners;
     let keep = longest_sign_in(&state.config.auth);
-    let change = owners.change_owner(&tenant, &body.owner, body.change.into(), keep, &entry);
-    if !change.await? {
-        let detail = format!(
-            "The tenant has {} owners with refused credentials. Allow owners, or remove people at the identity provider.",
-            RefusedOwner::MAX_OF_TENANT
-        );
-        return Err(Problem::new(Code::TooManyRefusedOwners, detail).into());
+    let (change, by) = (body.change.into(), caller.scopes.reach());
+    let changed = owners.change_owner(&tenant, &body.owner, change, by, keep, &entry);
+    match changed.await? {
+        ChangedOwner::Done => {}
+        ChangedOwner::TooMany => return Err(too_many().into()),
+        ChangedOwner::RefusedByAll => return Err(AuthRefusal::Scope(Scope::AdminAll).into()),
     }
     state
         .auth
         .forget_owner(&Access::owner(&tenant, &body.owner));
     let changed = owners.owner_state(&tenant, &body.owner).await?;
     Ok(Json(OwnerBody::of(body.owner, changed)))
+}
+
+fn too_many() -> Problem {
+    let detail = format!(
+        "The tenant has {} owners with refused credentials. Allow owners, or remove people at the identity provider.",
+        RefusedOwner::MAX_OF_TENANT
+    );
+    Problem::new(Code::TooManyRefusedOwners, detail)
 }
 
 /// Returns the requested tenant, or the caller's own tenant.
