@@ -12,6 +12,7 @@ mod gateway_crash;
 mod list_stream;
 mod lost_workers;
 mod operations;
+mod people;
 mod readers;
 mod redis_back;
 mod restored;
