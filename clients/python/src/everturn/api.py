@@ -989,6 +989,10 @@ class Agent(TypedDict):
     An agent.
     """
 
+    contact: NotRequired[str | None]
+    """
+    The address of the owner. Only for callers with the scope `admin:all`.
+    """
     description: str
     """
     The purpose of the agent; empty if the configuration has no description.
@@ -999,6 +1003,10 @@ class Agent(TypedDict):
     `provider/model`; null when only workers know the model.
     """
     name: str
+    owner: NotRequired[str | None]
+    """
+    The team or person that owns the agent. Only for callers with the scope `admin:all`.
+    """
     samples: list[str]
     """
     Messages with which a person may begin.

@@ -862,6 +862,11 @@ export interface components {
         /** @description An agent. */
         Agent: {
             /**
+             * @description The address of the owner. Only for callers with the scope `admin:all`.
+             * @example #billing-oncall
+             */
+            contact?: string | null;
+            /**
              * @description The purpose of the agent; empty if the configuration has no description.
              * @example Answers questions about orders
              */
@@ -874,6 +879,11 @@ export interface components {
             model: string | null;
             /** @example support */
             name: string;
+            /**
+             * @description The team or person that owns the agent. Only for callers with the scope `admin:all`.
+             * @example Billing
+             */
+            owner?: string | null;
             /**
              * @description Messages with which a person may begin.
              * @example [
