@@ -182,6 +182,8 @@ func TestWordsOfTheRulesFollowTheValues(t *testing.T) {
 			"prometheusRule: {enabled: true, runbookBase: 'https://example.com/everturn/'}",
 			"runbook_url: https://example.com/everturn/docs/operate/alerts.md#everturnprocessdown\n",
 		},
+		{"prometheusRule: {enabled: true, usdPerHour: 2.5}", "(increase(everturn_cost_usd_total[1h])) > 2.5)\n"},
+		{"prometheusRule: {enabled: true, approvalHours: 24}", "(everturn_approvals_oldest_seconds) > 24 * 3600)\n"},
 		{"prometheusRule: {enabled: true}", "everturn_streams_open > 0.8 * 10000\n"},
 		{
 			"{prometheusRule: {enabled: true}, config: \"[auth]\\nrequired = true\\n[gateway]\\nmax_streams = 2_500\"}",

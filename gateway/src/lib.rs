@@ -13,11 +13,13 @@
 //! - `ports`: the gateway's connections to the store, the stream and the engine
 //! - `deliveries`: reports of events that readers received, for traces
 //! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail; `failed`: failures
+//! - `backlog`: metrics of the work that waits
 //! - `schema`, `fields`: small helpers
 //!
 //! Must not be here: writing events (only workers write events), models, tools, SQL.
 
 mod audited;
+mod backlog;
 pub mod config;
 pub mod connections;
 mod deliveries;
@@ -35,6 +37,7 @@ mod server;
 pub mod turns;
 
 pub use audited::AuditEntryBody;
+pub use backlog::BacklogWatch;
 pub use config::{
     AuditConfig, AuthConfig, GatewayConfig, OfferedAgent, OfferedAgents, OwnerLimits, RequestRate,
     TenantLimits,

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, AuditTrail, Blobs, ConnectionUsage, Conversations, EventReader,
+        AgentExecutions, AuditTrail, Backlogs, Blobs, ConnectionUsage, Conversations, EventReader,
         EventWriter, Failures, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
         OutsideTools, Owners, Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants,
         ToolClaims, ToolResults, TraceContexts, TurnInputs, Turns, WorkerLeases,
@@ -46,6 +46,8 @@ pub struct Store {
     pub results: Arc<dyn ToolResults>,
     /// Finds accepted messages and turns that have not ended, for gateways.
     pub reconciliation: Arc<dyn Reconciliation>,
+    /// Counts the waiting work of every tenant, for metrics of gateways.
+    pub backlogs: Arc<dyn Backlogs>,
     /// The leases of live worker processes, for workers.
     pub leases: Arc<dyn WorkerLeases>,
     /// Finds lost workers, for gateways.
@@ -86,6 +88,7 @@ impl Store {
         + AgentExecutions
         + ToolResults
         + Reconciliation
+        + Backlogs
         + WorkerLeases
         + LostWorkers
         + Retention
@@ -115,6 +118,7 @@ impl Store {
             executions: store.clone(),
             results: store.clone(),
             reconciliation: store.clone(),
+            backlogs: store.clone(),
             leases: store.clone(),
             lost_workers: store.clone(),
             retention: store.clone(),

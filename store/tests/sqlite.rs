@@ -383,7 +383,7 @@ fn names(line: &str, derived: &str) -> bool {
 }
 
 /// Statements that must stay index look-ups in a store of any size.
-const HOT: [&str; 24] = [
+const HOT: [&str; 26] = [
     "events/events",
     "events/events_before",
     "events/links",
@@ -405,6 +405,8 @@ const HOT: [&str; 24] = [
     "reconciliation/unfinished_turn",
     "reconciliation/waiting_messages",
     "reconciliation/due_checks",
+    "reconciliation/count_due",
+    "outside/waiting_approvals",
     "conversations/own_conversations_before",
     "conversations/shown_conversation",
     "conversations/waiting_conversations",

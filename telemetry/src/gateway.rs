@@ -1,8 +1,11 @@
 //! Metrics of gateways: requests, readers, and stalled turns.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::metric::{Metric, SHORT};
+use crate::{
+    metric::{Metric, SHORT},
+    names,
+};
 
 /// Upper bounds for a number of events.
 const EVENTS: &[f64] = &[0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0];
@@ -57,6 +60,26 @@ const RECONCILED: Metric = Metric::counter(
      ended as `failed`.",
     &["did"],
 );
+const APPROVALS_WAITING: Metric = Metric::gauge(
+    "everturn_approvals_waiting",
+    "Tool calls that wait for a person's approval, by agent. Every gateway counts the calls of all tenants.",
+    &["agent"],
+);
+const APPROVALS_OLDEST: Metric = Metric::gauge(
+    "everturn_approvals_oldest_seconds",
+    "The time for which the oldest tool call has waited for an approval, by agent.",
+    &["agent"],
+);
+const CHECKS_DUE: Metric = Metric::gauge(
+    "everturn_reconciler_due",
+    "Conversations whose check by the reconciler is due. Every gateway counts all conversations.",
+    &[],
+);
+const CHECKS_OVERDUE: Metric = Metric::gauge(
+    "everturn_reconciler_overdue_seconds",
+    "The time for which the oldest check of the reconciler has been due.",
+    &[],
+);
 const LOST_WORKERS: Metric = Metric::counter(
     "everturn_lost_workers_total",
     "Dead workers that the gateway has found and handled.",
@@ -79,6 +102,10 @@ pub(crate) const ALL: &[&Metric] = &[
     &OVER_MEMORY,
     &CONNECTIONS_REFUSED,
     &RECONCILED,
+    &APPROVALS_WAITING,
+    &APPROVALS_OLDEST,
+    &CHECKS_DUE,
+    &CHECKS_OVERDUE,
     &LOST_WORKERS,
     &RESTARTED,
 ];
@@ -128,6 +155,44 @@ pub fn refused_connection(reason: &'static str) {
 /// Records the actions of the reconciler since the start of the process.
 pub fn reconciled(did: &'static str, total: u64) {
     RECONCILED.set_total(total, &[did]);
+}
+
+/// The tool calls of an agent that wait for approvals.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitingApprovals<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// Number of calls.
+    pub calls: u32,
+    /// The time for which the oldest call has waited.
+    pub oldest: Duration,
+}
+
+/// Records the calls that wait for approvals, of every agent. An agent without a waiting call gets 0.
+pub fn approvals_waiting<'a>(waiting: impl Iterator<Item = WaitingApprovals<'a>>) {
+    let mut by_label: BTreeMap<String, (usize, u64)> =
+        names::agents().map(|label| (label, (0, 0))).collect();
+    for WaitingApprovals {
+        agent,
+        calls,
+        oldest,
+    } in waiting
+    {
+        let (sum, longest) = by_label.entry(names::agent(agent)).or_default();
+        *sum += calls as usize;
+        *longest = (*longest).max(oldest.as_secs());
+    }
+    for (label, (calls, oldest)) in by_label {
+        APPROVALS_WAITING.set(calls, &[&label]);
+        APPROVALS_OLDEST.set(usize::try_from(oldest).unwrap_or(usize::MAX), &[&label]);
+    }
+}
+
+/// Records the due checks of the reconciler, and for how long the oldest check has been due.
+pub fn checks_due(due: u32, overdue: Duration) {
+    CHECKS_DUE.set(due as usize, &[]);
+    let overdue = usize::try_from(overdue.as_secs()).unwrap_or(usize::MAX);
+    CHECKS_OVERDUE.set(overdue, &[]);
 }
 
 /// Records the dead workers, and their restarted activities, since the start of the process.

@@ -128,6 +128,14 @@ pub fn begin_series() {
     }
 }
 
+/// Returns the labels that agents may have.
+pub(crate) fn agents() -> impl Iterator<Item = String> {
+    let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);
+    let labels = names.agents.iter().cloned();
+    let labels: Vec<_> = labels.chain([OTHER.to_owned()]).collect();
+    labels.into_iter()
+}
+
 /// Returns the label of an agent.
 pub(crate) fn agent(name: &str) -> String {
     let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,13 @@ const RELOADS: Metric = Metric::counter(
     &["result"],
 );
 
-pub(crate) const ALL: &[&Metric] = &[&BUILD, &CONNECTIONS, &STREAM_ERRORS, &RELOADS];
+const REFUSED: Metric = Metric::gauge(
+    "everturn_reload_refused",
+    "1 while the process refuses the present files of agents and goes on with earlier agents, otherwise 0.",
+    &[],
+);
+
+pub(crate) const ALL: &[&Metric] = &[&BUILD, &CONNECTIONS, &STREAM_ERRORS, &RELOADS, &REFUSED];
 
 /// Records the version and the role of the process.
 pub fn started(version: &str, role: &str) {
@@ -42,6 +48,11 @@ pub fn connections(idle: usize, busy: usize, limit: usize) {
 pub fn stream_failed(is_away: bool) {
     let kind = if is_away { "away" } else { "other" };
     STREAM_ERRORS.add(1, &[kind]);
+}
+
+/// Records whether the process refuses the present files of agents.
+pub fn reload_refused(is_refused: bool) {
+    REFUSED.set(usize::from(is_refused), &[]);
 }
 
 /// Records a change of the files of agents.

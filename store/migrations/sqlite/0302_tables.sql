@@ -229,6 +229,9 @@ CREATE INDEX tool_execution_records_open ON tool_execution_records (agent_execut
 -- For the calls that wait for a person or a client.
 CREATE INDEX tool_execution_records_waiting ON tool_execution_records (conversation_id, created_at, call_index)
     WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
+-- For the number of calls of every tenant that wait for approvals, the oldest first.
+CREATE INDEX tool_execution_records_approvals ON tool_execution_records (created_at)
+    WHERE status = 'pending' AND approval = 'pending';
 CREATE VIEW waiting_calls AS
 SELECT * FROM tool_execution_records WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
 -- The conversations with the work that goes on in each.

@@ -21,6 +21,7 @@
 //! - `keys`: API keys and browser sessions. For gateways and operators
 //! - `owners`: owners with refused credentials. For gateways
 //! - `leases`: the leases of live worker processes. For workers and gateways
+//! - `backlog`: the work that waits across conversations. For metrics of gateways
 //! - `reconciliation`: accepted messages and turns that have not ended. For gateways
 //! - `traces`: the traces of turns. For gateways and workers
 //! - `tenants`: summaries of tenants. For gateways
@@ -33,6 +34,7 @@ use everturn_proto::ConversationName;
 
 mod audit;
 mod background;
+mod backlog;
 mod blobs;
 mod budgets;
 mod chain;
@@ -67,6 +69,7 @@ pub use self::{
         AuditActor, AuditDetails, AuditEntry, AuditQuery, AuditTarget, AuditTrail, NewAuditEntry,
     },
     background::BackgroundResponse,
+    backlog::{Backlog, Backlogs, DueChecks, WaitingApprovals},
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
         BudgetLimit, CutCall, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage,

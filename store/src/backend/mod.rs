@@ -109,6 +109,7 @@ mod agent_executions;
 mod append;
 mod approvals;
 mod audit;
+mod backlog;
 pub(crate) mod begin;
 mod blobs;
 pub(crate) mod budgets;

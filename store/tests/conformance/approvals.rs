@@ -1,5 +1,6 @@
 //! Who may answer an approval, and what an approval is bound to.
 
+use chrono::{TimeDelta, Utc};
 use everturn_proto::{
     turn::{CallRule, SaveApproval, SaveThought, ToolCall, save_request::Batch},
     words::{
@@ -53,6 +54,24 @@ fn rule(by: &ApprovalBy, answers_from: &AnswersFrom) -> CallRule {
         answers_from: answers_from.into(),
         ..CallRule::default()
     }
+}
+
+pub async fn calls_that_wait_are_counted_by_agent(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    let later = Utc::now() + TimeDelta::seconds(10);
+    let [waiting] = turn
+        .store
+        .backlog(later)
+        .await
+        .unwrap()
+        .approvals
+        .try_into()
+        .unwrap();
+    assert_eq!((waiting.agent.as_str(), waiting.calls), ("default", 1));
+    assert!(waiting.oldest <= later);
+    note(&turn.store, &turn.execution_id(0, 0), "deny_1", "boss").await;
+    assert_eq!(save(&turn, "deny_1", ApprovalState::Denied).await, None);
+    assert_eq!(turn.store.backlog(later).await.unwrap().approvals, []);
 }
 
 /// Notes an answer as a gateway does.

@@ -50,8 +50,9 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, Blobs, Failures, Keys, LostWorkers, OutsideTools, Owners,
-    Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts, WorkerLeases,
+    AgentExecutions, AuditTrail, Backlogs, Blobs, Failures, Keys, LostWorkers, OutsideTools,
+    Owners, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
+    WorkerLeases,
 };
 
 use self::fixture::TurnStore;
@@ -64,6 +65,7 @@ pub trait Backend: Send + Sync {
         + Failures
         + ToolResults
         + Reconciliation
+        + Backlogs
         + WorkerLeases
         + LostWorkers
         + Retention
@@ -140,6 +142,7 @@ macro_rules! conformance_suite {
             races::a_checkpoint_that_many_write_at_once_is_stored_once,
             races::everything_at_once_ends_without_a_deadlock,
             reconciliation::what_has_stalled_is_looked_at_once_by_all_gateways,
+            reconciliation::due_checks_are_counted,
             reconciliation::a_sub_agent_alone_is_no_turn,
             reconciliation::a_look_takes_those_due_longest_and_no_more,
             reconciliation::what_a_look_did_not_reach_keeps_its_place,
@@ -237,6 +240,7 @@ macro_rules! conformance_suite {
             outside::a_call_runs_only_when_it_is_approved,
             outside::a_thought_that_is_saved_again_says_what_was_answered,
             outside::a_denied_call_never_runs,
+            approvals::calls_that_wait_are_counted_by_agent,
             approvals::an_approval_may_be_remembered,
             approvals::who_answered_is_what_a_gateway_has_noted,
             approvals::an_answer_that_no_gateway_has_noted_is_an_operators,

@@ -45,6 +45,24 @@ fn ids(checks: &[DueCheck]) -> Vec<String> {
     ids.collect()
 }
 
+pub async fn due_checks_are_counted(backend: &impl Backend) {
+    let store = backend.open().await;
+    for id in ["a", "b"] {
+        Turn::begun(store.clone(), id, "m").await;
+    }
+    let look = pace(soon());
+    assert_eq!(due(&store, look.clone()).await.len(), 2);
+    let early = store
+        .backlog(look.again - TimeDelta::seconds(1))
+        .await
+        .unwrap();
+    assert_eq!((early.checks.count, early.checks.oldest), (0, None));
+    let at = look.again + TimeDelta::seconds(1);
+    let checks = store.backlog(at).await.unwrap().checks;
+    assert_eq!(checks.count, 2);
+    assert!(checks.oldest.is_some_and(|oldest| oldest < at));
+}
+
 pub async fn what_has_stalled_is_looked_at_once_by_all_gateways(backend: &impl Backend) {
     let handles = [backend.open().await, backend.open().await];
     let running = Turn::begun(handles[0].clone(), "running", "m").await;

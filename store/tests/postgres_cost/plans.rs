@@ -381,6 +381,20 @@ fn of_tools() -> Vec<Query> {
             2,
         ),
         query(
+            "approvals that wait, of every tenant",
+            hot::postgres("outside/waiting_approvals"),
+            "timestamptz, bigint",
+            "now(), 100",
+            205,
+        ),
+        query(
+            "due checks of every tenant",
+            hot::postgres("reconciliation/count_due"),
+            "timestamptz, bigint",
+            "now(), 100",
+            101,
+        ),
+        query(
             "slice of a result",
             hot::postgres("tool_results/tool_result"),
             "text, text, text, text, bigint, bigint",

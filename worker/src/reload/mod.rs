@@ -87,6 +87,7 @@ impl Watch {
     async fn run(mut self, interval: Duration) {
         // The operator's tables with changes since the start.
         let mut stale = Vec::new();
+        measured::reload_refused(false);
         loop {
             tokio::time::sleep(interval).await;
             if !self.running.is_complete() || !self.have_files_changed().await {
@@ -104,6 +105,7 @@ impl Watch {
             }
             let result = config.map_err(anyhow::Error::from);
             let result = result.and_then(|read| self.apply(read, &mut stale));
+            measured::reload_refused(result.is_err());
             if let Err(error) = result {
                 measured::reloaded(false);
                 self.told.refused(&error);

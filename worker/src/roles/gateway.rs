@@ -5,8 +5,9 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context, bail};
 use everturn_config::Config;
 use everturn_gateway::{
-    AuthConfig, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
-    config::ANNOUNCED_POLL_INTERVAL, connections::listener, turns::TemporalTurnsOptions,
+    AuthConfig, BacklogWatch, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler,
+    TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, connections::listener,
+    turns::TemporalTurnsOptions,
 };
 use everturn_proto::is_loopback;
 use everturn_store::Store;
@@ -180,6 +181,7 @@ pub async fn serve(
     );
     let lost_workers = LostWorkerWatch::new(parts.store.lost_workers, turns.clone());
     let telemetry = parts.telemetry;
+    let backlog = BacklogWatch::new(parts.store.backlogs);
     telemetry.agents(&parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     let ports = Ports {
@@ -220,11 +222,17 @@ pub async fn serve(
     telemetry.runs(&shutdown, move || check_ready(checked.clone()));
     let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
     let watching = tokio::spawn(lost_workers.run(shutdown.clone()));
+    let counting = telemetry
+        .is_served()
+        .then(|| tokio::spawn(backlog.run(shutdown.clone())));
     let served = everturn_gateway::serve(listener, state, shutdown)
         .await
         .context("the gateway ended");
     reconciling.abort();
     watching.abort();
+    if let Some(counting) = counting {
+        counting.abort();
+    }
     served
 }
 

@@ -131,6 +131,11 @@ impl Telemetry {
         }
     }
 
+    /// True in a process that serves metrics.
+    pub fn is_served(&self) -> bool {
+        self.served.is_some()
+    }
+
     /// Registers `sample`, which records values just before each export of the metrics.
     pub fn sample(&self, sample: impl Fn() + Send + Sync + 'static) {
         if let Some(served) = &self.served {

@@ -7,6 +7,7 @@ pub(crate) mod approvals;
 mod approvals_survive;
 mod audit;
 mod background_budgets;
+mod backlog;
 mod backups;
 mod bad_input;
 mod blobs;

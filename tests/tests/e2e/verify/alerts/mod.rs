@@ -2,11 +2,12 @@
 //!
 //! - `watched`: the processes, and their metrics as time goes by
 //! - `firing`: the alerts that fire on these
-//! - `models`, `turns`, `processes`, `stores`, `workers`, `gateways`: the conditions
+//! - `agents`, `models`, `turns`, `processes`, `stores`, `workers`, `gateways`: the conditions
 //!
 //! One alert is not here: EverturnTwoVersions. All binaries of a commit have one version. How each rule behaves close to its
 //! threshold, and when it fires to the minute, is shown on series in `deploy/chart-test/conditions.yaml`.
 
+mod agents;
 mod firing;
 mod gateways;
 mod models;

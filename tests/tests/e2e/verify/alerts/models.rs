@@ -22,6 +22,7 @@ provider = "scripted"
 model = "scripted"
 tools = ["test_read"]
 max_steps = 1
+owner = "Orders"
 "#;
 
 fn scripted() -> impl Fn(&Request) -> Reply {
@@ -98,6 +99,8 @@ async fn turns_fail() {
         .counted(&["everturn_agents_ended_total", "step_limit"], 9.0)
         .await;
     watched.minutes(8).await;
-    let fires = watched.only_fires(&["EverturnTurnsFail"]).await;
+    let alerts = ["EverturnTurnsFail", "EverturnAgentFails"];
+    let fires = watched.only_fires(&alerts).await;
     fires[0].has("code", "step_limit");
+    fires[1].has("agent", "one_step").has("owner", "Orders");
 }
