@@ -12,9 +12,9 @@ use everturn_proto::{
 use everturn_store::{
     AgentExecutions, BackgroundResponse, BeginTurn, ChainPosition, Conversations, EventReader,
     FailedCall, KeyKind, KeyMaker, Keys, ListQuery, MessageQueue, ModelCalls, NewConversation,
-    NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore, ResultRange, StepClaims,
-    ToolClaims, ToolResults, TraceContext, TraceContexts, TraceKey, TurnInputs, TurnStart, Turns,
-    WantedLinks,
+    NewKey, OnUnknownAgent, Owners, PageLimit, PostgresOptions, PostgresStore, ResultRange,
+    StepClaims, ToolClaims, ToolResults, TraceContext, TraceContexts, TraceKey, TurnInputs,
+    TurnStart, Turns, WantedLinks,
 };
 
 use crate::{
@@ -287,13 +287,16 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
         .await
         .unwrap();
     costs.of("find_key", store.find_key(id)).await.unwrap();
+    let state = store.owner_state("t", "ann");
+    costs.of("owner_state", state).await.unwrap();
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 43] = [
+const COSTS: [(&str, u64); 44] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
+    ("owner_state", 1),
     ("queue_message", 1),
     ("queue_message, repeated", 6),
     ("begin_turn", 2),

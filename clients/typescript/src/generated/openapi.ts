@@ -1547,7 +1547,7 @@ export interface components {
         /** @description Properties of a new key. */
         NewKey: {
             /**
-             * Format: int32
+             * Format: int64
              * @description Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
              *     `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
              *     credential.
@@ -2198,7 +2198,7 @@ export interface operations {
                  *     entries without a tenant.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
                 /**
                  * @description Only entries of the given action.
                  * @example key_created
@@ -2220,11 +2220,8 @@ export interface operations {
                 after?: number;
                 /** @description Maximum number of entries of the page; an export has no pages. */
                 limit?: number;
-                /**
-                 * @description `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page.
-                 * @example json
-                 */
-                format?: string;
+                /** @description `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page. */
+                format?: "json" | "jsonl";
             };
             header?: never;
             path?: never;
@@ -2674,11 +2671,11 @@ export interface operations {
                  * @description Only keys of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
                 /** @description Maximum keys of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
-                after?: string;
+                after?: components["schemas"]["Id"];
             };
             header?: never;
             path?: never;
@@ -3104,7 +3101,7 @@ export interface operations {
                  * @description The tenant of the owners. Default: the caller's own tenant. A different tenant needs the scope `admin:all`.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
             };
             header?: never;
             path?: never;
@@ -3382,7 +3379,7 @@ export interface operations {
                 /** @description Maximum number of tenants of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
-                after?: string;
+                after?: components["schemas"]["Id"];
             };
             header?: never;
             path?: never;
@@ -3523,7 +3520,7 @@ export interface operations {
                  * @description Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01

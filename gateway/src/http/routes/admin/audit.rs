@@ -14,7 +14,7 @@ use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{AuditQuery, AuditTrail, StoreError};
 use futures::{Stream, stream};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::{AdminRefusal, Seen, checked_word, invalid, time};
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
         routes::wire::checked_limit,
         state::GatewayState,
     },
+    schema::{Id, one_of},
 };
 
 /// Entries of a page: the default and the maximum.
@@ -41,7 +42,7 @@ const JSON_LINES: &str = "application/x-ndjson";
 pub(in crate::http::routes) struct AuditParams {
     /// Only entries of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant and the
     /// entries without a tenant.
-    #[param(example = "acme")]
+    #[param(value_type = Option<Id>, example = "acme")]
     tenant: Option<String>,
     /// Only entries of the given action.
     #[param(example = "key_created")]
@@ -61,8 +62,12 @@ pub(in crate::http::routes) struct AuditParams {
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
     /// `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page.
-    #[param(example = "json")]
+    #[param(schema_with = formats)]
     format: Option<String>,
+}
+
+fn formats() -> Object {
+    one_of(&["json", "jsonl"])
 }
 
 /// A page of the audit trail.

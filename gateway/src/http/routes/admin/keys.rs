@@ -1,5 +1,7 @@
 //! API keys: admins list, create and revoke keys. A new key has at most the rights of the admin's own credential.
 
+use std::num::NonZeroU32;
+
 use axum::{
     Json,
     extract::{Path, State},
@@ -99,12 +101,13 @@ impl From<ApiKey> for KeyBody {
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct KeysParams {
     /// Only keys of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
-    #[param(example = "acme")]
+    #[param(value_type = Option<Id>, example = "acme")]
     tenant: Option<String>,
     /// Maximum keys of the page.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
     /// `next_after` of the page before.
+    #[param(value_type = Option<Id>)]
     after: Option<String>,
 }
 
@@ -183,8 +186,8 @@ pub(in crate::http::routes) struct NewKeyBody {
     /// Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
     /// `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
     /// credential.
-    #[schema(minimum = 1)]
-    lifetime_s: Option<u32>,
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 4294967295_u64)]
+    lifetime_s: Option<NonZeroU32>,
 }
 
 fn scopes() -> Array {
@@ -243,7 +246,7 @@ pub(in crate::http::routes) async fn create(
     let default = state.config.auth.key_lifetime;
     let asked = body
         .lifetime_s
-        .map(|seconds| TimeDelta::seconds(seconds.into()));
+        .map(|seconds| TimeDelta::seconds(seconds.get().into()));
     let expires_at = end(
         &caller,
         asked,

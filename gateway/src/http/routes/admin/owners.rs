@@ -53,7 +53,7 @@ impl OwnerBody {
 #[into_params(parameter_in = Query)]
 pub(in crate::http::routes) struct OwnersParams {
     /// The tenant of the owners. Default: the caller's own tenant. A different tenant needs the scope `admin:all`.
-    #[param(example = "acme")]
+    #[param(value_type = Option<Id>, example = "acme")]
     tenant: Option<String>,
 }
 
@@ -150,8 +150,8 @@ problems!(ChangeRefusals: InvalidBody, InvalidParameter, BodyTooLarge, TooManyRe
 /// Ends the sessions and tokens of an owner, refuses an owner, or allows the owner again.
 ///
 /// Needs the scope `admin`. Credentials of the owner with the scope `admin:all` follow only a change by an admin with
-/// `admin:all`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
-/// `stream_check`. Repeating the request is safe. The change reaches no running turn.
+/// `admin:all`. Other gateways follow within `key_cache` of `[auth]` (5 s), and open streams end within 15 s. Repeating
+/// the request is safe. The change reaches no running turn.
 #[utoipa::path(
     post, path = "/admin/owners", tag = "admin", operation_id = "change_owner", request_body = ChangeBody,
     responses((status = 200, body = OwnerBody, description = "The owner after the change"), ChangeRefusals)

@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{AdminRefusal, Seen, checked_tenant};
-use crate::http::{
-    extract::{Caller, Params},
-    openapi::problems,
-    routes::wire::{checked_limit, time},
-    state::GatewayState,
+use crate::{
+    http::{
+        extract::{Caller, Params},
+        openapi::problems,
+        routes::wire::{checked_limit, time},
+        state::GatewayState,
+    },
+    schema::Id,
 };
 
 /// Tenants of a page: the default and the maximum.
@@ -44,6 +47,7 @@ pub(in crate::http::routes) struct TenantsParams {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_after` of the page before.
+    #[param(value_type = Option<Id>)]
     after: Option<String>,
 }
 

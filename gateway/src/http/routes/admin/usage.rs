@@ -9,15 +9,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{AdminRefusal, Seen};
-use crate::http::{
-    extract::{Caller, Params},
-    openapi::problems,
-    problem::{Code, Problem},
-    routes::{
-        usage::{By, ToolUsageDayBody, UsageDayBody, checked_agent, cut, days},
-        wire::checked_limit,
+use crate::{
+    http::{
+        extract::{Caller, Params},
+        openapi::problems,
+        problem::{Code, Problem},
+        routes::{
+            usage::{By, ToolUsageDayBody, UsageDayBody, checked_agent, cut, days},
+            wire::checked_limit,
+        },
+        state::GatewayState,
     },
-    state::GatewayState,
+    schema::Id,
 };
 
 /// Rows of a page: the default and the maximum.
@@ -34,7 +37,7 @@ pub(in crate::http::routes) struct TenantUsageParams {
     #[param(example = "support")]
     agent: Option<String>,
     /// Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
-    #[param(example = "acme")]
+    #[param(value_type = Option<Id>, example = "acme")]
     tenant: Option<String>,
     /// The first day, in UTC. By default 30 days before `to`.
     #[param(example = "2026-11-01", format = Date)]
