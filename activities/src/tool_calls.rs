@@ -63,6 +63,7 @@ pub(crate) fn stored(
         remote: tool.and_then(|tool| tool.remote.clone()),
         signed_by: String::new(),
         hook: None,
+        title_template: spec.and_then(|it| it.title.clone()).unwrap_or_default(),
     }
 }
 

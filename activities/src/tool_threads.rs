@@ -134,6 +134,7 @@ mod tests {
             name: "stuck".into(),
             description: String::new(),
             parameters: json!({"type": "object"}),
+            title: None,
             effect: Effect::Read,
             is_inline: false,
         };

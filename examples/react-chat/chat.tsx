@@ -19,7 +19,7 @@ function Chat() {
   return (
     <main>
       {state.items.map((item) => {
-        if (item.type === "tool_call") return <p key={item.id}>{item.toolName}: {item.approval?.state} {item.state} {JSON.stringify(item.toolOutput)}</p>;
+        if (item.type === "tool_call") return <p key={item.id}>{item.title ?? item.toolName}: {item.approval?.state} {item.state} {JSON.stringify(item.toolOutput)}</p>;
         if (item.type === "end") return item.outcome !== "complete" && <p key={item.id}>{item.message ?? item.outcome}</p>;
         return "content" in item && <p key={item.id} className={item.type}>{item.content}</p>;
       })}

@@ -12,6 +12,7 @@
 //! - `storable`: the parts of a JSON text that PostgreSQL's JSONB cannot hold, and their replacements
 //! - `approval`: the checks of an answer to an approval
 //! - `called_model`: the model of a call among the models of an agent, and the longest answer
+//! - [`TitleTemplate`]: the template of a tool call's title for people
 //! - `turn_end`: the rule that tells the events that end a turn
 //! - `unknown_agent`: the definition of an agent with a known name and nothing else known
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
@@ -39,6 +40,7 @@ mod responsible;
 mod sealed_step;
 mod storable;
 mod thread;
+mod title;
 mod turn_end;
 mod typed;
 mod unknown_agent;
@@ -52,6 +54,7 @@ pub use loopback::{is_loopback, is_private};
 pub use responsible::Responsible;
 pub use sealed_step::SealedStep;
 pub use thread::Thread;
+pub use title::TitleTemplate;
 
 /// The events as readers see them. Generated from `event.proto`.
 pub mod event {

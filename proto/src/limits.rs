@@ -90,3 +90,12 @@ pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// the engine's SDK among them, and the message around a value adds a few levels. A workflow would stand still if its
 /// worker could not read a payload.
 pub const MAX_JSON_LEVELS: usize = 100;
+
+/// The longest template of a title, in characters. The row of each call has the template.
+pub const MAX_TITLE_TEMPLATE_CHARS: usize = 200;
+
+/// The longest title of a call, in characters. A title stands in one line.
+pub const MAX_TITLE_CHARS: usize = 200;
+
+/// The longest value of an input in a title, in characters, so that a long value leaves room for the words of the title.
+pub const MAX_TITLE_VALUE_CHARS: usize = 80;

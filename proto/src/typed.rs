@@ -2,6 +2,7 @@
 //! no code outside this file compares the text.
 
 use crate::{
+    Json, TitleTemplate,
     event::Event,
     ids,
     turn::{
@@ -113,6 +114,16 @@ impl ToolCall {
     /// True when the call is a hook of its agent, and not a request of the model.
     pub fn is_of_hook(&self) -> bool {
         self.hook.is_some()
+    }
+
+    /// Returns the title of the call for people, with the values of the present input; `None` when people see the name of
+    /// the tool.
+    pub fn title(&self) -> Option<String> {
+        if self.title_template.is_empty() {
+            return None;
+        }
+        let template = TitleTemplate::parse(&self.title_template).ok()?;
+        template.render(self.tool_input.as_ref().unwrap_or(&Json::default()))
     }
 
     /// Returns the rule for the call: who may answer the approval, and the facts about the tool's definition.

@@ -217,7 +217,8 @@ CREATE TABLE public.tool_execution_records (
     expires_at timestamp with time zone,
     claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     definition_hash text NOT NULL COLLATE pg_catalog."C",
-    approval_rule jsonb NOT NULL
+    approval_rule jsonb NOT NULL,
+    title_template text NOT NULL
 );
 CREATE VIEW public.waiting_calls AS
  SELECT tool_execution_records.conversation_id,
@@ -249,7 +250,8 @@ CREATE VIEW public.waiting_calls AS
     tool_execution_records.expires_at,
     tool_execution_records.claimant,
     tool_execution_records.definition_hash,
-    tool_execution_records.approval_rule
+    tool_execution_records.approval_rule,
+    tool_execution_records.title_template
    FROM public.tool_execution_records
   WHERE ((tool_execution_records.status = 'pending'::text) AND ((tool_execution_records.approval = 'pending'::text) OR (tool_execution_records.kind = 'client'::text)));
 CREATE VIEW public.conversations_at_work AS

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_proto::Json;
+use everturn_proto::{Json, TitleTemplate};
 use everturn_untrusted::Schema;
 use serde_json::Value;
 
@@ -32,6 +32,14 @@ pub enum RegisterError {
     /// The name is taken, or belongs to a source.
     #[error("a tool with the name `{0}` exists already")]
     Duplicate(String),
+    /// The template of the title cannot be used.
+    #[error("the title of tool `{name}` cannot be used: {reason}")]
+    InvalidTitle {
+        /// The name of the tool.
+        name: String,
+        /// The fault of the template.
+        reason: String,
+    },
     /// The schema is not a JSON schema, or not the schema of an object.
     #[error("the schema of tool `{name}` cannot be used: {reason}")]
     InvalidSchema {
@@ -43,16 +51,23 @@ pub enum RegisterError {
 }
 
 impl CheckedTool {
-    /// Checks the tool's name and compiles its schema. Fetches no schema from the network.
+    /// Checks the tool's name and title, and compiles its schema. Fetches no schema from the network.
     pub fn new(tool: Arc<dyn Tool>) -> Result<Self, RegisterError> {
         let ToolSpec {
-            name, parameters, ..
+            name,
+            parameters,
+            title,
+            ..
         } = tool.spec();
         if !names::is_valid(name) {
             return Err(RegisterError::InvalidName(name.clone()));
         }
         if names::is_providers_own(name) {
             return Err(RegisterError::ReservedName(name.clone()));
+        }
+        if let Some(Err(reason)) = title.as_deref().map(TitleTemplate::parse) {
+            let name = name.clone();
+            return Err(RegisterError::InvalidTitle { name, reason });
         }
         let schema = match Schema::compile(parameters) {
             Ok(schema) => Arc::new(schema),

@@ -53,6 +53,7 @@ pub fn spec(
             },
             "required": ["agent", "task"],
         }),
+        title: Some("Ask {agent}".to_owned()),
         // A retry continues with the sub-agent of the first attempt.
         effect: Effect::Idempotent,
         is_inline: false,

@@ -67,6 +67,7 @@ pub(crate) fn fake(name: &str, parameters: serde_json::Value) -> Arc<dyn Tool> {
         name: name.into(),
         description: String::new(),
         parameters,
+        title: None,
         effect: Effect::Read,
         is_inline: false,
     }))

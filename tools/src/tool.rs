@@ -30,6 +30,10 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON schema of the input.
     pub parameters: serde_json::Value,
+    /// The template of a call's title for people, like `Search the web for {query}` (`everturn_proto::TitleTemplate`);
+    /// `None`: people see the name. The title is no part of the definition, because neither the model nor an approval
+    /// relies on the title.
+    pub title: Option<String>,
     /// The effect, which decides whether a retry may run the tool again.
     pub effect: Effect,
     /// True for a tool that ends quickly, at most after [`INLINE_LIMIT_MS`](everturn_proto::limits::INLINE_LIMIT_MS).
@@ -43,6 +47,23 @@ impl ToolSpec {
     pub fn definition_hash(&self) -> String {
         let (name, description) = (&self.name, &self.description);
         ids::tool_definition_hash(name, description, &Json::of(&self.parameters), &self.effect)
+    }
+
+    /// Returns true if two tools differ at most in the title.
+    pub fn is_defined_as(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            description,
+            parameters,
+            title: _,
+            effect,
+            is_inline,
+        } = self;
+        *name == other.name
+            && *description == other.description
+            && *parameters == other.parameters
+            && *effect == other.effect
+            && *is_inline == other.is_inline
     }
 }
 
@@ -68,5 +89,33 @@ impl ToolOrigin {
             Self::Mcp => "MCP server",
             Self::Skill => "skill",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_no_part_of_the_definition() {
+        let spec = ToolSpec {
+            name: "pay".to_owned(),
+            description: "Pays.".to_owned(),
+            parameters: serde_json::json!({"type": "object"}),
+            title: None,
+            effect: Effect::Once,
+            is_inline: false,
+        };
+        let titled = ToolSpec {
+            title: Some("Pay {sum}".to_owned()),
+            ..spec.clone()
+        };
+        assert_eq!(spec.definition_hash(), titled.definition_hash());
+        assert!(spec.is_defined_as(&titled));
+        let other = ToolSpec {
+            effect: Effect::Read,
+            ..titled
+        };
+        assert!(!spec.is_defined_as(&other));
     }
 }

@@ -29,6 +29,8 @@ pub trait TypedTool: Send + Sync + 'static {
     const NAME: &'static str;
     /// The purpose of the tool, for the model.
     const DESCRIPTION: &'static str;
+    /// The template of a call's title for people, like `Search the web for {query}`. By default people see the name.
+    const TITLE: Option<&'static str> = None;
     /// The effect, which decides whether a retry may run the tool again. By default a tool must not run twice.
     const EFFECT: Effect = Effect::Once;
     /// True for a tool that ends quickly, at most after two seconds, like arithmetic or a look into memory. An inline
@@ -49,6 +51,7 @@ pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
         name: T::NAME.to_owned(),
         description: T::DESCRIPTION.to_owned(),
         parameters: schema_of::<T::Input>(),
+        title: T::TITLE.map(str::to_owned),
         effect: T::EFFECT,
         is_inline: T::INLINE,
     };

@@ -98,14 +98,14 @@ test("a page that is loaded again shows the turn that waits, and a person approv
   await open.page.reload();
   await see(/Run current_time with \{"time_zone":"Asia\/Tokyo"\}\?/);
   await click("Approve");
-  await see(/current_time: approved done/);
+  await see(/Look up the time in Asia\/Tokyo: approved done/);
   await open.page.locator(".assistant_message").nth(2).waitFor();
 });
 
 test("a person denies, and another one stops the turn", { skip }, async () => {
   await send("What time is it in Paris?");
   await click("Deny");
-  await see(/current_time: denied failed/);
+  await see(/Look up the time in Europe\/Paris: denied failed/);
   await open.page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   await send("What time is it in Rome?");
   await see(/Run current_time with .*Rome/);

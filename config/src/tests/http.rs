@@ -86,6 +86,10 @@ fn a_wrong_tool_is_explained() {
         ),
         (format!("{TOOL}{url}"), "`{id}` is no property of `input`"),
         (
+            format!("{TOOL}{url}{input}title = \"Look up {{ids}}\"\n"),
+            "`{ids}` is no property of `input`",
+        ),
+        (
             format!("{TOOL}{url}input = {{ properties = {{ id = {{}}, q = {{}} }} }}\n"),
             "put it into `required`",
         ),

@@ -24,7 +24,7 @@ fn error(text: &str) -> String {
 #[test]
 fn a_server_takes_what_is_written() {
     let text = "[mcp.files]\ncommand = [\"npx\", \"server\"]\ncwd = \"/srv\"\nenv_from = [\"TOKEN\", \"lower_case\"]\n\
-                effects = {\"*\" = \"once\", list = \"read\"}\ntools = [\"list\"]\nidle_timeout = \"20s\"\nmax_tools = 3\n\
+                effects = {\"*\" = \"once\", list = \"read\"}\ntitles = {list = \"List {path}\"}\ntools = [\"list\"]\nidle_timeout = \"20s\"\nmax_tools = 3\n\
                 [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_env = {authorization = \"TOKEN\"}\n";
     let servers = parse(text).unwrap().mcp;
     let [files, web] = &servers[..] else {
@@ -42,6 +42,7 @@ fn a_server_takes_what_is_written() {
         files.effects,
         BTreeMap::from([("*".into(), Effect::Once), ("list".into(), Effect::Read)])
     );
+    assert_eq!(files.titles["list"], "List {path}");
     assert_eq!(
         (files.idle_timeout, web.idle_timeout),
         (Some(Duration::from_secs(20)), None)
@@ -85,6 +86,10 @@ fn what_is_wrong_is_said() {
         (
             "[mcp.a]\ncommand = [\"x\"]\neffects = {t = \"write\"}",
             "`t` has \"write\", but the choices are: read, idempotent, once",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\ntitles = {t = \"Write {\"}",
+            "`t` cannot be used: a `{` has no `}`",
         ),
         (
             "[mcp.a]\ncommand = [\"x\"]\nmax_tools = 0",

@@ -45,6 +45,21 @@ fn a_remote_tool_is_called_as_written() {
 }
 
 #[test]
+fn a_tool_has_a_title() {
+    let described = |title: &str| {
+        let text = format!("{PROVIDER}{REMOTE}{title}");
+        let config = parse(&text, &[("KEY", "k")]).unwrap();
+        config.described_tools[0].spec.title.clone()
+    };
+    assert_eq!(described(""), None);
+    let title = "title = \"Pay {sum} of {{all}}\"\n";
+    let expected = Some("Pay {sum} of {{all}}".to_owned());
+    assert_eq!(described(title), expected, "any input is taken");
+    let input = "input = { properties = { sum = {} } }\n";
+    assert_eq!(described(&format!("{title}{input}")), expected);
+}
+
+#[test]
 fn a_wrong_remote_tool_is_explained() {
     assert_errors(&[
         (
@@ -62,6 +77,16 @@ fn a_wrong_remote_tool_is_explained() {
         (
             format!("{REMOTE}max_result_bytes = 2000000\n"),
             "`max_result_bytes` must be from 1024 to 1048576",
+        ),
+        (
+            format!("{REMOTE}title = \"Pay {{sum\"\n"),
+            "4:9: `title` cannot be used: a `{` has no `}`",
+        ),
+        (
+            format!(
+                "{REMOTE}title = \"Pay {{sun}}\"\ninput = {{ properties = {{ sum = {{}} }} }}\n"
+            ),
+            "4:9: `{sun}` is no property of `input`",
         ),
         (format!("{REMOTE}url = \"x\"\n"), "unknown field `url`"),
         (

@@ -6,7 +6,7 @@ use everturn_tools::{DescribedTool, RunBy};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::description::{WrittenEffect, checked_spec};
+use super::description::{WrittenEffect, WrittenTitle, checked_spec};
 use crate::{
     checker::Checker,
     forms::{Text, Written},
@@ -17,6 +17,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientToolTable {
     description: Written<Text>,
+    title: Option<WrittenTitle>,
     #[serde(default)]
     input: toml::Table,
     effect: Option<WrittenEffect>,
@@ -35,6 +36,7 @@ pub(crate) fn check(
                 name,
                 &table.description,
                 &table.input,
+                table.title.as_ref(),
                 table.effect.as_ref(),
             );
             let run_by = RunBy::Client;

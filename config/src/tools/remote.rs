@@ -7,7 +7,7 @@ use everturn_tools::{DescribedTool, RunBy};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::description::{WrittenEffect, checked_spec};
+use super::description::{WrittenEffect, WrittenTitle, checked_spec};
 use crate::{
     checker::{Checker, milliseconds},
     forms::{DAY, HOUR, Number, SECOND, Text, Time, Written},
@@ -26,6 +26,7 @@ const MAX_NAME_BYTES: usize = 1000;
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteToolTable {
     description: Written<Text>,
+    title: Option<WrittenTitle>,
     #[serde(default)]
     input: toml::Table,
     effect: Option<WrittenEffect>,
@@ -51,6 +52,7 @@ pub(crate) fn check(
                 name,
                 &table.description,
                 &table.input,
+                table.title.as_ref(),
                 table.effect.as_ref(),
             );
             let run_by = RunBy::OtherWorker;

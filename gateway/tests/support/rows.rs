@@ -64,11 +64,11 @@ const TOOL_EXECUTION: &str = "
     INSERT INTO tool_execution_records (
         conversation_id, execution_id, message_id, agent_execution_id, step, call_index, call_id, tool_name, effect,
         timeout_ms, status, created_at, expires_at, signatures, tool_input, events, result, kind, approval, input_hash,
-        approval_rule, claimant, is_error, duration_ms, definition_hash
+        approval_rule, claimant, is_error, duration_ms, definition_hash, title_template
     )
     VALUES (
         $1, $2, $3, $4, 0, (SELECT COUNT(*) FROM tool_execution_records), $5, $6, 'once',
-        $7, $8, $9, $10, '[]', $11, '[]', $12, $13, $14, $15, $16, 'run-1', 0, 0, ''
+        $7, $8, $9, $10, '[]', $11, '[]', $12, $13, $14, $15, $16, 'run-1', 0, 0, '', $17
     )";
 
 impl TestStore {
@@ -238,7 +238,8 @@ impl TestStore {
             .bind(&record.call.kind)
             .bind(record.approval.as_str())
             .bind(&record.call.input_hash)
-            .bind(serde_json::to_string(&record.call.rule()).unwrap());
+            .bind(serde_json::to_string(&record.call.rule()).unwrap())
+            .bind(&record.call.title_template);
         finish(insert.execute(self.database.pool())).unwrap();
     }
 }

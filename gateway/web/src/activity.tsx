@@ -3,8 +3,9 @@
 import { type Item, type ToolCall, type TurnRow, turnRows, type Update } from "everturn-client";
 import { useMemo } from "preact/hooks";
 import { Clock } from "./clock";
+import { visible } from "./shown";
 import { texts } from "./texts";
-import { askedOf, titleOf } from "./tool";
+import { askedOf } from "./tool";
 
 /** Tools that are named. */
 const MOST_NAMED = 3;
@@ -48,7 +49,7 @@ function sentences(waits: readonly TurnRow[], items: readonly Item[], isWriting:
 }
 
 function namesOf(calls: readonly ToolCall[]): string {
-  const names = [...new Set(calls.map(titleOf))];
+  const names = [...new Set(calls.map(({ toolName }) => visible(toolName)))];
   const more = names.length - MOST_NAMED;
   const named = names.slice(0, MOST_NAMED).join(", ");
   return more > 0 ? `${named} ${texts.andMore(more)}` : named;

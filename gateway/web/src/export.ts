@@ -47,7 +47,7 @@ function partOf(item: Item): string[] {
     case "thought":
       return [item.reasoning === undefined ? "" : quoted(item.reasoning), item.content].filter((part) => part.trim() !== "");
     case "tool_call":
-      return [`### ${item.toolName} · ${texts[item.state]}`, fenced(pretty(item.toolInput)), ...(item.toolOutput === undefined ? [] : [fenced(pretty(item.toolOutput))])];
+      return [`### ${item.title === undefined ? "" : `${item.title} · `}${item.toolName} · ${texts[item.state]}`, fenced(pretty(item.toolInput)), ...(item.toolOutput === undefined ? [] : [fenced(pretty(item.toolOutput))])];
     case "end":
       return item.outcome === "complete" ? [] : [`*${item.outcome === "error" ? `${texts.error}: ${item.message ?? item.code ?? ""}` : texts.cancelled}*`];
     default:

@@ -31,7 +31,7 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
         <details class="nested" open>
           <summary>
             {texts.subAgent(visible(call.subAgent.agent))}: <bdi>{brief(call.subAgent.task)}</bdi>{" "}
-            <span class="hint">{texts.triggeredBy(titleOf(call))}</span>
+            <span class="hint">{texts.triggeredBy(visible(call.toolName))}</span>
           </summary>
           {within}
         </details>
@@ -41,9 +41,9 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
   );
 }
 
-/** What a person calls the call. */
-export function titleOf({ toolName }: Pick<ToolCall, "toolName">): string {
-  return visible(toolName);
+/** The words for a call in a line: the title from the tool's template, or else the tool's name. */
+export function titleOf({ title, toolName }: Pick<ToolCall, "title" | "toolName">): string {
+  return visible(title ?? toolName);
 }
 
 /** Whom a call asks: a person whether it may run, or a client to run it. */
@@ -62,7 +62,7 @@ function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
       {isOpen && (
         <>
           <section data-part="input">
-            <h3>{texts.input}</h3>
+            <h3>{texts.input} {call.title !== undefined && <code>{visible(call.toolName)}</code>}</h3>
             <Value of={call.toolInput} />
           </section>
           {call.toolOutput !== undefined && <Output chat={chat} value={call.toolOutput} executionId={call.executionId} />}
@@ -74,6 +74,7 @@ function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
 
 function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }) {
   const gist = useMemo(() => gistOfCall(call, asked), [call, asked]);
+  const hasTitle = call.title !== undefined;
   const decided = asked === "approval" ? "" : (call.approval?.state ?? "");
   const decision = texts.decisions[decided] ?? visible(decided);
   return (
@@ -81,9 +82,9 @@ function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }
       <Mark state={call.state} />
       <span class="what">
         <strong>{titleOf(call)}</strong>
-        {call.subAgent && <span class="agent">→ <bdi>{visible(call.subAgent.agent)}</bdi></span>}
+        {call.subAgent && !hasTitle && <span class="agent">→ <bdi>{visible(call.subAgent.agent)}</bdi></span>}
         {call.hook && <span class="hint">{visible(call.hook)}</span>}
-        {!asked && !call.subAgent && <code class="brief">{brief(call.toolInput)}</code>}
+        {hasTitle ? <code class="brief">{visible(call.toolName)}</code> : !asked && !call.subAgent && <code class="brief">{brief(call.toolInput)}</code>}
       </span>
       <span class="gist"><bdi>{gist}</bdi></span>
       <span class="outcome">

@@ -21,10 +21,14 @@ base_url = "${model}"
 [agents.default]
 provider = "scripted"
 model = "scripted"
-tools = ["calculate", "current_time", { name = "refund", approval = "always" }]
+tools = ["calculate", "current_time", { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
 
 [client_tools.refund]
 description = "Refunds an order."
+
+[client_tools.charge]
+description = "Charges a customer."
+title = "Charge {customer} {amount} euros"
 `;
 
 let folder: string;
@@ -211,6 +215,24 @@ test("what the model says before a tool stays in sight, live and after a reload"
   await assertSameAsApi(page, gateway.url);
   await deny.click();
   await turnEnds(page);
+});
+
+test("a call has the title of its tool, which changes with an edited input", async () => {
+  const call = { name: "charge", input: { customer: "<b>Ada</b>", amount: 20 } };
+  model.on("charge her", (step) => (step === 0 ? { calls: [call] } : { texts: ["Done."] }));
+  const { page } = await open();
+  await send(page, "Please charge her");
+  const card = page.locator(".tool");
+  await see(page, ".tool strong", /^Charge <b>Ada<\/b> 20 euros$/);
+  assert.equal(await card.locator("code.brief").textContent(), "charge", "the name stays beside the title");
+  await assertSameAsApi(page, gateway.url);
+  await card.getByRole("button", { name: "Edit the input" }).click();
+  await card.getByRole("textbox").fill('{"customer": "Bob", "amount": 30}');
+  await card.getByRole("button", { name: "Approve with this input" }).click();
+  await see(page, ".tool strong", /^Charge Bob 30 euros$/);
+  await assertSameAsApi(page, gateway.url);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await see(page, ".end.cancelled", "Cancelled");
 });
 
 test("texts of others do nothing but show", async () => {

@@ -145,7 +145,7 @@ test("a sub-agent names the tool that has triggered it, in the conversation and 
   await see(page, ".activity", /^Waits for the tool stock/);
   await answer(200, "3");
   await turnEnds(page);
-  await see(page, ".parallel > .tool > .call .what", /^delegate→ researcher$/);
+  await see(page, ".parallel > .tool > .call .what", "Ask researcher");
   await see(page, ".nested > summary", /Sub-agent researcher: count the tea triggered by tool delegate/);
   await page.locator(".nested > summary").click();
   assert.equal(await page.locator(".nested .assistant_message").isVisible(), false, "a sub-agent folds");

@@ -188,6 +188,7 @@ CREATE INDEX execution_checkpoints_by_message ON execution_checkpoints (conversa
 -- or cancelled. input_hash binds an approval to the tool and to the input that the approver saw.
 -- claimant: the last claimant of the tool execution, who may ask again after a lost answer.
 -- definition_hash: the definition that the call was made for; '' for any definition. approval_rule: a `CallRule`.
+-- title_template: the template of the call's title for people; '' without a title.
 CREATE TABLE tool_execution_records (
     conversation_id TEXT NOT NULL,
     execution_id TEXT NOT NULL,
@@ -219,6 +220,7 @@ CREATE TABLE tool_execution_records (
     claimant TEXT NOT NULL DEFAULT '',
     definition_hash TEXT NOT NULL,
     approval_rule TEXT NOT NULL,
+    title_template TEXT NOT NULL,
     PRIMARY KEY (conversation_id, execution_id),
     UNIQUE (conversation_id, call_id),
     UNIQUE (agent_execution_id, step, call_index),

@@ -1,4 +1,5 @@
--- Selects the calls that started the given sub-agents, and the approved inputs of the given tool executions.
+-- Selects the calls that started the given sub-agents, and the approved inputs and templates of titles of the given
+-- tool executions.
 -- Index: key of agent_executions, agent_executions_by_message, key of tool_execution_records, key of conversations
 --
 -- :conversation_id text
@@ -7,7 +8,7 @@
 -- :log_id text
 -- :agent_execution_ids text[]
 -- :execution_ids text[]
-SELECT id, parent_tool_call_id AS call_id, NULL AS tool_input
+SELECT id, parent_tool_call_id AS call_id, NULL AS tool_input, NULL AS title_template
 FROM agent_executions
 WHERE conversation_id = :conversation_id AND parent_tool_call_id IS NOT NULL AND id IN (:agent_execution_ids)
     AND EXISTS (
@@ -17,7 +18,7 @@ WHERE conversation_id = :conversation_id AND parent_tool_call_id IS NOT NULL AND
             AND log_id = :log_id
     )
 UNION ALL
-SELECT execution_id, NULL, tool_input
+SELECT execution_id, NULL, tool_input, title_template
 FROM tool_execution_records
 WHERE conversation_id = :conversation_id AND approval = 'approved' AND execution_id IN (:execution_ids)
     AND EXISTS (

@@ -18,7 +18,8 @@ FROM (
         SELECT
             message_id, agent_execution_id, created_at, expires_at, execution_id, step, call_index, call_id,
             tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms, observed_sequence, kind,
-            approval, input_hash, definition_hash, approval_rule, signatures, tool_input, events, result,
+            approval, input_hash, definition_hash, approval_rule,
+            title_template, signatures, tool_input, events, result,
             CAST(OCTET_LENGTH(CAST(tool_input AS TEXT)) AS INTEGER) AS bytes
         FROM waiting_calls
         WHERE conversation_id = :conversation_id

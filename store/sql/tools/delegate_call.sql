@@ -7,7 +7,7 @@
 SELECT
     started_at, execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt,
     is_error, duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule,
-    signatures, tool_input, events, result
+    title_template, signatures, tool_input, events, result
 FROM tool_execution_records
 WHERE conversation_id = :conversation_id
     AND call_id = (SELECT parent_tool_call_id FROM agent_executions WHERE id = :sub_agent)

@@ -23,6 +23,7 @@
 -- :input_hash text
 -- :definition_hash text
 -- :approval_rule json
+-- :title_template text
 -- :expires_at timestamp?
 -- :signatures json
 -- :tool_input json
@@ -32,11 +33,13 @@
 INSERT INTO tool_execution_records (
     conversation_id, execution_id, message_id, agent_execution_id, step, call_index, call_id, tool_name,
     effect, timeout_ms, status, is_error, duration_ms, observed_sequence, created_at, finished_at, kind,
-    approval, input_hash, definition_hash, approval_rule, expires_at, signatures, tool_input, events, result,
+    approval, input_hash, definition_hash, approval_rule,
+    title_template, expires_at, signatures, tool_input, events, result,
     full_result
 )
 VALUES (:conversation_id, :execution_id, :message_id, :agent_execution_id, :step, :call_index, :call_id,
     :tool_name, :effect, :timeout_ms, :status, :is_error, :duration_ms, :observed_sequence, :created_at,
-    :finished_at, :kind, :approval, :input_hash, :definition_hash, :approval_rule, :expires_at, :signatures,
+    :finished_at, :kind, :approval, :input_hash, :definition_hash, :approval_rule,
+    :title_template, :expires_at, :signatures,
     :tool_input, :events, :result, :full_result)
 ON CONFLICT (conversation_id, execution_id) DO NOTHING

@@ -107,8 +107,17 @@ impl WantedLinks {
 pub struct EventLinks {
     /// The model's id of the call that started a sub-agent, keyed by the sub-agent's agent execution.
     pub parent_calls: BTreeMap<String, String>,
-    /// The approved input of every tool execution with a person's approval, as the tool got it.
-    pub approved_inputs: BTreeMap<String, Json>,
+    /// Every tool execution with a person's approval.
+    pub approved_calls: BTreeMap<String, ApprovedCall>,
+}
+
+/// A tool execution with a person's approval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovedCall {
+    /// The approved input, as the tool got the input.
+    pub tool_input: Json,
+    /// The title with the values of the approved input.
+    pub title: Option<String>,
 }
 
 /// The state of a conversation.

@@ -78,7 +78,9 @@ pub use self::{
     chain::{ChainPosition, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},
     conversations::{Conversations, NewConversation, ResumePoint, UnfinishedTurn},
-    events::{ConversationHead, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
+    events::{
+        ApprovedCall, ConversationHead, EventLinks, EventLog, EventPage, EventReader, WantedLinks,
+    },
     executions::{
         AgentExecution, AgentExecutionCursor, AgentExecutions, Checkpoint, ParentCall, StepUsage,
         ToolExecution,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use everturn_proto::turn::ToolCall;
 
 use super::{
     Database,
@@ -14,8 +15,8 @@ use super::{
 };
 use crate::{
     api::{
-        Access, ConversationHead, EventLinks, EventLog, EventPage, EventReader, PageLimit, Result,
-        WantedLinks,
+        Access, ApprovedCall, ConversationHead, EventLinks, EventLog, EventPage, EventReader,
+        PageLimit, Result, WantedLinks,
     },
     columns::narrow,
     rows::{
@@ -108,12 +109,22 @@ impl EventReader for Database {
             id,
             call_id,
             tool_input,
+            title_template,
         } in rows
         {
             if let Some(call_id) = call_id {
                 links.parent_calls.insert(id, call_id);
             } else if let Some(input) = tool_input {
-                links.approved_inputs.insert(id, input.0);
+                let call = ToolCall {
+                    tool_input: Some(input.0),
+                    title_template: title_template.unwrap_or_default(),
+                    ..ToolCall::default()
+                };
+                let approved = ApprovedCall {
+                    title: call.title(),
+                    tool_input: call.tool_input.unwrap_or_default(),
+                };
+                links.approved_calls.insert(id, approved);
             }
         }
         Ok(links)

@@ -41,6 +41,7 @@ impl Builder<'_> {
             step: self.step().step,
             approval_by: (rule.by() != ApprovalBy::Anyone).then_some(rule.by),
             definition_changed: rule.definition_changed.then_some(true),
+            title: call.title(),
         };
         self.event(EventType::ApprovalRequested, &request);
         tool.record.approval = ApprovalState::Pending;
@@ -58,6 +59,7 @@ impl Builder<'_> {
             expires_at: time(expires_at),
             agent_execution_id: self.agent_execution_id(),
             step: self.step().step,
+            title: call.title(),
         };
         self.event(EventType::ClientToolRequested, &request);
         tool.expires_at = Some(expires_at);
@@ -152,23 +154,24 @@ impl Builder<'_> {
     }
 
     fn approval_resolved(&mut self, tool: &ToolRow, answer: &SaveApproval, edited: bool) {
-        let call = &tool.record.call;
+        let mut call = tool.record.call.clone();
+        if edited {
+            call.tool_input.clone_from(&answer.tool_input);
+        }
+        let title = call.title();
         let resolved = ApprovalResolved {
-            execution_id: call.execution_id.clone(),
-            tool_name: call.tool_name.clone(),
+            execution_id: call.execution_id,
+            tool_name: call.tool_name,
             decision: answer.decision.clone(),
             reason: answer.reason().to_owned(),
             edited,
-            tool_input: answer
-                .tool_input
-                .clone()
-                .filter(|_| edited)
-                .or_else(|| call.tool_input.clone()),
+            tool_input: call.tool_input,
             remember: answer.remember,
             resolved_by: answer.resolved_by().to_owned(),
             agent_execution_id: self.agent_execution_id(),
             step: tool.step,
             resolved_through: (answer.is_through_engine).then(|| THROUGH_ENGINE.to_owned()),
+            title,
         };
         self.event(EventType::ApprovalResolved, &resolved);
     }

@@ -45,6 +45,7 @@ impl<'a> Builder<'a> {
                 agent_execution_id: agent_execution_id.clone(),
                 step,
                 hook: call.hook.clone(),
+                title: call.title(),
             };
             let of_act = self.event(EventType::Act, &act);
             sequence.get_or_insert(of_act);

@@ -39,12 +39,13 @@ impl EventRow {
     }
 }
 
-/// The parent call of a sub-agent, or the input of an approved call.
+/// The parent call of a sub-agent, or the input and the template of the title of an approved call.
 #[derive(FromRow)]
 pub(crate) struct LinkRow {
     pub(crate) id: String,
     pub(crate) call_id: Option<String>,
     pub(crate) tool_input: Option<Column<Json>>,
+    pub(crate) title_template: Option<String>,
 }
 
 #[derive(FromRow)]

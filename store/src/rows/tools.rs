@@ -32,6 +32,7 @@ pub(crate) struct ToolColumns {
     approval: ApprovalState,
     input_hash: String,
     definition_hash: String,
+    title_template: String,
     #[sqlx(json)]
     approval_rule: CallRule,
     #[sqlx(json)]
@@ -84,6 +85,7 @@ impl From<ToolColumns> for ToolRecord {
                 // Only the context needs `signed_by`, and the messages have the context.
                 signed_by: String::new(),
                 hook: None,
+                title_template: columns.title_template,
             },
             status: columns.status,
             attempt: columns.attempt,

@@ -9,9 +9,9 @@ use everturn_proto::{
     },
 };
 use everturn_store::{
-    Access, Activity, ClientToolClaim, Conversations, EventLinks, EventReader, EventWriter,
-    ListQuery, MessageQueue, OutsideTools, PageLimit, ResultSender, StepClaims, StoreError,
-    ToolClaim, ToolClaims, TurnInputs, WantedLinks,
+    Access, Activity, ApprovedCall, ClientToolClaim, Conversations, EventLinks, EventReader,
+    EventWriter, ListQuery, MessageQueue, OutsideTools, PageLimit, ResultSender, StepClaims,
+    StoreError, ToolClaim, ToolClaims, TurnInputs, WantedLinks,
 };
 
 use super::{
@@ -24,6 +24,7 @@ async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let asked = ToolCall {
         approval_timeout_s: Some(60),
+        title_template: "Search for {q}".into(),
         ..turn.call(0, 0, Effect::Once)
     };
     let client = ToolCall {
@@ -199,7 +200,24 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     let access = tenant();
     let links = turn.store.event_links(&access, &log, &wanted).await;
     let links = links.unwrap();
-    assert_eq!(links.approved_inputs, [(id, json(r#"{"q": "y"}"#))].into());
+    let approved = ApprovedCall {
+        tool_input: json(r#"{"q": "y"}"#),
+        title: Some("Search for y".to_owned()),
+    };
+    assert_eq!(links.approved_calls, [(id.clone(), approved)].into());
+    let events = turn.events().await;
+    let titles = events.iter().filter_map(|event| {
+        let title = data(event)["title"].as_str()?.to_owned();
+        Some((event.event_type.clone(), title))
+    });
+    let of = |kind: &str, title: &str| (kind.to_owned(), title.to_owned());
+    let expected = [
+        of("act", "Search for x"),
+        of("approval_requested", "Search for x"),
+        of("approval_resolved", "Search for y"),
+    ];
+    assert_eq!(titles.collect::<Vec<_>>(), expected);
+    assert_eq!(record.call.title().as_deref(), Some("Search for y"));
     assert_eq!(links.parent_calls, [].into());
     let stranger = Access::tenant("another");
     let hidden = turn.store.event_links(&stranger, &log, &wanted).await;

@@ -32,10 +32,11 @@ pub(super) async fn fill(connection: &mut PgConnection) {
             FROM conversations, generate_series(0, 2) k;
         INSERT INTO tool_execution_records (conversation_id, execution_id, message_id, agent_execution_id, step,
             call_index, call_id, tool_name, effect, timeout_ms, status, observed_sequence, created_at, signatures,
-            tool_input, events, result, is_error, duration_ms, kind, approval, input_hash, definition_hash, approval_rule)
+            tool_input, events, result, is_error, duration_ms, kind, approval, input_hash, definition_hash, approval_rule,
+            title_template)
             SELECT id, 'exec_' || k, 'm1', 'e1' || id, 0, k, 'call_' || k, 'tool', 'read', 1,
                 CASE k WHEN 3 THEN 'running' ELSE 'completed' END, CASE k WHEN 3 THEN NULL ELSE k END, now(), '[]', '{}', '[]', '1',
-                FALSE, 0, '', '', '', '', '{}'
+                FALSE, 0, '', '', '', '', '{}', ''
             FROM conversations, generate_series(1, 3) k;
         INSERT INTO agent_execution_events
             SELECT md5(c || '/' || n), 'c' || c, 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}', 19

@@ -23,7 +23,10 @@ pub(super) enum Choice {
 /// Returns the rows of a question, with the whole input of the call. The input is not shortened, because a person must
 /// see the whole input before an approval.
 pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
-    let tool = &question.tool_name;
+    let tool = match &question.title {
+        Some(title) => format!("{title} ({})", question.tool_name),
+        None => question.tool_name.clone(),
+    };
     let what = match &question.wants {
         Wants::Approval => format!("◆ {tool} needs your approval:"),
         Wants::Consent { .. } => {

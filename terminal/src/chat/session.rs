@@ -69,6 +69,7 @@ pub(super) enum Wants {
 pub(super) struct Question {
     pub(super) execution_id: String,
     pub(super) tool_name: String,
+    pub(super) title: Option<String>,
     pub(super) tool_input: Value,
     pub(super) wants: Wants,
     input_hash: Option<String>,
@@ -81,6 +82,7 @@ impl Question {
         Self {
             execution_id: execution_id.to_owned(),
             tool_name: tool.to_owned(),
+            title: None,
             tool_input: input,
             wants,
             input_hash: None,
@@ -308,6 +310,7 @@ impl Session {
         Some(Question {
             execution_id,
             tool_name: call.tool_name.clone(),
+            title: call.title.clone(),
             tool_input: call.tool_input.clone(),
             wants,
             input_hash: approval.and_then(|approval| approval.input_hash.clone()),

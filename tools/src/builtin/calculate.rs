@@ -72,6 +72,7 @@ impl TypedTool for Calculate {
     const NAME: &'static str = "calculate";
     const DESCRIPTION: &'static str = "Calculates an arithmetic expression exactly. Knows + - * / ^ ! %, \
                                        parentheses, functions (sqrt, ln, log10, sin, …), constants (pi, e) and units.";
+    const TITLE: Option<&'static str> = Some("Calculate {expression}");
     const EFFECT: Effect = Effect::Read;
     const INLINE: bool = true;
 

@@ -57,6 +57,7 @@ impl TypedTool for CurrentTime {
     const NAME: &'static str = "current_time";
     const DESCRIPTION: &'static str =
         "Tells the date, time and day of the week in a time zone, now.";
+    const TITLE: Option<&'static str> = Some("Look up the time in {time_zone}");
     const EFFECT: Effect = Effect::Read;
     const INLINE: bool = true;
 

@@ -68,6 +68,7 @@ impl TypedTool for ReadResult {
     const NAME: &'static str = NAME;
     const DESCRIPTION: &'static str =
         "Reads a piece of a tool's result that was too long to be shown whole.";
+    const TITLE: Option<&'static str> = Some("Read more of a long result");
     const EFFECT: Effect = Effect::Read;
     const INLINE: bool = true;
 

@@ -63,6 +63,7 @@ impl TestTool {
                 name: name.into(),
                 description,
                 parameters,
+                title: None,
                 effect,
                 is_inline: false,
             },

@@ -82,6 +82,7 @@ impl TypedTool for WorkPlan {
     const NAME: &'static str = "work_plan";
     const DESCRIPTION: &'static str = "Shows the user a plan and how it goes. First `create` with title and steps; then \
                                        `start_step` and `end_step` for each step as you work on it.";
+    const TITLE: Option<&'static str> = Some("Update the plan");
     const EFFECT: Effect = Effect::Idempotent;
     const INLINE: bool = true;
 

@@ -61,6 +61,7 @@ impl Service {
                 name: "t".into(),
                 description: String::new(),
                 parameters: json!({"type": "object"}),
+                title: None,
                 effect,
                 is_inline: false,
             },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_proto::words::Effect;
+use everturn_proto::{TitleTemplate, words::Effect};
 use rmcp::model::{Tool as Listed, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -81,6 +81,7 @@ fn checked(link: &Arc<Link>, listed: Listed) -> Result<CheckedTool, String> {
         name: names::qualified(&link.options.name, &listed.name),
         description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
         parameters,
+        title: title(&link.options, &listed),
         effect: effect(&link.options, &listed.name, listed.annotations.as_ref()),
         is_inline: false,
     };
@@ -94,6 +95,17 @@ fn schema(listed: &Listed) -> Value {
     schema.entry("type").or_insert(json!("object"));
     schema.entry("properties").or_insert(json!({}));
     Value::Object(schema)
+}
+
+/// Returns the operator's template, or else the server's title. A title of the server has no placeholders.
+fn title(options: &ServerOptions, listed: &Listed) -> Option<String> {
+    if let Some(title) = options.titles.get(&*listed.name) {
+        return Some(title.clone());
+    }
+    let hints = listed.annotations.as_ref();
+    let hint = hints.and_then(|hints| hints.title.as_deref());
+    let title = listed.title.as_deref().or(hint)?;
+    TitleTemplate::literal(title)
 }
 
 /// Returns the operator's effect, or the effect from the server's hints, or else the strictest effect. Contradicting
@@ -126,6 +138,7 @@ fn warn_of_unknown(options: &ServerOptions, listed: &[Listed]) {
     let named = options
         .effects
         .keys()
+        .chain(options.titles.keys())
         .chain(options.only.iter().flatten())
         .filter(|name| *name != ALL_TOOLS);
     for name in named.filter(|name| !listed.iter().any(|tool| tool.name == **name)) {
@@ -208,6 +221,35 @@ mod tests {
         let mut one = all;
         one.effects.insert("write".to_owned(), Effect::Idempotent);
         assert_eq!(effect_of(one, &read_only), Effect::Idempotent);
+    }
+
+    #[tokio::test]
+    async fn the_operators_title_precedes_the_servers() {
+        let title = |options: ServerOptions, fields: Value| {
+            let mut tool = json!({"name": "write", "inputSchema": {}});
+            tool.as_object_mut()
+                .unwrap()
+                .extend(fields.as_object().unwrap().clone());
+            let listed = serde_json::from_value(tool).unwrap();
+            catalog(options, vec![listed])["fs__write"]
+                .spec()
+                .title
+                .clone()
+        };
+        let annotated = json!({"title": "Write {it}", "annotations": {"title": "Writes"}});
+        assert_eq!(title(options(), json!({})), None);
+        assert_eq!(title(options(), json!({"title": " "})), None);
+        assert_eq!(
+            title(options(), annotated.clone()).as_deref(),
+            Some("Write {{it}}")
+        );
+        let hint = json!({"annotations": {"title": "Writes"}});
+        assert_eq!(title(options(), hint).as_deref(), Some("Writes"));
+        let own = ServerOptions {
+            titles: [("write".to_owned(), "Write {path}".to_owned())].into(),
+            ..options()
+        };
+        assert_eq!(title(own, annotated).as_deref(), Some("Write {path}"));
     }
 
     #[tokio::test]

@@ -20,6 +20,8 @@ pub struct ServerOptions {
     pub location: ServerLocation,
     /// Effects by the server's names of tools; they take precedence over the server's hints. See [`ALL_TOOLS`].
     pub effects: BTreeMap<String, Effect>,
+    /// Templates of titles by the server's names of tools; they take precedence over the server's titles.
+    pub titles: BTreeMap<String, String>,
     /// Names of the tools that agents may be offered; `None` for all tools.
     pub only: Option<Vec<String>>,
     /// The time limit for the start, the handshake and the list of tools.
@@ -71,6 +73,7 @@ impl ServerOptions {
             name: name.into(),
             location,
             effects: BTreeMap::new(),
+            titles: BTreeMap::new(),
             only: None,
             // `npx` may have to download the server first.
             connect_timeout: Duration::from_secs(30),

@@ -71,7 +71,7 @@ impl McpTool {
     fn check_unchanged(&self) -> Result<(), ToolError> {
         let (tool, tools) = (&self.spec.name, self.link.known());
         match tools.get(tool) {
-            Some(listed) if *listed.spec() == self.spec => Ok(()),
+            Some(listed) if listed.spec().is_defined_as(&self.spec) => Ok(()),
             _ => Err(ToolError::Failed(format!(
                 "The definition of tool `{tool}` has just changed. The tool was not run. Read the new definition, and \
                  call the tool again if you still need a result."

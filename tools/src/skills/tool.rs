@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use everturn_proto::words::Effect;
 use everturn_proto::{
-    Json,
+    Json, TitleTemplate,
     event::{SkillExecutionComplete, SkillExecutionStart, SkillMatched},
     words::EventType,
 };
@@ -89,6 +89,7 @@ impl SkillTool {
                 skill.description
             ),
             parameters,
+            title: TitleTemplate::literal(&format!("Read the skill {}", skill.name)),
             effect: Effect::Read,
             // A file system may be slow.
             is_inline: false,

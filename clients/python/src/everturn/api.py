@@ -740,6 +740,11 @@ class TimelineItem(TypedDict):
     """
     The time of the event, in milliseconds since 1970.
     """
+    title: NotRequired[str]
+    """
+    The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
+    of the template is missing. Show the name of the tool in its place.
+    """
     toolInput: NotRequired[Any]
     """
     The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input.
@@ -953,6 +958,10 @@ class WaitingCall(TypedDict):
     """
     message_id: Id
     requested_at: str
+    title: NotRequired[str]
+    """
+    The title of the call for people; absent without a template in the tool's configuration.
+    """
     tool_input: Any
     """
     Input of the call as the model wrote it, usually an object.

@@ -12,6 +12,10 @@ use crate::words::ApprovalState;
 pub struct ToolCall {
     /// The tool's name.
     pub tool_name: String,
+    /// The title for people, like `Search the web for cats`; `None`: show the tool's name. A title changes with an edited
+    /// input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The input that the tool runs with, perhaps edited by a person.
     pub tool_input: Value,
     /// The tool execution. Calls of the first releases have none.

@@ -129,6 +129,7 @@ impl Fold {
                 let input = data.get("tool_input");
                 if let Some(input) = input.filter(|_| data.flag("edited") == Some(true)) {
                     call.tool_input = input.clone();
+                    call.title = data.owned_id("title");
                 }
             }
             "client_tool_requested" => {

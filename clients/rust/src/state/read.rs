@@ -70,6 +70,7 @@ fn note(event: NoteEvent, data: Fields<'_>) -> Option<ItemKind> {
 fn call(data: Fields<'_>) -> ToolCall {
     ToolCall {
         tool_name: data.text("tool_name").to_owned(),
+        title: data.owned_id("title"),
         tool_input: data.get("tool_input").cloned().unwrap_or_default(),
         execution_id: data.owned_id("execution_id"),
         call_id: data.owned_id("call_id"),

@@ -24,7 +24,7 @@ fn entries(item: &Value) -> Vec<Value> {
         "user_message" => &["content", "attachments"],
         "thought" => &["content", "reasoning"],
         "assistant_message" => &["content"],
-        "tool_call" => &["toolName", "toolInput", "executionId", "callId"],
+        "tool_call" => &["toolName", "title", "toolInput", "executionId", "callId"],
         "tool_result" => &["toolName", "toolOutput", "isError", "executionId", "callId"],
         _ => return Vec::new(),
     };

@@ -1934,6 +1934,11 @@ export interface components {
              * @description The time of the event, in milliseconds since 1970.
              */
             timestamp: number;
+            /**
+             * @description The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
+             *     of the template is missing. Show the name of the tool in its place.
+             */
+            title?: string;
             /** @description The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input. */
             toolInput?: unknown;
             /** @description The name of the tool, in a tool call or result. */
@@ -2123,6 +2128,8 @@ export interface components {
             expires_at?: string;
             message_id: components["schemas"]["Id"];
             requested_at: string;
+            /** @description The title of the call for people; absent without a template in the tool's configuration. */
+            title?: string;
             /** @description Input of the call as the model wrote it, usually an object. */
             tool_input: unknown;
             tool_name: string;

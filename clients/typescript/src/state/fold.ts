@@ -2,6 +2,7 @@
 
 import { count, id, present, text } from "./fields.js";
 import {
+  editedCall,
   itemOf,
   requestedApproval,
   resolvedApproval,
@@ -96,10 +97,7 @@ export class Fold {
       case "approval_requested":
         return this.#changeCall(this.#callOf(data), () => ({ approval: requestedApproval(data) }));
       case "approval_resolved":
-        return this.#changeCall(this.#callOf(data), (call) => ({
-          approval: { ...(call.approval ?? { state: "" }), ...resolvedApproval(data) },
-          ...(data["edited"] === true && "tool_input" in data ? { toolInput: data["tool_input"] ?? null } : {}),
-        }));
+        return this.#resolve(this.#callOf(data), data);
       case "client_tool_requested": {
         const expiresAt = id(data, "expires_at");
         return this.#changeCall(this.#callOf(data), () => ({
@@ -143,6 +141,13 @@ export class Fold {
     if (at === undefined) return;
     const call = this.items[at] as ToolCall;
     this.items[at] = { ...call, ...change(call) };
+  }
+
+  #resolve(at: number | undefined, data: JsonObject): void {
+    if (at === undefined) return;
+    const call = this.items[at] as ToolCall;
+    const approval = { ...(call.approval ?? { state: "" }), ...resolvedApproval(data) };
+    this.items[at] = { ...editedCall(call, data), approval };
   }
 
   #startAgent(data: JsonObject): void {

@@ -73,6 +73,7 @@ function toolCall(data: JsonObject, base: ItemBase): ToolCall {
   return extended<ToolCall, ItemBase>(base, {
     type: "tool_call",
     toolName: text(data, "tool_name"),
+    title: id(data, "title"),
     toolInput: data["tool_input"] ?? null,
     executionId: id(data, "execution_id"),
     callId: id(data, "call_id"),
@@ -158,6 +159,12 @@ export function requestedApproval(data: JsonObject): Approval {
     inputHash: id(data, "input_hash"),
     expiresAt: id(data, "expires_at"),
   });
+}
+
+/** What an `approval_resolved` changes of its call: with another input than the model's, there is another title, or none. */
+export function editedCall(call: ToolCall, data: JsonObject): ToolCall {
+  if (data["edited"] !== true || !("tool_input" in data)) return call;
+  return present<ToolCall>({ ...call, title: id(data, "title"), toolInput: data["tool_input"] ?? null });
 }
 
 /** What an `approval_resolved` changes of an approval. */

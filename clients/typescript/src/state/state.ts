@@ -84,6 +84,8 @@ export interface Thought extends ItemBase {
 export interface ToolCall extends ItemBase {
   readonly type: "tool_call";
   readonly toolName: string;
+  /** The title for people, like `Search the web for cats`; absent: show the tool's name. It changes with an edited input. */
+  readonly title?: string;
   /** What the tool runs with: a person may have edited it. */
   readonly toolInput: Json;
   /** The tool execution. Calls of the first releases have none. */

@@ -26,7 +26,7 @@ function entries(item: Item): TimelineItem[] {
     case "assistant_message":
       return [entry({ type: item.type, content: item.content })];
     case "tool_call":
-      return [entry({ type: item.type, ...ofTool(item), toolInput: item.toolInput }), ...result(item, entry)];
+      return [entry({ type: item.type, ...ofTool(item), title: item.title, toolInput: item.toolInput }), ...result(item, entry)];
     case "tool_result":
       return [entry({ type: item.type, ...ofTool(item), toolOutput: item.toolOutput, isError: item.isError })];
     case "work_plan":

@@ -19,7 +19,7 @@ use self::{
     headers::{Headers, ToolAuthTable},
     signing::SigningTable,
 };
-use super::description::{WrittenEffect, checked_schema};
+use super::description::{WrittenEffect, WrittenTitle, checked_schema, checked_title};
 use crate::{
     checker::Checker,
     forms::{Form, HOUR, Number, OneOf, SECOND, Text, Time, Words, Written},
@@ -39,6 +39,7 @@ type ResponseBytes =
 #[serde(deny_unknown_fields)]
 pub(crate) struct HttpToolTable {
     description: Written<Text>,
+    title: Option<WrittenTitle>,
     method: Option<Written<OneOf<Method>>>,
     url: Written<UrlTemplate>,
     input: Option<Spanned<Value>>,
@@ -83,6 +84,8 @@ impl HttpToolTable {
         let description = check.value(&self.description);
         let url = check.value(&self.url);
         let parameters = self.schema(name, check);
+        let schema = parameters.as_ref().unwrap_or(&Value::Null);
+        let title = checked_title(check, self.title.as_ref(), schema);
         let headers = headers::fixed(&self.headers, check);
         let secrets = self.auth.check(check);
         let signing = self.signing.as_ref().and_then(|table| table.check(check));
@@ -99,6 +102,7 @@ impl HttpToolTable {
                 name: name.get_ref().clone(),
                 description: description.unwrap_or_default(),
                 parameters: parameters?,
+                title,
                 effect,
                 is_inline: false,
             },

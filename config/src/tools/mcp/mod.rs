@@ -18,6 +18,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use self::{oauth::OAuthTable, per::PerWord};
+use super::description::WrittenTitle;
 use crate::{
     checker::Checker,
     forms::{DAY, Form, HttpUrl, MINUTE, Number, OneOf, SECOND, Time, Variable, Written},
@@ -44,6 +45,8 @@ pub(crate) struct McpTable {
     headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
     #[serde(default)]
     effects: BTreeMap<String, Written<OneOf<Effect>>>,
+    #[serde(default)]
+    titles: BTreeMap<String, WrittenTitle>,
     #[serde(default)]
     env_file: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
@@ -108,8 +111,12 @@ impl McpTable {
         let effects = self.effects.iter();
         let effects =
             effects.filter_map(|(tool, effect)| Some((tool.clone(), check.value(effect)?)));
+        let effects = effects.collect();
+        let titles = self.titles.iter();
+        let titles = titles.filter_map(|(tool, title)| Some((tool.clone(), check.value(title)?)));
         Some(ServerOptions {
-            effects: effects.collect(),
+            effects,
+            titles: titles.collect(),
             per_tenant: self.per_tenant(check),
             tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
             tenants: tenants::checked(check, self.tenants.as_ref()),

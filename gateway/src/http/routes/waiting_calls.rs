@@ -43,6 +43,10 @@ pub(super) struct WaitingCallBody {
     #[schema(value_type = Id)]
     execution_id: String,
     tool_name: String,
+    /// The title of the call for people; absent without a template in the tool's configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    title: Option<String>,
     /// Input of the call as the model wrote it, usually an object.
     #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
@@ -63,6 +67,7 @@ impl From<OutsideTool> for WaitingCallBody {
     fn from(tool: OutsideTool) -> Self {
         let call = tool.record.call;
         Self {
+            title: call.title(),
             execution_id: call.execution_id,
             tool_name: call.tool_name,
             tool_input: call.tool_input.unwrap_or_default(),

@@ -47,6 +47,11 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub tool_name: Option<String>,
+    /// The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
+    /// of the template is missing. Show the name of the tool in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub title: Option<String>,
     /// The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -307,6 +312,7 @@ impl TimelineItem {
     fn tool_call(event: &Event, fields: &Fields<'_>) -> Self {
         Self {
             tool_input: Some(json(fields, "tool_input").unwrap_or_default()),
+            title: id(fields, "title"),
             ..Self::of_tool(TimelineItemKind::ToolCall, event, fields)
         }
     }
@@ -344,6 +350,7 @@ impl TimelineItem {
             reasoning: None,
             attachments: None,
             tool_name: None,
+            title: None,
             tool_input: None,
             tool_output: None,
             is_error: None,

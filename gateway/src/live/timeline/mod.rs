@@ -9,7 +9,7 @@ mod tests;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use everturn_proto::{Json, event::Event, ids, words::EventType};
-use everturn_store::{EventLinks, WantedLinks};
+use everturn_store::{ApprovedCall, EventLinks, WantedLinks};
 
 pub use self::item::{TimelineItem, TimelineItemKind};
 use crate::fields::Fields;
@@ -26,8 +26,8 @@ pub struct Timeline {
     oldest: Option<u32>,
     /// The tool calls that started sub-agents, by the sub-agent's agent execution.
     parents: HashMap<String, String>,
-    /// The tool inputs that persons edited, by tool execution.
-    inputs: HashMap<String, Json>,
+    /// The calls with a tool input that a person edited, by tool execution.
+    edited: HashMap<String, ApprovedCall>,
     /// The tool executions with a result in the page. An approval comes before the result, so the page has the approval
     /// of a call in the page, too.
     observed: HashSet<String>,
@@ -48,7 +48,7 @@ impl Timeline {
             max_bytes,
             oldest: None,
             parents: HashMap::new(),
-            inputs: HashMap::new(),
+            edited: HashMap::new(),
             observed: HashSet::new(),
             completed: None,
             emitter: None,
@@ -125,8 +125,9 @@ impl Timeline {
         };
         let input = answer.raw("tool_input");
         let input = input.and_then(|raw| Json::parse(raw).ok());
-        if let (Some(input), Some(true)) = (input, answer.get("edited")) {
-            self.inputs.insert(id, input);
+        if let (Some(tool_input), Some(true)) = (input, answer.get("edited")) {
+            let title = answer.get("title");
+            self.edited.insert(id, ApprovedCall { tool_input, title });
         }
     }
 
@@ -162,19 +163,20 @@ impl Timeline {
     /// Returns the items, in order. `links` is the answer to [`Timeline::wanted_links`].
     pub fn into_items(mut self, links: EventLinks) -> Vec<TimelineItem> {
         self.parents.extend(links.parent_calls);
-        self.inputs.extend(links.approved_inputs);
+        self.edited.extend(links.approved_calls);
         for item in &mut self.items {
             let agent = item.agent_execution_id.take();
             let call = agent.as_ref().and_then(|id| self.parents.get(id)).cloned();
             // An agent that was not started by a tool call is the turn's own agent.
             item.agent_execution_id = agent.filter(|_| call.is_some());
             item.parent_tool_call_id = call;
-            let input = item
+            let call = item
                 .execution_id
                 .as_ref()
-                .and_then(|id| self.inputs.get(id));
-            if let (TimelineItemKind::ToolCall, Some(input)) = (item.kind, input) {
-                item.tool_input = Some(input.clone());
+                .and_then(|id| self.edited.get(id));
+            if let (TimelineItemKind::ToolCall, Some(call)) = (item.kind, call) {
+                item.tool_input = Some(call.tool_input.clone());
+                item.title.clone_from(&call.title);
             }
         }
         self.items.into()

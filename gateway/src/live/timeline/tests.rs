@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use everturn_proto::{Json, event::Event, ids, words::EventType};
-use everturn_store::EventLinks;
+use everturn_store::{ApprovedCall, EventLinks};
 use proptest::prelude::*;
 
 use super::{Timeline, TimelineItem};
@@ -219,18 +219,21 @@ fn a_plan_is_of_the_agent_whose_tool_made_it() {
 fn a_call_shows_the_input_that_a_person_gave() {
     let call = (
         "act",
-        r#"{"execution_id":"e","tool_name":"t","tool_input":{"n":1}}"#,
+        r#"{"execution_id":"e","tool_name":"t","tool_input":{"n":1},"title":"Pay 1"}"#,
     );
-    let resolved =
-        |edited| format!(r#"{{"execution_id":"e","edited":{edited},"tool_input":{{"n":2}}}}"#);
+    let resolved = |edited| {
+        format!(
+            r#"{{"execution_id":"e","edited":{edited},"tool_input":{{"n":2}},"title":"Pay 2"}}"#
+        )
+    };
     for (answer, shown) in [
-        (resolved(true), r#""toolInput":{"n":2}"#),
-        (resolved(false), r#""toolInput":{"n":1}"#),
+        (resolved(true), r#""title":"Pay 2","toolInput":{"n":2}"#),
+        (resolved(false), r#""title":"Pay 1","toolInput":{"n":1}"#),
         (
             resolved(true).replace(r#""e""#, r#""other""#),
-            r#""toolInput":{"n":1}"#,
+            r#""title":"Pay 1","toolInput":{"n":1}"#,
         ),
-        ("null".to_owned(), r#""toolInput":{"n":1}"#),
+        ("null".to_owned(), r#""title":"Pay 1","toolInput":{"n":1}"#),
     ] {
         let items = timeline(&[call, ("approval_resolved", &answer)]);
         assert!(items.len() == 2 && items[0].contains(shown), "{items:?}");
@@ -368,11 +371,16 @@ fn a_page_asks_for_what_is_said_beyond_it() {
     assert_eq!(wanted.agent_executions, ["child", "nobody's"]);
     assert_eq!(wanted.tool_executions, ["open"]);
     let input = Json::parse(r#"{"n":2}"#).unwrap();
+    let approved = ApprovedCall {
+        tool_input: input.clone(),
+        title: Some("Pay 2".to_owned()),
+    };
     let items = timeline.into_items(EventLinks {
         parent_calls: [("child".to_owned(), "call_1".to_owned())].into(),
-        approved_inputs: [("open".to_owned(), input.clone())].into(),
+        approved_calls: [("open".to_owned(), approved)].into(),
     });
     assert_eq!(items[0].tool_input, Some(input));
+    assert_eq!(items[0].title.as_deref(), Some("Pay 2"));
     assert_eq!(items[1].tool_input.as_ref().unwrap().as_str(), r#"{"n":1}"#);
     for item in &items[..3] {
         assert_eq!(item.agent_execution_id.as_deref(), Some("child"));

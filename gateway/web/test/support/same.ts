@@ -80,7 +80,7 @@ export async function assertSameAsApi(page: Page, url: string): Promise<void> {
   const expected = timeline.flatMap((item): Shown[] => {
     if (item.type === "tool_call") {
       const output = results.has(item.executionId) ? { output: asShown(results.get(item.executionId) as Json) } : {};
-      return [{ id: item.id, text: item.toolName ?? "", input: asShown(item.toolInput as Json), ...output }];
+      return [{ id: item.id, text: item.title ?? item.toolName ?? "", input: asShown(item.toolInput as Json), ...output }];
     }
     if (item.type === "thought") {
       const parts = [item.reasoning ?? "", item.content ?? ""].filter((text) => text.trim() !== "");

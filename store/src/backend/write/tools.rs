@@ -49,6 +49,7 @@ macro_rules! record {
             input_hash: &call.input_hash,
             definition_hash: &call.definition_hash,
             approval_rule: call.rule(),
+            title_template: &call.title_template,
             expires_at: tool.expires_at,
             signatures: &call.signatures,
             tool_input: call.tool_input.clone().unwrap_or_default(),

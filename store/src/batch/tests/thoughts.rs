@@ -61,6 +61,27 @@ fn an_act_keeps_its_input_to_the_letter() {
 }
 
 #[test]
+fn an_act_has_the_title_of_its_input() {
+    let titled = |template: &str| ToolCall {
+        title_template: template.to_owned(),
+        ..call("exec_a", Effect::Read)
+    };
+    for (template, expected) in [
+        ("Count to {n}", Some("Count to 9007199254740993")),
+        ("Search for {q}", None),
+        ("", None),
+    ] {
+        let checkpoint = Some(state("", "", vec![titled(template)]));
+        let snapshot = Snapshot {
+            checkpoint,
+            ..Snapshot::default()
+        };
+        let batch = build(&thought(0), &snapshot).unwrap();
+        assert_eq!(field(&batch, 1, "title").as_str(), expected, "{template}");
+    }
+}
+
+#[test]
 fn a_thought_needs_its_checkpoint_and_the_steps_before() {
     let missing = |step, snapshot: &Snapshot| match build(&thought(step), snapshot) {
         Err(StoreError::NotFound { id, .. }) => id,

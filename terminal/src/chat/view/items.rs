@@ -166,8 +166,13 @@ fn tool_call(call: &ToolCall, begun: i64, look: &Look, now: Now) -> Vec<Line> {
         CallState::Failed => ("✗", Style::Bad),
         CallState::Unknown => ("?", Style::Warn),
     };
-    let mut line = Line::of(&format!("{mark} "), style).and(&call.tool_name, Style::Bold);
+    let name = call.title.as_ref().unwrap_or(&call.tool_name);
+    let mut line = Line::of(&format!("{mark} "), style).and(name, Style::Bold);
     match &call.sub_agent {
+        Some(agent) if call.title.is_some() => {
+            line.push(&format!(": {}", short(&agent.task)), Style::Plain);
+        }
+        None if call.title.is_some() => line.push(&format!(" · {}", call.tool_name), Style::Dim),
         Some(agent) => line.push(
             &format!(" → {}: {}", agent.agent, short(&agent.task)),
             Style::Plain,

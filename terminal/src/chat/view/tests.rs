@@ -114,6 +114,24 @@ fn a_turn_is_printed_once_and_in_order() {
 }
 
 #[test]
+fn a_call_has_its_title_and_its_name() {
+    let mut shown = Shown::new();
+    shown.event(json!({"type": "user_message", "content": "go"}));
+    let titled = |execution: &str, tool: &str, title: &str| {
+        let mut call = act(execution, tool);
+        call["title"] = title.into();
+        call
+    };
+    shown.event(titled("1", "find", "Search for cats"));
+    shown.event(titled("2", "delegate", "Ask reader"));
+    shown.event(json!({"type": "sub_agent_start", "agent_execution_id": "run2", "agent": "reader", "task": "t",
+        "execution_id": "2", "call_id": "2"}));
+    shown.settled();
+    let live = ["⠋ Search for cats · find", "⠋ Ask reader: t"];
+    assert_eq!(shown.live(20), live);
+}
+
+#[test]
 fn what_a_sub_agent_does_stands_below_its_call() {
     let mut shown = Shown::new();
     shown.event(json!({"type": "user_message", "content": "go"}));

@@ -20,6 +20,7 @@ effect = "read"
 
 [client_tools.delete_file]
 description = "Deletes a file of the user."
+title = "Delete {path}"
 
 [client_tools.hurry]
 description = "Must be quick."
@@ -273,6 +274,7 @@ async fn a_person_approves_before_the_client_runs_it() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("delete_file").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
+    assert_eq!(call["title"], "Delete a.txt");
     let body = json!({"result": "gone"});
     assert_eq!(
         code(&post(&stack, &conversation, &call, &body).await),
@@ -280,13 +282,25 @@ async fn a_person_approves_before_the_client_runs_it() {
     );
     let edited = json!({"decision": "approve", "tool_input": {"path": "b.txt"}});
     assert_eq!(answer(&stack, &conversation, &call, edited).await.0, 200);
-    assert_eq!(
-        waiting(&stack, &conversation).await["tool_input"],
-        json!({"path": "b.txt"})
-    );
+    let waits = waiting(&stack, &conversation).await;
+    assert_eq!(waits["tool_input"], json!({"path": "b.txt"}));
+    assert_eq!(waits["title"], "Delete b.txt", "of the approved input");
     assert_eq!(post(&stack, &conversation, &call, &body).await.0, 202);
     let events = stack.ended(&conversation, 1).await;
     let expected = "user_message thought act approval_requested approval_resolved client_tool_requested observe \
                     assistant_message complete";
     assert_eq!(types(&events), expected);
+    for (event_type, title) in [
+        ("act", "Delete a.txt"),
+        ("approval_requested", "Delete a.txt"),
+        ("approval_resolved", "Delete b.txt"),
+        ("client_tool_requested", "Delete b.txt"),
+    ] {
+        assert_eq!(data(&events, event_type)[0]["title"], title, "{event_type}");
+    }
+    let path = format!("/conversations/{conversation}/messages");
+    let timeline = stack.get(&path).await;
+    let items = timeline["timeline"].as_array().unwrap();
+    let call = items.iter().find(|item| item["type"] == "tool_call");
+    assert_eq!(call.unwrap()["title"], "Delete b.txt");
 }

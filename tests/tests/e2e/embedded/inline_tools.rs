@@ -26,6 +26,9 @@ async fn inline_tools_are_no_activities_of_the_engine() {
     let observes = data(&events, "observe");
     let has_result = |value: &str| observes.iter().any(|it| it["result"]["value"] == value);
     assert!(has_result("42"), "{observes:#?}");
+    let acts = data(&events, "act");
+    let has_title = |title: &str| acts.iter().any(|act| act["title"] == title);
+    assert!(has_title("Calculate 21 * 2"), "{acts:#?}");
     stack.workflow_status(&conversation, "COMPLETED").await;
     let history = stack.history(&conversation).await;
     let activities = history

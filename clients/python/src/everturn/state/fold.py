@@ -123,7 +123,7 @@ class Fold:
         before = self._call(at).approval or Approval(state="")
         self._change_call(at, approval=replace(before, **resolved_approval(data)))
         if data.get("edited") is True and "tool_input" in data:
-            self._change_call(at, tool_input=data["tool_input"])
+            self._change_call(at, tool_input=data["tool_input"], title=text_id(data, "title"))
 
     def _request_client_tool(self, data: JsonObject, _base: Base) -> None:
         request = ClientToolRequest(expires_at=text_id(data, "expires_at"))

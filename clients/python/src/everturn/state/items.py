@@ -79,6 +79,7 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
             **base,
             tool_name=text(data, "tool_name"),
             tool_input=data.get("tool_input"),
+            title=text_id(data, "title"),
             execution_id=text_id(data, "execution_id"),
             call_id=text_id(data, "call_id"),
             hook=text_id(data, "hook"),

@@ -122,6 +122,9 @@ class ToolCall(ItemBase):
     tool_name: str
     tool_input: Json
     """What the tool runs with: a person may have edited it."""
+    title: str | None = None
+    """The title for people, like ``Search the web for cats``; ``None``: show the tool's name. It changes with an edited
+    input."""
     execution_id: str | None = None
     """The tool execution. Calls of the first releases have none."""
     call_id: str | None = None

@@ -28,7 +28,7 @@ def _entries(item: Item) -> Iterator[dict[str, Any]]:
         case AssistantMessage():
             yield {**_base(item), "content": item.content}
         case ToolCall():
-            yield {**_base(item), **_tool(item), "toolInput": item.tool_input}
+            yield {**_base(item), **_tool(item), **_known({"title": item.title}), "toolInput": item.tool_input}
             if item.result_sequence_number is not None:
                 place = {
                     "id": f"observe-{item.result_sequence_number}",

@@ -145,7 +145,7 @@ async fn sub_agents_write_below_what_they_have_done() {
     // Call, tool and text of each helper stand together, in this order, while both write.
     let below = |screen: &str, task: &str| {
         let mut rows = screen.lines();
-        rows.any(|row| row.contains(&format!("delegate → helper: {task}")))
+        rows.any(|row| row.contains(&format!("Ask helper: {task}")))
             && rows
                 .next()
                 .is_some_and(|row| row.starts_with("  │ ✓ test_read"))
