@@ -31,6 +31,8 @@ async fn no_answer_is_outside_the_document() {
 async fn no_answer_to_an_admin_is_outside_the_document() {
     let operations = [
         "read_audit",
+        "list_failures",
+        "count_failures",
         "list_keys",
         "create_key",
         "list_refused_owners",
