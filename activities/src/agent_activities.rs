@@ -131,6 +131,7 @@ impl AgentActivities {
                 tools: Arc::clone(tools),
                 agents: Arc::clone(&agents),
                 known: Known::new(settings.circuit),
+                kept_tries: settings.kept_tries,
                 approval_answers: settings.approval_answers,
                 worker: id.clone(),
                 peers,

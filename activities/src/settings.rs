@@ -22,6 +22,8 @@ pub struct Settings {
     pub wait_for_peer: Duration,
     /// The time for which a failed model of a chain gets no calls.
     pub circuit: Duration,
+    /// The tries without a reply that a step keeps with their reasons.
+    pub kept_tries: u32,
     /// The most tools that run at a time.
     pub max_tools: usize,
 }

@@ -20,6 +20,8 @@ type WaitOrNone = Time<0, HOUR>;
 /// The smallest buffer has room for some hundred deltas. With a smaller buffer, a burst would disconnect even fast
 /// readers.
 type ReaderBuffer = Number<{ 64 << 10 }, { 1 << 30 }, usize>;
+/// A context has at most 4 MiB (`limits::MAX_CONTEXT_BYTES`), so a larger limit would never leave a message out.
+type CallBytes = Number<{ 16 << 10 }, { 4 << 20 }, usize>;
 /// The HTTP library refuses a smaller limit on a request's head.
 type HeaderBytes = Number<{ 8 << 10 }, { 1 << 20 }, usize>;
 const MAX_STREAMS: u64 = 1_000_000;
@@ -46,6 +48,7 @@ pub(super) struct GatewayTable {
     linger: Option<Written<WaitOrNone>>,
     poll_interval: Option<Written<Wait>>,
     stall_timeout: Option<Written<Wait>>,
+    call_bytes: Option<Written<CallBytes>>,
     drain: Option<Written<WaitOrNone>>,
     shutdown_grace: Option<Written<WaitOrNone>>,
     temporal_ui: Option<Written<TemporalUi>>,
@@ -76,6 +79,7 @@ impl GatewayTable {
             retry: retry_min..=retry_max,
             max_streams: check.value_or(&self.max_streams, default.max_streams),
             reader_buffer: check.value_or(&self.reader_buffer, default.reader_buffer),
+            max_call_bytes: check.value_or(&self.call_bytes, default.max_call_bytes),
             temporal_ui: check.value(&self.temporal_ui),
             connections: self.connections(check, &default.connections),
             ..default

@@ -42,6 +42,9 @@ pub struct WorkerLimits {
     /// The time for which a failed model of a chain gets no calls, before one call tries it again. Default 60 s,
     /// because most outages of a provider take minutes.
     pub circuit: Duration,
+    /// Tries without a reply that a step of an agent keeps with their reasons. Default 20: a call counts at most six paid
+    /// tries, and a step of a provider that is over its limits seldom waits through more. A try takes some 300 bytes.
+    pub kept_tries: u32,
     /// Activities, saves included, before a fresh worker of the SDK replaces the current one. Default 10,000: until
     /// then, the SDK keeps about 450 bytes of each activity, 4.5 MB in total.
     pub renew_after_activities: usize,
@@ -57,6 +60,7 @@ impl Default for WorkerLimits {
             wait_for_peer: Duration::from_mins(5),
             lease: Duration::from_secs(2),
             circuit: Duration::from_mins(1),
+            kept_tries: 20,
             renew_after_activities: 10_000,
         }
     }
@@ -72,6 +76,7 @@ pub(super) struct WorkerTable {
     wait_for_peer: Option<Written<Time<0, HOUR>>>,
     lease: Option<Written<Lease>>,
     circuit: Option<Written<Time<0, HOUR>>>,
+    kept_tries: Option<Written<Number<1, 50>>>,
     renew_after_activities: Option<Written<Renewals>>,
 }
 
@@ -93,6 +98,7 @@ impl WorkerTable {
             wait_for_peer: check.value_or(&self.wait_for_peer, default.wait_for_peer),
             lease: check.value_or(&self.lease, default.lease),
             circuit: check.value_or(&self.circuit, default.circuit),
+            kept_tries: check.value_or(&self.kept_tries, default.kept_tries),
             renew_after_activities: check
                 .value_or(&self.renew_after_activities, default.renew_after_activities),
         }

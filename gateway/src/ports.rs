@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_store::{
     AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys,
-    MessageQueue, OutsideTools, Owners, TenantUsage, Tenants, ToolResults,
+    MessageQueue, OutsideTools, Owners, PastCalls, TenantUsage, Tenants, ToolResults,
 };
 use everturn_stream::{SharedCounts, StreamReader};
 
@@ -23,6 +23,8 @@ pub struct Ports {
     pub executions: Arc<dyn AgentExecutions>,
     /// Failed agent executions across conversations.
     pub failures: Arc<dyn Failures>,
+    /// Past LLM calls.
+    pub past_calls: Arc<dyn PastCalls>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
     /// Complete results of tools.

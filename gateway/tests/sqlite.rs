@@ -36,6 +36,7 @@ impl Stack {
             messages: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
             failures: Arc::new(store.clone()),
+            past_calls: Arc::new(store.clone()),
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             results: Arc::new(store.clone()),

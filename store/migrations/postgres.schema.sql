@@ -111,6 +111,21 @@ CREATE TABLE public.blobs (
     content bytea,
     created_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.call_tries (
+    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
+    step bigint NOT NULL,
+    slot bigint NOT NULL,
+    number bigint NOT NULL,
+    generation bigint NOT NULL,
+    model text NOT NULL COLLATE pg_catalog."C",
+    worker_id text NOT NULL COLLATE pg_catalog."C",
+    code text NOT NULL COLLATE pg_catalog."C",
+    reason text NOT NULL COLLATE pg_catalog."C",
+    is_final boolean NOT NULL,
+    retry_after_ms bigint,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.client_tool_claims (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     execution_id text NOT NULL COLLATE pg_catalog."C",
@@ -425,6 +440,8 @@ ALTER TABLE ONLY public.audit_events
     ADD CONSTRAINT audit_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.call_tries
+    ADD CONSTRAINT call_tries_pkey PRIMARY KEY (agent_execution_id, step, slot);
 ALTER TABLE ONLY public.client_tool_claims
     ADD CONSTRAINT client_tool_claims_pkey PRIMARY KEY (conversation_id, execution_id);
 ALTER TABLE ONLY public.context_cuts
@@ -525,6 +542,8 @@ ALTER TABLE ONLY public.approval_answers
     ADD CONSTRAINT approval_answers_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.blobs
     ADD CONSTRAINT blobs_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.call_tries
+    ADD CONSTRAINT call_tries_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.client_tool_claims
     ADD CONSTRAINT client_tool_claims_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.execution_checkpoints

@@ -32,6 +32,22 @@ impl TryFrom<MaybeNumber> for Option<u32> {
     }
 }
 
+/// A time in milliseconds of the Unix epoch as text, which may be missing.
+#[derive(sqlx::Type)]
+#[sqlx(transparent)]
+pub(crate) struct MaybeMilliseconds(Option<String>);
+
+impl TryFrom<MaybeMilliseconds> for Option<DateTime<Utc>> {
+    type Error = StoreError;
+
+    fn try_from(time: MaybeMilliseconds) -> Result<Self> {
+        let Some(text) = time.0 else { return Ok(None) };
+        let time = text.parse().ok().and_then(DateTime::from_timestamp_millis);
+        let corrupt = || StoreError::Corrupt(format!("`{text}` where milliseconds were expected"));
+        time.ok_or_else(corrupt).map(Some)
+    }
+}
+
 /// A sum. A sum past 32 bits becomes the largest number, because sums are only for reading and must not stop a turn
 /// from ending.
 #[derive(sqlx::Type)]

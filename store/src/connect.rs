@@ -6,8 +6,9 @@ use crate::{
     api::{
         AgentExecutions, AuditTrail, Backlogs, Blobs, ConnectionUsage, Conversations, EventReader,
         EventWriter, Failures, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
-        OutsideTools, Owners, Reconciliation, Result, Retention, StepClaims, TenantUsage, Tenants,
-        ToolClaims, ToolResults, TraceContexts, TurnInputs, Turns, WorkerLeases,
+        OutsideTools, Owners, PastCalls, Reconciliation, Result, Retention, StepClaims,
+        TenantUsage, Tenants, ToolClaims, ToolResults, TraceContexts, TurnInputs, Turns,
+        WorkerLeases,
     },
     error::StoreError,
     peer::Peer,
@@ -42,6 +43,8 @@ pub struct Store {
     pub executions: Arc<dyn AgentExecutions>,
     /// Reads failed agent executions across conversations, for gateways and operators.
     pub failures: Arc<dyn Failures>,
+    /// Reads past LLM calls, for gateways.
+    pub past_calls: Arc<dyn PastCalls>,
     /// Reads the whole results of tool executions, for gateways and workers.
     pub results: Arc<dyn ToolResults>,
     /// Finds accepted messages and turns that have not ended, for gateways.
@@ -86,6 +89,7 @@ impl Store {
         + EventWriter
         + OutsideTools
         + AgentExecutions
+        + PastCalls
         + ToolResults
         + Reconciliation
         + Backlogs
@@ -116,6 +120,7 @@ impl Store {
             writer: store.clone(),
             outside: store.clone(),
             executions: store.clone(),
+            past_calls: store.clone(),
             results: store.clone(),
             reconciliation: store.clone(),
             backlogs: store.clone(),

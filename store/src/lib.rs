@@ -5,6 +5,7 @@
 //! - [`connect()`]: opens the [`Store`] at a URL
 //! - [`batch`]: computes the rows of one transaction from the saved request and the stored state
 //! - `blob_files`: images and files, in the database or in an object store
+//! - [`model_input`]: the input of a model call, made from stored messages
 //! - `observed`: tells observers about the outcomes of calls
 //! - `output`: cuts a tool's output to its limits
 //! - `peer`: the other end of a connection
@@ -25,6 +26,7 @@ mod blob_files;
 mod columns;
 mod connect;
 mod error;
+pub mod model_input;
 mod observed;
 mod output;
 mod peer;

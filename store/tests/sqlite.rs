@@ -144,6 +144,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "approval_answers",
         "audit_events",
         "blobs",
+        "call_tries",
         "client_tool_claims",
         "context_cuts",
         "conversation_budgets",

@@ -1,14 +1,12 @@
 //! Hooks: tools that an agent runs around its turns without a request by the model (docs/hooks.md).
 //!
 //! - [`input`]: the input of a hook
-//! - [`block`]: the results of the hooks before a turn, in the context of the turn
 //!
-//! Must not be here: running a hook. A hook is a tool execution like any other (`run_tool`).
+//! Must not be here: the results of the hooks in the context of a turn (`everturn_store::model_input`), and running a hook. A hook is a tool execution like any other (`run_tool`).
 
-mod block;
 mod input;
 
-pub(crate) use self::{block::insert, input::Around};
+pub(crate) use self::input::Around;
 
 use std::time::Duration;
 

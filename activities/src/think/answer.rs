@@ -6,16 +6,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
     words::{FinishReason, MessageRole},
 };
-use everturn_store::ContextMessage;
+use everturn_store::{ContextMessage, model_input::LAST_WORDS};
 
 use crate::storable::storable_value;
-
-/// The instruction to the model when the agent's steps are used up.
-const LAST_WORDS: &str = "\
-You have used all the steps that this turn may have, so the work ends here, and you can call no more tools. Write a \
-summary for the person: what was asked, what you have done, what you have found (with names, numbers and exact errors), \
-and what is left to do. Do not say that you go on. Answer with this text alone, whatever form your answers have \
-otherwise.";
 
 /// Returns the request with the instruction for the summary, because the agent's steps are used up.
 pub(super) fn asking_for_summary(request: ModelRequest) -> ModelRequest {

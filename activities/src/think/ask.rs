@@ -66,7 +66,7 @@ impl Ask<'_> {
             request = asking_for_summary(request);
         }
         let has_answered = has_answered(&request.messages, id);
-        let sent = sent(&request);
+        let sent = sent(&request, &offered);
         let tokens = window.tokens(bytes);
         match self.call.run(pick, request, tokens, listener).await {
             Ok(reply) => {

@@ -2,6 +2,8 @@
 //!
 //! Must not be here: storing the checkpoint (`store`).
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use everturn_models::{Usage, signer};
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
@@ -90,6 +92,13 @@ pub(super) fn answered(
         cache_write_tokens: usage.cache_write_tokens,
         reasoning_tokens: usage.reasoning_tokens,
         cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage)),
+        started_ms: milliseconds(claimed.started_at),
         ..LlmCompleteState::default()
     })
+}
+
+/// Returns the milliseconds of the Unix epoch until `time`.
+fn milliseconds(time: SystemTime) -> Option<u64> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
 }

@@ -2,7 +2,10 @@
 //!
 //! Must not be here: the dependencies of the stages (`thinker`), and inputs that a single stage needs.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::SystemTime,
+};
 
 use everturn_proto::{LogId, Thread};
 use everturn_store::{CutCall, StepKey};
@@ -21,6 +24,8 @@ pub(super) struct Claimed<'a> {
     pub(super) log_id: &'a LogId,
     /// The generation that the claim gave. The store and the stream refuse older generations.
     pub(super) generation: u32,
+    /// The time of the claim, by the worker's clock.
+    pub(super) started_at: SystemTime,
     /// The call of the model that the provider may bill. `None` before the call, and after a refusal.
     pub(super) open_call: OpenCall,
 }

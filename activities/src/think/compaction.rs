@@ -7,7 +7,7 @@ use everturn_proto::{
     turn::{LlmCompleteState, SentContext},
     words::{FailureCode, FinishReason, MessageRole, OnFullContext},
 };
-use everturn_store::ContextMessage;
+use everturn_store::{ContextMessage, model_input::SUMMARIZE};
 use everturn_stream::Part;
 
 use super::{
@@ -19,17 +19,6 @@ use super::{
     window::{self, OldPart, Window},
 };
 use crate::{failure as fail, storable::without_nul};
-
-/// The instruction to the model.
-const SUMMARIZE: &str = "\
-The conversation has become too long for you to be sent all of it again. Write a summary that will stand for everything \
-above from now on; you will go on with the work from it, and from the newest messages.
-
-Keep what is needed to go on: the task and what was asked of you in detail; what was decided, and why; what was done, \
-with what it gave (names, paths, ids, numbers, exact errors); what did not work; what is still to be done, and the very \
-next step. Say what you know and what you only assume.
-
-Answer with the summary alone. Do not answer the conversation, and use no tools now.";
 
 /// Compacts a context that does not fit.
 pub(super) struct Compaction<'a> {
@@ -87,7 +76,7 @@ impl Compaction<'_> {
         };
         let tokens = window.tokens(window::request_bytes(&request));
         self.budget.reserve(pick, tokens).await?;
-        let sent = window::sent(&request);
+        let sent = window::sent(&request, &[]);
         // The summary has no readers while the model writes it.
         let answered = self
             .model

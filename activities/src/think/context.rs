@@ -4,11 +4,12 @@ use everturn_proto::{
     limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
     turn::AgentDefinition,
 };
-use everturn_store::{ModelContext, PageLimit, ReadBefore, TurnInputs};
+use everturn_store::{
+    ModelContext, PageLimit, ReadBefore, TurnInputs, model_input::insert_hook_results,
+};
 use temporalio_common::ActivityError;
 
 use super::{claimed::Claimed, known_contexts::KnownContexts};
-use crate::hooks;
 
 /// Reads the context of a call.
 pub(super) struct ContextReader<'a> {
@@ -28,7 +29,7 @@ impl ContextReader<'_> {
         let hooks = agent.hooks.as_ref();
         let max_result_bytes = hooks.map_or(0, |hooks| hooks.max_result_bytes as usize);
         let id = &self.claimed.step.agent_execution_id;
-        hooks::insert(&mut context.messages, id, max_result_bytes);
+        insert_hook_results(&mut context.messages, id, max_result_bytes);
         Ok(context)
     }
 

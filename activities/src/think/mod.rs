@@ -18,6 +18,7 @@
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`chain`]: the consequence of a model's failure, by [`model_name`]; [`circuits`]: models without calls after a
 //!   failure
+//! - [`tries`]: the reason of a try without a reply, for the store
 //! - [`stops`]: the end of a call that became useless or was stopped
 //! - [`background`]: the receiver of a reply, and a response that the provider makes in the background
 //! - [`claimed`]: the inputs that most stages share; [`reply`]: the outcome of a call
@@ -54,9 +55,10 @@ mod sent_files;
 mod stops;
 mod store;
 mod thinker;
+mod tries;
 mod window;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use everturn_models::ModelError;
 use everturn_proto::{
@@ -111,6 +113,7 @@ impl Thinker {
             log_id: &call.log_id,
             generation: call.generation,
             open_call: OpenCall::default(),
+            started_at: SystemTime::now(),
         };
         if request.before_turn {
             self.plan_hooks(claimed).await
@@ -135,7 +138,22 @@ impl Thinker {
     ) -> Result<ThinkResult, ActivityError> {
         failpoint::reach("think.after_claim").await;
         let agent = self.agent(claimed).await?;
-        let pick = Pick::of(&agent, call.chain.clone(), &self.known.circuits);
+        let pick = &Pick::of(&agent, call.chain.clone(), &self.known.circuits);
+        let called = self.call_picked(claimed, pick, request, call).await;
+        if let Err(error) = &called {
+            self.tries(claimed).note(pick, error).await;
+        }
+        called
+    }
+
+    /// Calls the picked model, and stores the reply.
+    async fn call_picked(
+        &self,
+        claimed: &Claimed<'_>,
+        pick: &Pick<'_>,
+        request: &ThinkRequest,
+        call: &ClaimedCall,
+    ) -> Result<ThinkResult, ActivityError> {
         self.here(claimed).check(&pick.agent).await?;
         let text = self.text_writer(claimed);
         let state = self.state(claimed, &pick, &text, request, call).await;

@@ -22,7 +22,7 @@ use super::{
     compaction::Compaction, context::ContextReader, definitions::Approvals, here::Here,
     hook_step::HookStep, known_contexts::KnownContexts, measures::Measures, pick::Pick,
     provider_limits::ProviderLimits, request::RequestMaker, sent_files::FileReader,
-    stops::StoppedCall, store::Store,
+    stops::StoppedCall, store::Store, tries::Tries,
 };
 use crate::{
     attempt::{Attempt, Ends},
@@ -44,6 +44,8 @@ pub(crate) struct Thinker {
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) known: Known,
+    /// The tries without a reply that a step keeps with their reasons.
+    pub(crate) kept_tries: u32,
     /// The way by which answers to approvals must come.
     pub(crate) approval_answers: AnswersFrom,
     /// The worker's name in claims.
@@ -230,6 +232,15 @@ impl Thinker {
             claimed,
             model_calls: &*self.model_calls,
             model: &*self.model,
+        }
+    }
+
+    pub(super) fn tries<'a>(&'a self, claimed: &'a Claimed<'a>) -> Tries<'a> {
+        Tries {
+            claimed,
+            model_calls: &*self.model_calls,
+            worker: &self.worker,
+            keep: self.kept_tries,
         }
     }
 

@@ -5,13 +5,15 @@
 use everturn_models::{ModelRequest, Usage, estimated_bytes, named_by};
 use everturn_proto::{
     money::ASSUMED_BYTES_PER_TOKEN,
-    turn::{AgentDefinition, CompactedContext, SentContext, ToolCall},
+    turn::{AgentDefinition, CompactedContext, SentContext, SentTool, ToolCall},
     words::MessageRole,
 };
-use everturn_store::{ContextMessage, ToolResult};
+use everturn_store::{
+    ContextMessage, ToolResult,
+    model_input::{DEFAULT_WINDOW, characters, shorten_results},
+};
+use everturn_tools::ToolSpec;
 
-/// The context window of a model without a configured window: the window of most hosted models today.
-const DEFAULT_WINDOW: u32 = 128_000;
 /// A context above this share of the window is compacted. The rest is for the answer, and for the error of the
 /// estimate.
 const FULL_PERCENT: u64 = 80;
@@ -20,9 +22,6 @@ const FULL_PERCENT: u64 = 80;
 const KEEP_PERCENT: u64 = 30;
 /// The largest share of the window that is sent for a summary.
 const SUMMARIZE_PERCENT: u64 = 75;
-/// The largest share of the window for the results of one step. Longer results are shortened, so that a window always
-/// has room for the last step.
-const STEP_PERCENT: u64 = 25;
 /// The share of a context that is kept after the provider has refused the context as too long. The real window is then
 /// smaller than the configured window.
 const KEEP_OF_REFUSED_PERCENT: usize = 25;
@@ -105,23 +104,9 @@ impl Window {
         agent.context_window.unwrap_or(DEFAULT_WINDOW)
     }
 
-    /// Shortens the results of steps that would take too much of the window. The shortening depends on nothing that
-    /// changes in a conversation, so that every request repeats the text of the request before. Returns whether a
-    /// result was shortened.
+    /// Shortens the results of steps that would take too much of the window. Returns whether a result was shortened.
     pub(super) fn shorten_results(self, messages: &mut [ContextMessage]) -> bool {
-        let most = BytesPerToken::default().bytes(self.tokens * STEP_PERCENT / 100);
-        let mut has_shortened = false;
-        for message in messages {
-            let bytes: usize = message.tool_results.iter().map(result_bytes).sum();
-            if bytes > most {
-                let each = most / message.tool_results.len();
-                for result in &mut message.tool_results {
-                    result.shorten(each);
-                }
-                has_shortened = true;
-            }
-        }
-        has_shortened
+        shorten_results(messages, self.tokens)
     }
 
     /// Returns the estimated tokens of a request of `bytes` bytes.
@@ -251,25 +236,22 @@ fn result_bytes(result: &ToolResult) -> usize {
     MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len() + files
 }
 
-/// Returns the content of a request, by reference.
-pub(super) fn sent(request: &ModelRequest) -> SentContext {
-    let count = |text: &str| text.chars().count();
-    let texts = request.messages.iter().map(|message| {
-        let calls = message.tool_calls.iter();
-        let inputs = calls.filter_map(|call| call.tool_input.as_ref());
-        let inputs: usize = inputs.map(|input| count(input.as_str())).sum();
-        let results = message.tool_results.iter();
-        let results: usize = results.map(|result| count(result.result.as_str())).sum();
-        count(&message.content) + inputs + results
-    });
-    let instructions = request.instructions.as_deref().map_or(0, count);
-    let characters = instructions + texts.sum::<usize>();
+/// Returns the content of a request with the tools `offered`, by reference.
+pub(super) fn sent(request: &ModelRequest, offered: &[ToolSpec]) -> SentContext {
+    let messages = &request.messages;
     let number = |message: Option<&ContextMessage>| message.map_or(0, |it| it.sequence_number);
+    // A message of Everturn itself has no number.
+    let stored = |message: &&ContextMessage| message.sequence_number > 0;
+    let tools = offered.iter().map(|tool| SentTool {
+        name: tool.name.clone(),
+        definition_hash: tool.definition_hash(),
+    });
     SentContext {
-        messages: u32::try_from(request.messages.len()).unwrap_or(u32::MAX),
-        first_sequence: number(request.messages.first()),
-        last_sequence: number(request.messages.last()),
-        characters: u32::try_from(characters).unwrap_or(u32::MAX),
+        messages: u32::try_from(messages.len()).unwrap_or(u32::MAX),
+        first_sequence: number(messages.first()),
+        last_sequence: number(messages.iter().rev().find(stored)),
+        characters: characters(request.instructions.as_deref(), messages),
+        tools: tools.collect(),
     }
 }
 
@@ -306,16 +288,6 @@ mod tests {
             ..AgentDefinition::default()
         };
         Window::of(&agent, BytesPerToken::default())
-    }
-
-    fn result(bytes: usize) -> ToolResult {
-        ToolResult {
-            execution_id: "exec".into(),
-            call_id: "call".into(),
-            tool_name: "tool".into(),
-            result: Json::of(&"x".repeat(bytes)),
-            is_error: false,
-        }
     }
 
     #[test]
@@ -437,28 +409,5 @@ mod tests {
             part.compacted.from_sequence, 2,
             "the rest is replaced all the same"
         );
-    }
-
-    #[test]
-    fn results_of_one_step_are_shortened_to_a_part_of_the_window() {
-        let mut small = said(1, "run");
-        small.tool_results = vec![result(2900), result(2900)];
-        let mut large = said(2, "run");
-        large.tool_results = vec![result(6000), result(10)];
-        let mut messages = [small.clone(), large];
-        // 25 % of 10,000 tokens are 7,500 bytes.
-        assert!(!window(10_000).shorten_results(&mut messages));
-        assert!(window(8_000).shorten_results(&mut messages));
-        assert_eq!(messages[0], small);
-        let [first, second] = messages[1].tool_results.as_slice() else {
-            panic!("two results")
-        };
-        assert!(
-            first.result.as_str().len() < 3500,
-            "{}",
-            first.result.as_str().len()
-        );
-        assert!(first.result.as_str().contains("read_result"));
-        assert_eq!(second, &result(10));
     }
 }

@@ -44,6 +44,20 @@ export type Checkpoint = Schemas["Checkpoint"];
 export type ToolExecution = Schemas["ToolExecution"];
 /** What the LLM call of one step took. */
 export type StepUsage = Schemas["StepUsage"];
+/** A page of the LLM calls of an agent execution. */
+export type ModelCalls = Schemas["ModelCalls"];
+/** An LLM call with a stored answer. */
+export type ModelCall = Schemas["ModelCall"];
+/** An LLM call with what the model was sent and answered. */
+export type ModelCallContent = Schemas["ModelCallContent"];
+/** The tries of an LLM call that gave no answer. */
+export type CallTries = Schemas["CallTries"];
+/** A step whose LLM call has no answer. */
+export type UnansweredCall = Schemas["UnansweredCall"];
+/** What a model was sent. */
+export type SentToModel = Schemas["SentToModel"];
+/** What a model answered. */
+export type AnsweredByModel = Schemas["AnsweredByModel"];
 /** A call that waits for a person. */
 export type PendingApproval = Schemas["PendingApproval"];
 /** The answer to an approval was taken. */

@@ -9,6 +9,8 @@ import type {
   ConversationDetail,
   EventPage,
   ExecutionStatus,
+  ModelCallContent,
+  ModelCalls,
   NewMessage,
   PendingApproval,
   Resumed,
@@ -315,6 +317,17 @@ export class Conversation {
   /** One of them, with its LLM calls, checkpoints and tool calls. */
   execution(id: string, signal?: AbortSignal): Promise<AgentExecutionDetail> {
     return this.#http.json(this.#request(path`/executions/${id}`, { signal }));
+  }
+
+  /** A page of the LLM calls of an agent execution, without their content. */
+  calls(executionId: string, options: { after?: number; limit?: number; signal?: AbortSignal } = {}): Promise<ModelCalls> {
+    const { signal, ...query } = options;
+    return this.#http.json(this.#request(path`/executions/${executionId}/calls`, { query, signal }));
+  }
+
+  /** The LLM call of a step, with what the model was sent and answered. It needs the scope `calls`. */
+  call(executionId: string, step: number, signal?: AbortSignal): Promise<ModelCallContent> {
+    return this.#http.json(this.#request(path`/executions/${executionId}/calls/${String(step)}`, { signal }));
   }
 
   /** Sends a message and yields updates to the end of its turn. `sent` gets the gateway's id of the message. */

@@ -6,7 +6,10 @@ use everturn_proto::is_private;
 pub use jsonwebtoken::Algorithm;
 use reqwest::Url;
 
-use super::{origin::Origin, scope::Scope};
+use super::{
+    origin::Origin,
+    scope::{Scope, Scopes},
+};
 
 /// Algorithms a token may be signed with: asymmetric ones only. With a shared secret (HS256 …), every service that
 /// checks tokens could also make them, and an attacker could present a public key as the secret.
@@ -26,9 +29,13 @@ pub const ALGORITHMS: [(&str, Algorithm); 9] = [
 #[derive(Debug, Clone)]
 pub struct AuthConfig {
     /// Refuse callers without a credential. Default false, for a gateway on loopback. Callers without a credential then
-    /// belong to the default tenant with the scopes [`Scope::OF_USERS`]. The gateway always checks a credential that a
+    /// belong to the default tenant with the scopes of `anonymous_scopes`. The gateway always checks a credential that a
     /// caller presents.
     pub required: bool,
+    /// The scopes of callers without a credential. Default [`Scope::OF_USERS`]. No configuration file sets the field;
+    /// `everturn dev` on a loopback address adds [`Scope::Calls`], because the person at the machine has the
+    /// configuration with the agents' instructions.
+    pub anonymous_scopes: Scopes,
     /// The gateway's origin for browsers. Its scheme decides how the session's cookie is kept. Pages of the origin are
     /// the gateway's own pages. Default none: then only `Sec-Fetch-Site` identifies the gateway's own pages, except on
     /// the gateway's machine.
@@ -65,6 +72,7 @@ impl Default for AuthConfig {
         const MAX_SESSIONS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
         Self {
             required: false,
+            anonymous_scopes: Scopes::of_users(),
             public_origin: None,
             allowed_hosts: Some(Vec::new()),
             allowed_origins: Vec::new(),

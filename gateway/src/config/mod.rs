@@ -74,6 +74,9 @@ pub struct GatewayConfig {
     /// The most bytes of a page's items. A page has at least one item, even an item above the limit. Default 8 MiB, the
     /// size of 10 000 ordinary items.
     pub max_timeline_bytes: usize,
+    /// The most bytes of an LLM call's messages in one answer; older messages of the call are left out. Default 1 MiB:
+    /// some 250,000 tokens, and still a text that a browser shows.
+    pub max_call_bytes: usize,
     /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
     /// Limits of connections, which hold before the gateway knows the caller.
@@ -134,6 +137,7 @@ impl Default for GatewayConfig {
             max_page_bytes: PageLimit::DEFAULT_BYTES,
             max_timeline_items: 10_000,
             max_timeline_bytes: 8 * 1024 * 1024,
+            max_call_bytes: 1024 * 1024,
             max_streams: 10_000,
             connections: ConnectionLimits::default(),
             auth: AuthConfig::default(),

@@ -14,6 +14,9 @@ pub enum Scope {
     /// Answer approvals. `write` does not include `approve`, because a user who talks to an agent need not be the
     /// person who allows the agent's tools.
     Approve,
+    /// Read the content of LLM calls: the agent's instructions, and every message that a model was sent. `read` does not
+    /// include `calls`, because the instructions of an agent need not be known to the users of the agent.
+    Calls,
     /// Decrypt the engine's payloads of the whole tenant. Only the scope `codec` grants decryption.
     Codec,
     /// Administer the caller's own tenant: its audit trail, keys and usage. Only `admin:all` includes `admin`.
@@ -24,17 +27,18 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Read,
         Self::Write,
         Self::Approve,
+        Self::Calls,
         Self::Codec,
         Self::Admin,
         Self::AdminAll,
     ];
 
     /// The scopes of callers without a credential, and the scopes that a token's words grant by default. An operator
-    /// must grant the scopes of admins and of the codec explicitly.
+    /// must grant the remaining scopes explicitly.
     pub const OF_USERS: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
 
     /// Returns the scope's word in tokens and configurations.
@@ -43,6 +47,7 @@ impl Scope {
             Self::Read => "read",
             Self::Write => "write",
             Self::Approve => "approve",
+            Self::Calls => "calls",
             Self::Codec => "codec",
             Self::Admin => "admin",
             Self::AdminAll => "admin:all",
@@ -63,6 +68,7 @@ impl Scope {
             Self::Admin => 8,
             Self::AdminAll => 16 | Self::Admin.bits(),
             Self::Codec => 32,
+            Self::Calls => 64,
         }
     }
 }
@@ -80,6 +86,11 @@ impl Scopes {
     /// Returns [`Scope::OF_USERS`].
     pub fn of_users() -> Self {
         Scope::OF_USERS.into_iter().collect()
+    }
+
+    /// Returns the scopes of the person who runs `everturn dev`: [`Scope::OF_USERS`] and [`Scope::Calls`].
+    pub fn of_developer() -> Self {
+        Scope::OF_USERS.into_iter().chain([Scope::Calls]).collect()
     }
 
     /// Returns a scope of the set that `others` lacks.
@@ -157,7 +168,7 @@ mod tests {
         assert_eq!(Scopes::of_users(), Scopes::parse("read write approve"));
         assert_eq!(
             Scopes::all(),
-            Scopes::parse("read write approve codec admin:all")
+            Scopes::parse("read write approve calls codec admin:all")
         );
     }
 

@@ -83,6 +83,35 @@ impl<S: Send + Sync> FromRequestParts<S> for ExecutionPath {
     }
 }
 
+/// The LLM call of the path: the conversation, the agent execution, and the step.
+#[derive(Debug, Clone)]
+pub struct CallPath {
+    /// The conversation and the agent execution.
+    pub execution: ExecutionPath,
+    /// The step of the agent execution, from 0.
+    pub step: u32,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for CallPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<(String, String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((conversation, execution_id, step))) => Ok(Self {
+                execution: ExecutionPath {
+                    conversation: Name::checked(conversation)?,
+                    execution_id: checked_id("execution id", execution_id)?,
+                },
+                step: step.parse().map_err(|_| {
+                    let detail = format!("A step is a whole number from 0 to {}.", u32::MAX);
+                    Problem::new(Code::InvalidParameter, detail)
+                })?,
+            }),
+            Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
+        }
+    }
+}
+
 /// Query parameters.
 #[derive(Debug)]
 pub struct Params<T>(pub T);

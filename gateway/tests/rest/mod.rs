@@ -2,6 +2,7 @@
 
 mod agents;
 mod blobs;
+mod calls;
 mod conversations;
 mod documentation;
 mod events;

@@ -360,6 +360,7 @@ pub fn ports(
         messages: store.clone(),
         executions: store.clone(),
         failures: Arc::new(store.database.clone()),
+        past_calls: store.clone(),
         usage: store.clone(),
         outside: store.clone(),
         results: store.clone(),

@@ -207,7 +207,7 @@ impl TestStore {
                 id, conversation_id, message_id, agent_execution_id, checkpoint_type, step_number, generation,
                 input_tokens, output_tokens, cost_nano, created_at, execution_state, execution_id
             )
-            SELECT id, conversation_id, message_id, id, 'llm_complete', $2, 1, 10, 5, 1500000, started_at, '{}', ''
+            SELECT id || '/' || $2, conversation_id, message_id, id, 'llm_complete', $2, 1, 10, 5, 1500000, started_at, '{}', ''
             FROM agent_executions WHERE id = $1",
             &[agent_execution_id, &step.to_string()],
         );

@@ -15,10 +15,11 @@ use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationHead, Conversations, EventLinks, EventLog,
     EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry, NewBlob,
-    NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, QueuedMessage,
-    ResultRange, ResultSender, ResultSlice, ResumePoint, ShownConversation, StepUsage, StoreError,
-    StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery,
-    UsageDay, UsageQuery, WantedLinks, sqlite::SqliteStore,
+    NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, PastCall,
+    PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender, ResultSlice,
+    ResumePoint, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd,
+    ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery,
+    WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -136,6 +137,12 @@ pass_on! { AgentExecutions:
     step_usage(access: &Access, conversation: &str, id: &str, limit: u32) -> Vec<StepUsage>;
     checkpoints(access: &Access, conversation: &str, id: &str, limit: u32) -> Vec<Checkpoint>;
     tool_executions(access: &Access, conversation: &str, id: &str, limit: u32) -> Vec<ToolExecution>;
+}
+
+pass_on! { PastCalls:
+    past_calls(access: &Access, conversation: &str, id: &str, after: Option<u32>, limit: u32) -> Vec<PastCall>;
+    past_call(access: &Access, conversation: &str, id: &str, step: u32) -> Option<PastCallContent>;
+    failed_tries(access: &Access, conversation: &str, id: &str, steps: TriesOf, limit: u32) -> Vec<PastTry>;
 }
 
 pass_on! { TenantUsage:

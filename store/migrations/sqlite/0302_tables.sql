@@ -184,6 +184,26 @@ CREATE TABLE execution_checkpoints (
 -- For the last checkpoint of a turn, from which a resume goes on.
 CREATE INDEX execution_checkpoints_by_message ON execution_checkpoints (conversation_id, message_id, step_number);
 
+-- Tries of LLM calls without a reply, each with its reason. A step keeps its newest tries: slot is number modulo the number of kept
+-- tries. number: the tries of the step without a reply, counted from 1. generation: the claim of the try. model: `provider/model`.
+-- is_final: no further try follows. retry_after_ms: the pause before the next try; NULL when the engine decides.
+CREATE TABLE call_tries (
+    agent_execution_id TEXT NOT NULL REFERENCES agent_executions (id) ON DELETE CASCADE,
+    step INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    worker_id TEXT NOT NULL,
+    code TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    is_final INTEGER NOT NULL,
+    retry_after_ms INTEGER,
+    started_at TEXT NOT NULL,
+    ended_at TEXT NOT NULL,
+    PRIMARY KEY (agent_execution_id, step, slot)
+) STRICT, WITHOUT ROWID;
+
 -- kind: who runs the tool, '' for a worker or 'client'. approval: '' without an approval, else pending, approved, denied, expired
 -- or cancelled. input_hash binds an approval to the tool and to the input that the approver saw.
 -- claimant: the last claimant of the tool execution, who may ask again after a lost answer.

@@ -15,6 +15,7 @@
 //! - `budgets`: the budgets of turns, conversations and tenants, and the usage of tenants. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
 //! - `failures`: failed agent executions across conversations. For gateways and operators
+//! - `past_calls`: past LLM calls with their content. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
 //! - `page_limit`: the size of one read
 //! - `connections`: the number of a store's connections. For metrics
@@ -51,6 +52,7 @@ mod model_calls;
 mod outside;
 mod owners;
 mod page_limit;
+mod past_calls;
 mod reconciliation;
 mod retention;
 mod saves;
@@ -97,6 +99,7 @@ pub use self::{
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
     owners::{ChangedOwner, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner},
     page_limit::PageLimit,
+    past_calls::{FailedTry, PastCall, PastCallContent, PastCalls, PastTry, TriesOf},
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },

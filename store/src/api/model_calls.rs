@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use everturn_proto::turn::LlmCompleteState;
 
 use super::{
-    BackgroundResponse, CutCall, Estimate, FailedCall, NotedFailure, Reservation, Result,
-    steps::StepKey,
+    BackgroundResponse, CutCall, Estimate, FailedCall, FailedTry, NotedFailure, Reservation,
+    Result, steps::StepKey,
 };
 
 /// Keeps the facts of a claimed model call until its reply: the reserved cost, the response in the background, a
@@ -59,6 +59,9 @@ pub trait ModelCalls: Send + Sync {
         generation: u32,
         failed: &FailedCall,
     ) -> Result<NotedFailure>;
+
+    /// Notes a try of a claimed model call without a reply, once. The step keeps its newest tries.
+    async fn note_try(&self, step: &StepKey, tried: &FailedTry) -> Result<()>;
 
     /// Stores the partial text of a stopped call (`llm_partial`; the newest generation wins). Only an end that cuts the
     /// turn short reads the partial text. [`claim_step`] ignores the partial text.

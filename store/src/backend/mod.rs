@@ -4,7 +4,8 @@
 //! database's `dialect.rs`: the types of sqlx, and the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `messages.rs`, `turn_inputs.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`,
-//!   `tool_results.rs`, `keys.rs`, `owners.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`, `audit.rs`,
+//!   `past_calls.rs`, `tool_results.rs`, `keys.rs`, `owners.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`,
+//!   `blobs.rs`, `audit.rs`,
 //!   `tenants.rs`: the traits
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `turns.rs`
 //! - `append.rs`: appends a batch under the conversation's lock; `snapshot.rs` reads and `write/` collects the batch's
@@ -81,7 +82,7 @@
 //! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `owner_of`, `message_texts` | 1 |
 //! | `begin_after_turn` | 6 |
-//! | `claim_step` | 1; already paid: 3 |
+//! | `claim_step` | 1; already paid: 3 · `note_try` (only of a try without a reply): 1 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 6 |
 //! | `reserve_call` (only where a turn has a budget) | 1; used up: 2 |
@@ -97,6 +98,7 @@
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
 //! | `fail_turn` | as many as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |
+//! | `past_calls`, `failed_tries` | 1 · `past_call`: 2 |
 //! | `renew_lease` | 1; the first one: 2 |
 //! | `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_agent_executions` | 1 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `used_definitions`, `tool_result`, `tool_result_of_thread` | 1 |
@@ -128,6 +130,7 @@ mod lock;
 pub(crate) mod messages;
 mod outside;
 mod owners;
+mod past_calls;
 mod reconciliation;
 mod removal;
 mod retention;

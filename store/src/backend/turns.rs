@@ -10,14 +10,14 @@ use everturn_proto::{
 };
 
 use super::{
-    Database, after_turn, begin, budgets, chain, checkpoints, claims, save,
+    Database, after_turn, begin, budgets, chain, checkpoints, claims, past_calls, save,
     statement::Statement as _, statements::agent_executions::HoldsClaim, sub_agents,
 };
 use crate::api::{
     BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, CutCall, Estimate, EventWriter,
-    FailedCall, ModelCalls, NotedFailure, OnUnknownAgent, Reservation, Result, Saved, StepClaim,
-    StepClaims, StepKey, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnStart, Turns,
-    WorkerId,
+    FailedCall, FailedTry, ModelCalls, NotedFailure, OnUnknownAgent, Reservation, Result, Saved,
+    StepClaim, StepClaims, StepKey, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnStart,
+    Turns, WorkerId,
 };
 
 #[async_trait]
@@ -175,6 +175,12 @@ impl ModelCalls for Database {
         } else {
             NotedFailure::Superseded
         })
+    }
+
+    async fn note_try(&self, step: &StepKey, tried: &FailedTry) -> Result<()> {
+        let call = self
+            .in_time(async { past_calls::note_try(&mut *self.single().await?, step, tried).await });
+        self.in_claim_share(&step.conversation_id, call).await
     }
 
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()> {

@@ -33,6 +33,7 @@ pub mod lost;
 pub mod names;
 pub mod outside;
 pub mod owners;
+pub mod past_calls;
 pub mod races;
 pub mod reconciliation;
 pub mod resume;
@@ -51,7 +52,7 @@ use std::future::Future;
 
 use everturn_store::{
     AgentExecutions, AuditTrail, Backlogs, Blobs, Failures, Keys, LostWorkers, OutsideTools,
-    Owners, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
+    Owners, PastCalls, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
     WorkerLeases,
 };
 
@@ -63,6 +64,7 @@ pub trait Backend: Send + Sync {
         + OutsideTools
         + AgentExecutions
         + Failures
+        + PastCalls
         + ToolResults
         + Reconciliation
         + Backlogs
@@ -124,6 +126,12 @@ macro_rules! conformance_suite {
             failures::a_tenant_has_its_own_failures,
             failures::failures_are_counted_by_agent_and_code,
             failures::a_failed_sub_agent_names_its_parent,
+            past_calls::calls_are_listed_in_pages,
+            past_calls::a_call_has_what_it_was_sent_and_what_it_answered,
+            past_calls::a_call_keeps_its_context_after_a_compaction,
+            past_calls::a_call_goes_with_its_conversation,
+            past_calls::a_step_keeps_its_newest_tries,
+            past_calls::tries_go_with_their_conversation,
             runs::a_late_begin_of_a_replaced_run_ends_no_turn,
             runs::a_replaced_run_changes_nothing,
             runs::an_epoch_that_came_too_late_is_of_no_use,

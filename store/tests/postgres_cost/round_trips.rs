@@ -143,6 +143,21 @@ async fn failed_calls(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     };
     let noted = store.note_failed_call(&step, 1, &failed);
     costs.of("note_failed_call", noted).await.unwrap();
+    let tried = FailedTry {
+        generation: 1,
+        model: "p/m".into(),
+        worker: WorkerId::random(),
+        code: "llm_unavailable".into(),
+        reason: "It was away.".into(),
+        is_final: false,
+        retry_after: None,
+        started_at: chrono::Utc::now(),
+        keep: 20,
+    };
+    costs
+        .of("note_try", store.note_try(&step, &tried))
+        .await
+        .unwrap();
     failed.fallback = Some(ModelFallback::default());
     let noted = store.note_failed_call(&step, 1, &failed);
     let fell_back = costs.of("note_failed_call, falls back", noted).await;
@@ -312,6 +327,7 @@ const COSTS: [(&str, u64); 44] = [
     ("claim_step, stored", 3),
     ("note_response", 1),
     ("note_failed_call", 1),
+    ("note_try", 1),
     ("note_failed_call, falls back", 6),
     ("complete_step", 1),
     ("save_partial", 1),

@@ -94,8 +94,8 @@ pub struct CreateKey {
     /// Limits the key to this owner's conversations; by default the key is for every owner of the tenant.
     #[arg(long, value_name = "OWNER", value_parser = parse_owner)]
     pub owner: Option<String>,
-    /// Scopes of the key: read, write, approve; codec, to decrypt payloads in Temporal; admin, to manage the tenant;
-    /// admin:all, to manage every tenant.
+    /// Scopes of the key: read, write, approve; calls, to read the content of LLM calls; codec, to decrypt payloads in
+    /// Temporal; admin, to manage the tenant; admin:all, to manage every tenant.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
     pub scope: Vec<Scope>,
     /// Lifetime of the key, e.g. 90d, or `never`: the key is valid until you revoke it. By default `key_lifetime` of

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, bail};
 use everturn_client::GatewayClient;
 use everturn_config::Config;
-use everturn_gateway::config::TemporalUi;
+use everturn_gateway::config::{Scopes, TemporalUi};
 use everturn_models::Providers;
 use everturn_supervisor::shutdown;
 use everturn_tools::Tool;
@@ -65,7 +65,11 @@ pub async fn run(
     // The port is bound first, because a port in use is the most common mistake.
     let listener = roles::gateway::bind(&options.listen)?;
     // A development server, like the server of a React app, has an origin of its own on this machine.
-    config.gateway.auth.trusts_loopback_pages = listener.local_addr()?.ip().is_loopback();
+    let is_loopback = listener.local_addr()?.ip().is_loopback();
+    config.gateway.auth.trusts_loopback_pages = is_loopback;
+    if is_loopback {
+        config.gateway.auth.anonymous_scopes = Scopes::of_developer();
+    }
     let data_dir = common.data_dir();
     prepare::folder(&data_dir)?;
     let _lock = prepare::lock(&data_dir)?;

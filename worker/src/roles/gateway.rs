@@ -191,6 +191,7 @@ pub async fn serve(
         deliveries: telemetry.deliveries(),
         executions: parts.store.executions,
         failures: parts.store.failures,
+        past_calls: parts.store.past_calls,
         usage: parts.store.usage,
         outside: parts.store.outside,
         results: parts.store.results,

@@ -224,6 +224,7 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
         queues,
         wait_for_peer: limits.wait_for_peer,
         circuit: limits.circuit,
+        kept_tries: limits.kept_tries,
         max_tools: limits.max_concurrent_activities,
     })
 }

@@ -98,6 +98,68 @@ class AuditTarget(TypedDict):
     kind: str
 
 
+class CallParameters(TypedDict):
+    """
+    Parameters of an LLM call. Null: the provider decided.
+    """
+
+    extra_body: Any
+    """
+    Further fields of the request's body.
+    """
+    max_output_tokens: int | None
+    output_schema: Any
+    """
+    JSON schema of the answer.
+    """
+    reasoning_effort: str | None
+    seed: int | None
+    stop: list[str]
+    """
+    Texts that end the answer.
+    """
+    temperature: float | None
+    top_p: float | None
+
+
+class CallTry(TypedDict):
+    """
+    A try of an LLM call that gave no answer.
+    """
+
+    code: str
+    """
+    Code of the failure; `cancelled` when the turn was cancelled.
+    """
+    duration_ms: int
+    ended_at: str
+    generation: int
+    """
+    Number of the try, counted from 1 over the agent execution's LLM calls.
+    """
+    is_final: bool
+    """
+    True when no further try follows.
+    """
+    model: str
+    """
+    Called model, as `provider/model`.
+    """
+    reason: str
+    """
+    The reason in a sentence, at most 500 bytes.
+    """
+    retry_after_ms: int | None
+    """
+    Milliseconds until the next try, if the provider or Everturn named the pause; null when Temporal decides.
+    """
+    started_at: str
+    worker_id: str
+    """
+    Id of the worker. The worker's identity in Temporal ends with the id.
+    """
+
+
 class Cancelled(TypedDict):
     """
     Outcome of a cancel request.
@@ -121,7 +183,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -157,41 +219,6 @@ EndReason: TypeAlias = Literal['turn_ended', 'conversation_deleted', 'token_expi
 """
 The reason for the end of a stream that the client need not open again.
 """
-
-
-class FailureCount(TypedDict):
-    """
-    The number of failures of an agent with a code.
-    """
-
-    agent: str
-    code: str | None
-    """
-    The code of the events `error`.
-    """
-    failures: int
-    """
-    Number of failed agent executions.
-    """
-    first_at: str
-    """
-    The oldest counted failure.
-    """
-    last_at: str
-    """
-    The newest counted failure.
-    """
-
-
-class FailureCounts(TypedDict):
-    """
-    The numbers of failures.
-    """
-
-    counts: list[FailureCount]
-    """
-    The counts, the largest first.
-    """
 
 
 FileBytes: TypeAlias = bytes
@@ -379,7 +406,7 @@ class NewKey(TypedDict):
     """
     Owner of the conversations that the key sees. Default: the owner of the caller's credential.
     """
-    scopes: NotRequired[list[Literal['read', 'write', 'approve', 'codec', 'admin', 'admin:all']]]
+    scopes: NotRequired[list[Literal['read', 'write', 'approve', 'calls', 'codec', 'admin', 'admin:all']]]
     tenant: NotRequired[Id | None]
 
 
@@ -387,50 +414,6 @@ OnBusy: TypeAlias = Literal['queue', 'steer', 'interrupt', 'reject']
 """
 The effect of a message on a running turn.
 """
-
-
-class Owner(TypedDict):
-    """
-    An owner, and the credentials of the owner that gateways refuse.
-    """
-
-    ended_at: str | None
-    """
-    The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
-    """
-    is_all_refused: bool
-    """
-    True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
-    credentials, and only an admin with `admin:all` allows the owner again.
-    """
-    is_refused: bool
-    """
-    True while the gateway refuses every credential of the owner, but credentials with `admin:all`.
-    """
-    owner: str
-    """
-    The owner of conversations: the claim `sub` of the owner's tokens.
-    """
-
-
-OwnerChangeKind: TypeAlias = Literal['end_sessions', 'refuse', 'allow']
-"""
-`end_sessions` ends every token and session until now, and every stream of these credentials. `refuse` also refuses
-every further credential of the owner. `allow` ends a refusal; ended tokens and sessions stay ended.
-"""
-
-
-class Owners(TypedDict):
-    """
-    The owners of a tenant with refused credentials.
-    """
-
-    owners: list[Owner]
-    """
-    The owners, ordered by name: about 1000 at the most. An owner who is not refused leaves the list after the
-    longest lifetime of a token.
-    """
-    tenant: Id
 
 
 class ParentCall(TypedDict):
@@ -559,6 +542,40 @@ class RevokedKeys(TypedDict):
     """
 
 
+class SentFile(TypedDict):
+    """
+    A file of a message.
+    """
+
+    blob_id: Id
+    bytes: int
+    file_name: str
+    media_type: str
+
+
+class SentTool(TypedDict):
+    """
+    A tool that a model was offered.
+    """
+
+    definition_hash: str
+    """
+    Hash of the tool's definition. Equal hashes mean equal definitions.
+    """
+    name: str
+
+
+class SentToolResult(TypedDict):
+    """
+    A tool's result that a model was sent.
+    """
+
+    call_id: str
+    is_error: bool
+    result: Any
+    tool_name: str
+
+
 Sequence: TypeAlias = int
 """
 The number of an event in the conversation: 1, 2, 3, without gaps. 0 is before the first event.
@@ -579,7 +596,7 @@ class Session(TypedDict):
     """
     Owner of the visible conversations; null: the caller sees every owner's conversations of the tenant.
     """
-    scopes: list[Literal['read', 'write', 'approve', 'codec', 'admin', 'admin:all']]
+    scopes: list[Literal['read', 'write', 'approve', 'calls', 'codec', 'admin', 'admin:all']]
     tenant: str
 
 
@@ -681,8 +698,7 @@ class TimelineItem(TypedDict):
     """
     content: NotRequired[str]
     """
-    The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
-    `error`; the reason of a `cancelled`.
+    The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
     """
     costUsd: NotRequired[str]
     """
@@ -724,10 +740,6 @@ class TimelineItem(TypedDict):
     """
     True for an incomplete answer, because the turn was cut short.
     """
-    reasoning: NotRequired[str]
-    """
-    The model's reasoning, in a thought with a reasoning.
-    """
     sequenceNumber: Sequence
     """
     The sequence number of the item's event.
@@ -739,11 +751,6 @@ class TimelineItem(TypedDict):
     timestamp: int
     """
     The time of the event, in milliseconds since 1970.
-    """
-    title: NotRequired[str]
-    """
-    The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
-    of the template is missing. Show the name of the tool in its place.
     """
     toolInput: NotRequired[Any]
     """
@@ -828,33 +835,6 @@ class ToolResultSlice(TypedDict):
     """
 
 
-class ToolUsageDay(TypedDict):
-    """
-    Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends.
-    """
-
-    calls: int
-    """
-    Number of calls.
-    """
-    day: str
-    """
-    The day, in UTC.
-    """
-    duration_ms: int
-    """
-    Time of the calls together, in milliseconds.
-    """
-    failed_calls: int
-    """
-    Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
-    """
-    tool: str
-    """
-    The tool.
-    """
-
-
 class Usage(TypedDict):
     """
     Tokens of LLM calls.
@@ -884,13 +864,9 @@ class Usage(TypedDict):
 
 class UsageDay(TypedDict):
     """
-    Usage of a model, or of an agent, by a tenant on a day.
+    Usage of a model by a tenant on a day.
     """
 
-    agent: str | None
-    """
-    The agent; null in sums by model.
-    """
     calls: int
     """
     Number of LLM calls with a stored answer.
@@ -901,7 +877,7 @@ class UsageDay(TypedDict):
     """
     cut_calls: int
     """
-    Calls that were cut before their answers were stored; not included in `calls`.
+    Calls with a budget that were cut before their answers were stored; not included in `calls`.
     """
     cut_cost_usd: str
     """
@@ -915,9 +891,9 @@ class UsageDay(TypedDict):
     """
     The day, in UTC.
     """
-    model: str | None
+    model: str
     """
-    `provider/model`; null in sums by agent.
+    `provider/model`.
     """
     usage: Usage
 
@@ -931,13 +907,9 @@ class UsagePage(TypedDict):
     """
     `after` of the next page; null at the end.
     """
-    tools: list[ToolUsageDay]
-    """
-    With `by=tool`: the rows, ordered by day and tool. Otherwise empty.
-    """
     usage: list[UsageDay]
     """
-    The rows, ordered by day, and by model or agent. Empty with `by=tool`.
+    The rows, ordered by day and model.
     """
 
 
@@ -958,10 +930,6 @@ class WaitingCall(TypedDict):
     """
     message_id: Id
     requested_at: str
-    title: NotRequired[str]
-    """
-    The title of the call for people; absent without a template in the tool's configuration.
-    """
     tool_input: Any
     """
     Input of the call as the model wrote it, usually an object.
@@ -998,10 +966,6 @@ class Agent(TypedDict):
     An agent.
     """
 
-    contact: NotRequired[str | None]
-    """
-    The address of the owner. Only for callers with the scope `admin:all`.
-    """
     description: str
     """
     The purpose of the agent; empty if the configuration has no description.
@@ -1012,10 +976,6 @@ class Agent(TypedDict):
     `provider/model`; null when only workers know the model.
     """
     name: str
-    owner: NotRequired[str | None]
-    """
-    The team or person that owns the agent. Only for callers with the scope `admin:all`.
-    """
     samples: list[str]
     """
     Messages with which a person may begin.
@@ -1197,6 +1157,34 @@ class Blob(TypedDict):
     """
     The SHA-256 hash of the bytes, in hexadecimal digits.
     """
+
+
+class CallTries(TypedDict):
+    """
+    Tries of an LLM call without an answer.
+    """
+
+    failed: list[CallTry]
+    """
+    Newest tries without an answer, oldest first. A lost worker leaves no entry, and the number `generation` of the lost
+    try is missing.
+    """
+    older: int
+    """
+    Number of older tries without an answer. Their reasons are not kept: a step keeps the newest `kept_tries` of
+    `[worker]`.
+    """
+
+
+class CalledTool(TypedDict):
+    """
+    A tool call of a model.
+    """
+
+    call_id: str
+    execution_id: Id
+    tool_input: Any
+    tool_name: str
 
 
 class Cancel(TypedDict):
@@ -1413,54 +1401,6 @@ class ExecutionStatus(TypedDict):
     """
 
 
-class Failure(TypedDict):
-    """
-    A failed agent execution: an agent that failed in a turn, or on a task from a parent agent.
-    """
-
-    agent: str
-    agent_execution_id: Id
-    attempts: int
-    """
-    Number of LLM calls of the last step that called a model: more than 1 after a repeated call, 0 without a call.
-    """
-    code: str | None
-    """
-    The code of the event `error`. Ignore unknown codes, because later versions add codes.
-    """
-    conversation_id: Id
-    failed_at: str
-    message: str | None
-    """
-    The message of the event `error`, at most 1024 bytes.
-    """
-    message_id: Id
-    """
-    The message of the turn.
-    """
-    parent_execution_id: str | None
-    """
-    The agent execution that delegated the task; null when the turn's own agent failed.
-    """
-    started_at: str
-    tenant: str
-
-
-class FailurePage(TypedDict):
-    """
-    A page of failures.
-    """
-
-    failures: list[Failure]
-    """
-    The failures, the newest first.
-    """
-    next_after: str | None
-    """
-    `after` of the next page; null at the end.
-    """
-
-
 class ListedConversation(Conversation):
     """
     A conversation in a list, with its current activity.
@@ -1475,6 +1415,55 @@ class ListedConversation(Conversation):
     """
     The number of tool calls that wait for the client to run them.
     """
+
+
+class ModelCall(TypedDict):
+    """
+    An LLM call with a stored answer, without its content.
+    """
+
+    cost_usd: str | None
+    """
+    Cost of the call, in USD; null when the model has no price.
+    """
+    duration_ms: int | None
+    """
+    Milliseconds between both times, including waits for the limits of the provider.
+    """
+    finish: Literal['stop', 'tool_calls', 'compacted', 'step_limit']
+    generation: int
+    """
+    Number of the attempt that answered, counted from 1 over the agent execution's LLM calls. Missing numbers are failed
+    or interrupted attempts.
+    """
+    model: str
+    provider: str
+    """
+    Name of the provider in the configuration.
+    """
+    sent_characters: int | None
+    """
+    Characters of the instructions and the messages.
+    """
+    sent_messages: int | None
+    """
+    Number of messages that the model was sent; null when no model was called: a compaction left messages out without a
+    summary.
+    """
+    started_at: str | None
+    """
+    Time when a worker began the attempt that answered; null for a call of an earlier version.
+    """
+    step: int
+    """
+    The number of the step, from 0.
+    """
+    stored_at: str
+    """
+    Time when the answer was stored.
+    """
+    tries: CallTries
+    usage: Usage
 
 
 class NewMessage(TypedDict):
@@ -1493,19 +1482,6 @@ class NewMessage(TypedDict):
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
     on_busy: NotRequired[OnBusy]
-
-
-class OwnerChange(TypedDict):
-    """
-    A change of an owner.
-    """
-
-    change: OwnerChangeKind
-    owner: str
-    """
-    The owner: the claim `sub` of a token, or the owner of keys.
-    """
-    tenant: NotRequired[Id | None]
 
 
 class PendingApproval(WaitingCall):
@@ -1561,6 +1537,55 @@ class ResetFrame(TypedDict):
     type: Literal['reset']
 
 
+class SentMessage(TypedDict):
+    """
+    A message that a model was sent.
+    """
+
+    attachments: list[SentFile]
+    content: str
+    is_kept: bool
+    """
+    True for a message from before a summary that the model is still sent.
+    """
+    role: Literal['user', 'assistant', 'summary']
+    sequence_number: Sequence | None
+    tool_calls: list[CalledTool]
+    tool_results: list[SentToolResult]
+
+
+class SentToModel(TypedDict):
+    """
+    What a model was sent: instructions, messages, and the names of the offered tools. Everturn stores no request; the
+    request is made again from the stored messages and the stored definition of the agent.
+    """
+
+    instructions: str
+    """
+    Instructions of the agent.
+    """
+    is_exact: bool
+    """
+    True when number and characters of the messages equal the numbers that the worker noted before the call. False when
+    the request cannot be made again exactly, for example after a change of Everturn's version.
+    """
+    messages: list[SentMessage]
+    """
+    Newest messages of the call, oldest first.
+    """
+    older_messages: int
+    """
+    Number of older messages of the call that are left out here, because the messages have more bytes than `call_bytes`
+    of `[gateway]`.
+    """
+    parameters: CallParameters
+    summary_through: Sequence | None
+    tools: list[SentTool]
+    """
+    Offered tools. Their definitions are not stored.
+    """
+
+
 class StepUsage(TypedDict):
     """
     Usage and cost of one step's LLM call.
@@ -1590,20 +1615,9 @@ class StepUsage(TypedDict):
     usage: Usage
 
 
-class TenantToolUsageDay(ToolUsageDay):
-    """
-    A tenant's calls of one tool on one day.
-    """
-
-    tenant: str
-    """
-    The tenant.
-    """
-
-
 class TenantUsageDay(UsageDay):
     """
-    A tenant's usage of one model, or of one agent, on one day.
+    A tenant's usage of one model on one day.
     """
 
     tenant: str
@@ -1618,13 +1632,9 @@ class TenantUsagePage(TypedDict):
     """
     `after` of the next page; null at the end.
     """
-    tools: list[TenantToolUsageDay]
-    """
-    With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty.
-    """
     usage: list[TenantUsageDay]
     """
-    The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`.
+    The rows, ordered by tenant, day and model.
     """
 
 
@@ -1645,6 +1655,18 @@ class Timeline(TypedDict):
     """
 
 
+class UnansweredCall(TypedDict):
+    """
+    A step whose LLM call has no answer.
+    """
+
+    step: int
+    """
+    The number of the step, from 0.
+    """
+    tries: CallTries
+
+
 class AgentExecutionDetail(AgentExecution):
     """
     An agent execution with its LLM calls, checkpoints and tool calls.
@@ -1662,6 +1684,27 @@ class AgentExecutionDetail(AgentExecution):
     """
     Newest 1000 tool calls, in the order of the model's requests.
     """
+
+
+class AnsweredByModel(TypedDict):
+    """
+    What a model answered.
+    """
+
+    invalid_output: str | None
+    """
+    Why the answer does not match the agent's `output`; null for a matching answer.
+    """
+    is_cut: bool
+    """
+    True when the provider cut the answer at its limit of tokens.
+    """
+    reasoning: str
+    """
+    Reasoning, if the provider tells the reasoning.
+    """
+    text: str
+    tool_calls: list[CalledTool]
 
 
 class ConversationChangedFrame(TypedDict):
@@ -1718,3 +1761,28 @@ class ListFrame(TypedDict):
     The value of `before` for the list page with older conversations; null without older conversations.
     """
     type: Literal['list']
+
+
+class ModelCallContent(ModelCall):
+    """
+    An LLM call with its content.
+    """
+
+    answered: AnsweredByModel
+    sent: SentToModel | None
+
+
+class ModelCalls(TypedDict):
+    """
+    A page of LLM calls.
+    """
+
+    calls: list[ModelCall]
+    """
+    LLM calls, in the order of their steps.
+    """
+    next_after: int | None
+    """
+    `after` of the next page; null at the end.
+    """
+    unanswered: UnansweredCall | None

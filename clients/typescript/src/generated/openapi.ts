@@ -65,48 +65,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/admin/failures": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Lists failed agent executions, the newest first.
-         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants. Failures in removed
-         *     conversations are removed, too.
-         */
-        get: operations["list_failures"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/admin/failures/counts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Counts failed agent executions by agent and code.
-         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants. The counts cover the newest
-         *     100000 failures of the period, and the answer has at most 1000 counts.
-         */
-        get: operations["count_failures"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/admin/keys": {
         parameters: {
             query?: never;
@@ -153,32 +111,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/admin/owners": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Lists the owners of a tenant with refused credentials.
-         * @description Needs the scope `admin`.
-         */
-        get: operations["list_refused_owners"];
-        put?: never;
-        /**
-         * Ends the sessions and tokens of an owner, refuses an owner, or allows the owner again.
-         * @description Needs the scope `admin`. Credentials of the owner with the scope `admin:all` follow only a change by an admin with
-         *     `admin:all`. Other gateways follow within seconds (`key_cache` of `[auth]`), and open streams end after
-         *     `stream_check`. Repeating the request is safe. The change reaches no running turn.
-         */
-        post: operations["change_owner"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/admin/tenants": {
         parameters: {
             query?: never;
@@ -207,7 +139,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenants' usage of models and tools, by tenant and day, and by model, agent or tool.
+         * Lists the tenants' usage of models, by tenant, day and model.
          * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
          */
         get: operations["list_tenant_usage"];
@@ -579,6 +511,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/conversations/{id}/executions/{execution_id}/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the LLM calls of an agent execution, without their content, in the order of their steps. */
+        get: operations["list_calls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agent/conversations/{id}/executions/{execution_id}/calls/{step}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows an LLM call with what the model was sent and what the model answered.
+         * @description Needs the scope `calls` beside `read`, because the answer has the agent's instructions. The messages are read from
+         *     the conversation, and therefore are gone with the conversation.
+         */
+        get: operations["show_call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/conversations/{id}/messages": {
         parameters: {
             query?: never;
@@ -588,8 +558,8 @@ export interface paths {
         };
         /**
          * Shows a conversation as messages, thoughts, tool calls and other items.
-         * @description The gateway builds the timeline from events, from the newest event backwards. Thoughts without words, skills
-         *     and patterns are omitted.
+         * @description The gateway builds the timeline from events, from the newest event backwards. Blank thoughts, skills and patterns
+         *     are omitted.
          */
         get: operations["show_timeline"];
         put?: never;
@@ -758,7 +728,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenant's usage of models and tools, by day, and by model, agent or tool.
+         * Lists the tenant's usage of models, by day and model.
          * @description A credential with an owner cannot read the sums, because the sums cover the whole tenant.
          */
         get: operations["list_usage"];
@@ -862,11 +832,6 @@ export interface components {
         /** @description An agent. */
         Agent: {
             /**
-             * @description The address of the owner. Only for callers with the scope `admin:all`.
-             * @example #billing-oncall
-             */
-            contact?: string | null;
-            /**
              * @description The purpose of the agent; empty if the configuration has no description.
              * @example Answers questions about orders
              */
@@ -879,11 +844,6 @@ export interface components {
             model: string | null;
             /** @example support */
             name: string;
-            /**
-             * @description The team or person that owns the agent. Only for callers with the scope `admin:all`.
-             * @example Billing
-             */
-            owner?: string | null;
             /**
              * @description Messages with which a person may begin.
              * @example [
@@ -1015,6 +975,17 @@ export interface components {
             tool_input: unknown;
             tool_name: string;
         };
+        /** @description What a model answered. */
+        AnsweredByModel: {
+            /** @description Why the answer does not match the agent's `output`; null for a matching answer. */
+            invalid_output: string | null;
+            /** @description True when the provider cut the answer at its limit of tokens. */
+            is_cut: boolean;
+            /** @description Reasoning, if the provider tells the reasoning. */
+            reasoning: string;
+            text: string;
+            tool_calls: components["schemas"]["CalledTool"][];
+        };
         /** @description A person's answer to a pending tool call. */
         ApprovalAnswer: {
             /** @enum {string} */
@@ -1111,6 +1082,78 @@ export interface components {
             /** @description The SHA-256 hash of the bytes, in hexadecimal digits. */
             sha256: string;
         };
+        /** @description Parameters of an LLM call. Null: the provider decided. */
+        CallParameters: {
+            /** @description Further fields of the request's body. */
+            extra_body: unknown;
+            /** Format: int32 */
+            max_output_tokens: number | null;
+            /** @description JSON schema of the answer. */
+            output_schema: unknown;
+            reasoning_effort: string | null;
+            /** Format: int32 */
+            seed: number | null;
+            /** @description Texts that end the answer. */
+            stop: string[];
+            /** Format: double */
+            temperature: number | null;
+            /** Format: double */
+            top_p: number | null;
+        };
+        /** @description Tries of an LLM call without an answer. */
+        CallTries: {
+            /**
+             * @description Newest tries without an answer, oldest first. A lost worker leaves no entry, and the number `generation` of the lost
+             *     try is missing.
+             */
+            failed: components["schemas"]["CallTry"][];
+            /**
+             * Format: int32
+             * @description Number of older tries without an answer. Their reasons are not kept: a step keeps the newest `kept_tries` of
+             *     `[worker]`.
+             */
+            older: number;
+        };
+        /** @description A try of an LLM call that gave no answer. */
+        CallTry: {
+            /**
+             * @description Code of the failure; `cancelled` when the turn was cancelled.
+             * @example llm_overloaded
+             */
+            code: string;
+            /** Format: int32 */
+            duration_ms: number;
+            ended_at: string;
+            /**
+             * Format: int32
+             * @description Number of the try, counted from 1 over the agent execution's LLM calls.
+             */
+            generation: number;
+            /** @description True when no further try follows. */
+            is_final: boolean;
+            /**
+             * @description Called model, as `provider/model`.
+             * @example openai/gpt-5-mini
+             */
+            model: string;
+            /** @description The reason in a sentence, at most 500 bytes. */
+            reason: string;
+            /**
+             * Format: int32
+             * @description Milliseconds until the next try, if the provider or Everturn named the pause; null when Temporal decides.
+             */
+            retry_after_ms: number | null;
+            started_at: string;
+            /** @description Id of the worker. The worker's identity in Temporal ends with the id. */
+            worker_id: string;
+        };
+        /** @description A tool call of a model. */
+        CalledTool: {
+            call_id: string;
+            execution_id: components["schemas"]["Id"];
+            tool_input: unknown;
+            tool_name: string;
+        };
         /** @description The message to cancel. */
         Cancel: {
             message_id?: components["schemas"]["Id"] | null;
@@ -1185,7 +1228,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -1320,72 +1363,6 @@ export interface components {
             is_running: boolean;
             /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
-        };
-        /** @description A failed agent execution: an agent that failed in a turn, or on a task from a parent agent. */
-        Failure: {
-            /** @example support */
-            agent: string;
-            agent_execution_id: components["schemas"]["Id"];
-            /**
-             * Format: int32
-             * @description Number of LLM calls of the last step that called a model: more than 1 after a repeated call, 0 without a call.
-             */
-            attempts: number;
-            /**
-             * @description The code of the event `error`. Ignore unknown codes, because later versions add codes.
-             * @example llm_unavailable
-             */
-            code: string | null;
-            conversation_id: components["schemas"]["Id"];
-            /** Format: date-time */
-            failed_at: string;
-            /** @description The message of the event `error`, at most 1024 bytes. */
-            message: string | null;
-            /** @description The message of the turn. */
-            message_id: components["schemas"]["Id"];
-            /** @description The agent execution that delegated the task; null when the turn's own agent failed. */
-            parent_execution_id: string | null;
-            /** Format: date-time */
-            started_at: string;
-            /** @example acme */
-            tenant: string;
-        };
-        /** @description The number of failures of an agent with a code. */
-        FailureCount: {
-            /** @example support */
-            agent: string;
-            /**
-             * @description The code of the events `error`.
-             * @example llm_unavailable
-             */
-            code: string | null;
-            /**
-             * Format: int64
-             * @description Number of failed agent executions.
-             */
-            failures: number;
-            /**
-             * Format: date-time
-             * @description The oldest counted failure.
-             */
-            first_at: string;
-            /**
-             * Format: date-time
-             * @description The newest counted failure.
-             */
-            last_at: string;
-        };
-        /** @description The numbers of failures. */
-        FailureCounts: {
-            /** @description The counts, the largest first. */
-            counts: components["schemas"]["FailureCount"][];
-        };
-        /** @description A page of failures. */
-        FailurePage: {
-            /** @description The failures, the newest first. */
-            failures: components["schemas"]["Failure"][];
-            /** @description `after` of the next page; null at the end. */
-            next_after: string | null;
         };
         /** Format: binary */
         FileBytes: string;
@@ -1525,6 +1502,68 @@ export interface components {
          * @example What is 2 + 2?
          */
         MessageText: string;
+        /** @description An LLM call with a stored answer, without its content. */
+        ModelCall: {
+            /**
+             * @description Cost of the call, in USD; null when the model has no price.
+             * @example 0.0012
+             */
+            cost_usd: string | null;
+            /**
+             * Format: int32
+             * @description Milliseconds between both times, including waits for the limits of the provider.
+             */
+            duration_ms: number | null;
+            /** @enum {string} */
+            finish: "stop" | "tool_calls" | "compacted" | "step_limit";
+            /**
+             * Format: int32
+             * @description Number of the attempt that answered, counted from 1 over the agent execution's LLM calls. Missing numbers are failed
+             *     or interrupted attempts.
+             */
+            generation: number;
+            model: string;
+            /** @description Name of the provider in the configuration. */
+            provider: string;
+            /**
+             * Format: int32
+             * @description Characters of the instructions and the messages.
+             */
+            sent_characters: number | null;
+            /**
+             * Format: int32
+             * @description Number of messages that the model was sent; null when no model was called: a compaction left messages out without a
+             *     summary.
+             */
+            sent_messages: number | null;
+            /** @description Time when a worker began the attempt that answered; null for a call of an earlier version. */
+            started_at: string | null;
+            /**
+             * Format: int32
+             * @description The number of the step, from 0.
+             */
+            step: number;
+            /** @description Time when the answer was stored. */
+            stored_at: string;
+            tries: components["schemas"]["CallTries"];
+            usage: components["schemas"]["Usage"];
+        };
+        /** @description An LLM call with its content. */
+        ModelCallContent: components["schemas"]["ModelCall"] & {
+            answered: components["schemas"]["AnsweredByModel"];
+            sent: components["schemas"]["SentToModel"] | null;
+        };
+        /** @description A page of LLM calls. */
+        ModelCalls: {
+            /** @description LLM calls, in the order of their steps. */
+            calls: components["schemas"]["ModelCall"][];
+            /**
+             * Format: int32
+             * @description `after` of the next page; null at the end.
+             */
+            next_after: number | null;
+            unanswered: components["schemas"]["UnansweredCall"] | null;
+        };
         /** @description An uploaded file attached to a message. */
         NewAttachment: {
             /** @description Id of the file, from the response of the upload. */
@@ -1547,7 +1586,7 @@ export interface components {
         /** @description Properties of a new key. */
         NewKey: {
             /**
-             * Format: int64
+             * Format: int32
              * @description Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
              *     `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
              *     credential.
@@ -1560,7 +1599,7 @@ export interface components {
             name?: string;
             /** @description Owner of the conversations that the key sees. Default: the owner of the caller's credential. */
             owner?: string | null;
-            scopes?: ("read" | "write" | "approve" | "codec" | "admin" | "admin:all")[];
+            scopes?: ("read" | "write" | "approve" | "calls" | "codec" | "admin" | "admin:all")[];
             tenant?: components["schemas"]["Id"] | null;
         };
         /** @description A new message. */
@@ -1579,48 +1618,6 @@ export interface components {
          * @enum {string}
          */
         OnBusy: "queue" | "steer" | "interrupt" | "reject";
-        /** @description An owner, and the credentials of the owner that gateways refuse. */
-        Owner: {
-            /**
-             * Format: date-time
-             * @description The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
-             */
-            ended_at: string | null;
-            /**
-             * @description True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
-             *     credentials, and only an admin with `admin:all` allows the owner again.
-             */
-            is_all_refused: boolean;
-            /** @description True while the gateway refuses every credential of the owner, but credentials with `admin:all`. */
-            is_refused: boolean;
-            /** @description The owner of conversations: the claim `sub` of the owner's tokens. */
-            owner: string;
-        };
-        /** @description A change of an owner. */
-        OwnerChange: {
-            change: components["schemas"]["OwnerChangeKind"];
-            /**
-             * @description The owner: the claim `sub` of a token, or the owner of keys.
-             * @example ann
-             */
-            owner: string;
-            tenant?: components["schemas"]["Id"] | null;
-        };
-        /**
-         * @description `end_sessions` ends every token and session until now, and every stream of these credentials. `refuse` also refuses
-         *     every further credential of the owner. `allow` ends a refusal; ended tokens and sessions stay ended.
-         * @enum {string}
-         */
-        OwnerChangeKind: "end_sessions" | "refuse" | "allow";
-        /** @description The owners of a tenant with refused credentials. */
-        Owners: {
-            /**
-             * @description The owners, ordered by name: about 1000 at the most. An owner who is not refused leaves the list after the
-             *     longest lifetime of a token.
-             */
-            owners: components["schemas"]["Owner"][];
-            tenant: components["schemas"]["Id"];
-        };
         /** @description The tool call that started a sub-agent. */
         ParentCall: {
             call_id: string;
@@ -1739,6 +1736,63 @@ export interface components {
             /** @description The keys that the request revoked, ordered by id. Keys that were revoked before are left out. */
             revoked: components["schemas"]["Id"][];
         };
+        /** @description A file of a message. */
+        SentFile: {
+            blob_id: components["schemas"]["Id"];
+            /** Format: int64 */
+            bytes: number;
+            file_name: string;
+            media_type: string;
+        };
+        /** @description A message that a model was sent. */
+        SentMessage: {
+            attachments: components["schemas"]["SentFile"][];
+            content: string;
+            /** @description True for a message from before a summary that the model is still sent. */
+            is_kept: boolean;
+            /** @enum {string} */
+            role: "user" | "assistant" | "summary";
+            sequence_number: components["schemas"]["Sequence"] | null;
+            tool_calls: components["schemas"]["CalledTool"][];
+            tool_results: components["schemas"]["SentToolResult"][];
+        };
+        /**
+         * @description What a model was sent: instructions, messages, and the names of the offered tools. Everturn stores no request; the
+         *     request is made again from the stored messages and the stored definition of the agent.
+         */
+        SentToModel: {
+            /** @description Instructions of the agent. */
+            instructions: string;
+            /**
+             * @description True when number and characters of the messages equal the numbers that the worker noted before the call. False when
+             *     the request cannot be made again exactly, for example after a change of Everturn's version.
+             */
+            is_exact: boolean;
+            /** @description Newest messages of the call, oldest first. */
+            messages: components["schemas"]["SentMessage"][];
+            /**
+             * @description Number of older messages of the call that are left out here, because the messages have more bytes than `call_bytes`
+             *     of `[gateway]`.
+             */
+            older_messages: number;
+            parameters: components["schemas"]["CallParameters"];
+            summary_through: components["schemas"]["Sequence"] | null;
+            /** @description Offered tools. Their definitions are not stored. */
+            tools: components["schemas"]["SentTool"][];
+        };
+        /** @description A tool that a model was offered. */
+        SentTool: {
+            /** @description Hash of the tool's definition. Equal hashes mean equal definitions. */
+            definition_hash: string;
+            name: string;
+        };
+        /** @description A tool's result that a model was sent. */
+        SentToolResult: {
+            call_id: string;
+            is_error: boolean;
+            result: unknown;
+            tool_name: string;
+        };
         /**
          * Format: int64
          * @description The number of an event in the conversation: 1, 2, 3, without gaps. 0 is before the first event.
@@ -1755,7 +1809,7 @@ export interface components {
             expires_at: string | null;
             /** @description Owner of the visible conversations; null: the caller sees every owner's conversations of the tenant. */
             owner: string | null;
-            scopes: ("read" | "write" | "approve" | "codec" | "admin" | "admin:all")[];
+            scopes: ("read" | "write" | "approve" | "calls" | "codec" | "admin" | "admin:all")[];
             tenant: string;
         };
         /** @description Usage and cost of one step's LLM call. */
@@ -1822,12 +1876,7 @@ export interface components {
             /** @description The tenants, ordered by id. */
             tenants: components["schemas"]["Tenant"][];
         };
-        /** @description A tenant's calls of one tool on one day. */
-        TenantToolUsageDay: components["schemas"]["ToolUsageDay"] & {
-            /** @description The tenant. */
-            tenant: string;
-        };
-        /** @description A tenant's usage of one model, or of one agent, on one day. */
+        /** @description A tenant's usage of one model on one day. */
         TenantUsageDay: components["schemas"]["UsageDay"] & {
             /** @example acme */
             tenant: string;
@@ -1836,9 +1885,7 @@ export interface components {
         TenantUsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty. */
-            tools: components["schemas"]["TenantToolUsageDay"][];
-            /** @description The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`. */
+            /** @description The rows, ordered by tenant, day and model. */
             usage: components["schemas"]["TenantUsageDay"][];
         };
         /**
@@ -1886,10 +1933,7 @@ export interface components {
              * @example step_limit
              */
             code?: string;
-            /**
-             * @description The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
-             *     `error`; the reason of a `cancelled`.
-             */
+            /** @description The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`. */
             content?: string;
             /**
              * @description The cost of the usage, in USD; absent if no model has a price.
@@ -1920,8 +1964,6 @@ export interface components {
             parentToolCallId?: string | null;
             /** @description True for an incomplete answer, because the turn was cut short. */
             partial?: boolean;
-            /** @description The model's reasoning, in a thought with a reasoning. */
-            reasoning?: string;
             /** @description The sequence number of the item's event. */
             sequenceNumber: components["schemas"]["Sequence"];
             /**
@@ -1934,11 +1976,6 @@ export interface components {
              * @description The time of the event, in milliseconds since 1970.
              */
             timestamp: number;
-            /**
-             * @description The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
-             *     of the template is missing. Show the name of the tool in its place.
-             */
-            title?: string;
             /** @description The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input. */
             toolInput?: unknown;
             /** @description The name of the tool, in a tool call or result. */
@@ -2012,33 +2049,14 @@ export interface components {
              */
             total_bytes: number;
         };
-        /** @description Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends. */
-        ToolUsageDay: {
+        /** @description A step whose LLM call has no answer. */
+        UnansweredCall: {
             /**
-             * Format: int64
-             * @description Number of calls.
+             * Format: int32
+             * @description The number of the step, from 0.
              */
-            calls: number;
-            /**
-             * @description The day, in UTC.
-             * @example 2026-11-30
-             */
-            day: string;
-            /**
-             * Format: int64
-             * @description Time of the calls together, in milliseconds.
-             */
-            duration_ms: number;
-            /**
-             * Format: int64
-             * @description Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
-             */
-            failed_calls: number;
-            /**
-             * @description The tool.
-             * @example search
-             */
-            tool: string;
+            step: number;
+            tries: components["schemas"]["CallTries"];
         };
         /** @description Tokens of LLM calls. */
         Usage: {
@@ -2068,10 +2086,8 @@ export interface components {
              */
             reasoning_tokens: number;
         };
-        /** @description Usage of a model, or of an agent, by a tenant on a day. */
+        /** @description Usage of a model by a tenant on a day. */
         UsageDay: {
-            /** @description The agent; null in sums by model. */
-            agent: string | null;
             /**
              * Format: int64
              * @description Number of LLM calls with a stored answer.
@@ -2084,7 +2100,7 @@ export interface components {
             cost_usd: string;
             /**
              * Format: int64
-             * @description Calls that were cut before their answers were stored; not included in `calls`.
+             * @description Calls with a budget that were cut before their answers were stored; not included in `calls`.
              */
             cut_calls: number;
             /**
@@ -2103,19 +2119,17 @@ export interface components {
              */
             day: string;
             /**
-             * @description `provider/model`; null in sums by agent.
+             * @description `provider/model`.
              * @example openai/gpt-5-mini
              */
-            model: string | null;
+            model: string;
             usage: components["schemas"]["Usage"];
         };
         /** @description A page of sums. */
         UsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description With `by=tool`: the rows, ordered by day and tool. Otherwise empty. */
-            tools: components["schemas"]["ToolUsageDay"][];
-            /** @description The rows, ordered by day, and by model or agent. Empty with `by=tool`. */
+            /** @description The rows, ordered by day and model. */
             usage: components["schemas"]["UsageDay"][];
         };
         /** @description A tool call that waits for a person or a client. */
@@ -2128,8 +2142,6 @@ export interface components {
             expires_at?: string;
             message_id: components["schemas"]["Id"];
             requested_at: string;
-            /** @description The title of the call for people; absent without a template in the tool's configuration. */
-            title?: string;
             /** @description Input of the call as the model wrote it, usually an object. */
             tool_input: unknown;
             tool_name: string;
@@ -2205,7 +2217,7 @@ export interface operations {
                  *     entries without a tenant.
                  * @example acme
                  */
-                tenant?: components["schemas"]["Id"];
+                tenant?: string;
                 /**
                  * @description Only entries of the given action.
                  * @example key_created
@@ -2227,8 +2239,11 @@ export interface operations {
                 after?: number;
                 /** @description Maximum number of entries of the page; an export has no pages. */
                 limit?: number;
-                /** @description `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page. */
-                format?: "json" | "jsonl";
+                /**
+                 * @description `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page.
+                 * @example json
+                 */
+                format?: string;
             };
             header?: never;
             path?: never;
@@ -2245,321 +2260,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
                     "application/x-ndjson": string;
-                };
-            };
-            /** @description A parameter is not valid (`invalid_parameter`) */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "invalid_parameter";
-                    };
-                };
-            };
-            /** @description The request has no valid credential (`unauthenticated`) */
-            401: {
-                headers: {
-                    "www-authenticate": components["headers"]["WwwAuthenticate"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "unauthenticated";
-                    };
-                };
-            };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
-            403: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
-                    };
-                };
-            };
-            /** @description The request took too long to arrive (`request_timeout`) */
-            408: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "request_timeout";
-                    };
-                };
-            };
-            /** @description The request conflicts with stored data (`conflict`) */
-            409: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "conflict";
-                    };
-                };
-            };
-            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
-            429: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "rate_limited" | "too_much_at_once";
-                    };
-                };
-            };
-            /** @description An internal error occurred (`internal`) */
-            500: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "internal";
-                    };
-                };
-            };
-            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
-            503: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "issuer_unavailable" | "store_unavailable";
-                    };
-                };
-            };
-        };
-    };
-    list_failures: {
-        parameters: {
-            query?: {
-                /**
-                 * @description Only failures of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
-                 * @example acme
-                 */
-                tenant?: string;
-                /**
-                 * @description Only failures of the given agent.
-                 * @example support
-                 */
-                agent?: string;
-                /**
-                 * @description Only failures with the given code.
-                 * @example llm_unavailable
-                 */
-                code?: string;
-                /**
-                 * @description Only failures from the given time or later. By default a day before `until`.
-                 * @example 2026-11-29T00:00:00Z
-                 */
-                since?: string;
-                /**
-                 * @description Only failures from before the given time. By default now.
-                 * @example 2026-11-30T00:00:00Z
-                 */
-                until?: string;
-                /** @description Rows of the page. */
-                limit?: number;
-                /**
-                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
-                 * @example 2026-11-29T23:10:04.018Z~run_0b9d2c1e
-                 */
-                after?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FailurePage"];
-                };
-            };
-            /** @description A parameter is not valid (`invalid_parameter`) */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "invalid_parameter";
-                    };
-                };
-            };
-            /** @description The request has no valid credential (`unauthenticated`) */
-            401: {
-                headers: {
-                    "www-authenticate": components["headers"]["WwwAuthenticate"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "unauthenticated";
-                    };
-                };
-            };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
-            403: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
-                    };
-                };
-            };
-            /** @description The request took too long to arrive (`request_timeout`) */
-            408: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "request_timeout";
-                    };
-                };
-            };
-            /** @description The request conflicts with stored data (`conflict`) */
-            409: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "conflict";
-                    };
-                };
-            };
-            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
-            429: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "rate_limited" | "too_much_at_once";
-                    };
-                };
-            };
-            /** @description An internal error occurred (`internal`) */
-            500: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "internal";
-                    };
-                };
-            };
-            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
-            503: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "issuer_unavailable" | "store_unavailable";
-                    };
-                };
-            };
-        };
-    };
-    count_failures: {
-        parameters: {
-            query?: {
-                /**
-                 * @description Only failures of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
-                 * @example acme
-                 */
-                tenant?: string;
-                /**
-                 * @description Only failures of the given agent.
-                 * @example support
-                 */
-                agent?: string;
-                /**
-                 * @description Only failures with the given code.
-                 * @example llm_unavailable
-                 */
-                code?: string;
-                /**
-                 * @description Only failures from the given time or later. By default a day before `until`.
-                 * @example 2026-11-29T00:00:00Z
-                 */
-                since?: string;
-                /**
-                 * @description Only failures from before the given time. By default now.
-                 * @example 2026-11-30T00:00:00Z
-                 */
-                until?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The counts */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FailureCounts"];
                 };
             };
             /** @description A parameter is not valid (`invalid_parameter`) */
@@ -2678,11 +2378,11 @@ export interface operations {
                  * @description Only keys of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
-                tenant?: components["schemas"]["Id"];
+                tenant?: string;
                 /** @description Maximum keys of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
-                after?: components["schemas"]["Id"];
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -2727,7 +2427,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2736,7 +2436,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2859,7 +2559,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2868,7 +2568,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3006,7 +2706,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3015,7 +2715,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3101,292 +2801,13 @@ export interface operations {
             };
         };
     };
-    list_refused_owners: {
-        parameters: {
-            query?: {
-                /**
-                 * @description The tenant of the owners. Default: the caller's own tenant. A different tenant needs the scope `admin:all`.
-                 * @example acme
-                 */
-                tenant?: components["schemas"]["Id"];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The owners */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Owners"];
-                };
-            };
-            /** @description A parameter is not valid (`invalid_parameter`) */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "invalid_parameter";
-                    };
-                };
-            };
-            /** @description The request has no valid credential (`unauthenticated`) */
-            401: {
-                headers: {
-                    "www-authenticate": components["headers"]["WwwAuthenticate"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "unauthenticated";
-                    };
-                };
-            };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
-            403: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
-                    };
-                };
-            };
-            /** @description The request took too long to arrive (`request_timeout`) */
-            408: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "request_timeout";
-                    };
-                };
-            };
-            /** @description The request conflicts with stored data (`conflict`) */
-            409: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "conflict";
-                    };
-                };
-            };
-            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
-            429: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "rate_limited" | "too_much_at_once";
-                    };
-                };
-            };
-            /** @description An internal error occurred (`internal`) */
-            500: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "internal";
-                    };
-                };
-            };
-            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
-            503: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "issuer_unavailable" | "store_unavailable";
-                    };
-                };
-            };
-        };
-    };
-    change_owner: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["OwnerChange"];
-            };
-        };
-        responses: {
-            /** @description The owner after the change */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Owner"];
-                };
-            };
-            /** @description The request body is not valid (`invalid_body`). A parameter is not valid (`invalid_parameter`) */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "invalid_body" | "invalid_parameter";
-                    };
-                };
-            };
-            /** @description The request has no valid credential (`unauthenticated`) */
-            401: {
-                headers: {
-                    "www-authenticate": components["headers"]["WwwAuthenticate"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "unauthenticated";
-                    };
-                };
-            };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
-            403: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
-                    };
-                };
-            };
-            /** @description The request took too long to arrive (`request_timeout`) */
-            408: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "request_timeout";
-                    };
-                };
-            };
-            /** @description The tenant has too many refused owners (`too_many_refused_owners`). The request conflicts with stored data (`conflict`) */
-            409: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "too_many_refused_owners" | "conflict";
-                    };
-                };
-            };
-            /** @description The request body is too large (`body_too_large`) */
-            413: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "body_too_large";
-                    };
-                };
-            };
-            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
-            429: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "rate_limited" | "too_much_at_once";
-                    };
-                };
-            };
-            /** @description An internal error occurred (`internal`) */
-            500: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "internal";
-                    };
-                };
-            };
-            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
-            503: {
-                headers: {
-                    "retry-after": components["headers"]["RetryAfter"];
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"] & {
-                        /** @enum {string} */
-                        code?: "issuer_unavailable" | "store_unavailable";
-                    };
-                };
-            };
-        };
-    };
     list_tenants: {
         parameters: {
             query?: {
                 /** @description Maximum number of tenants of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
-                after?: components["schemas"]["Id"];
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -3431,7 +2852,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3440,7 +2861,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3516,18 +2937,11 @@ export interface operations {
     list_tenant_usage: {
         parameters: {
             query?: {
-                /** @description The kind of the sums. By default `model`. */
-                by?: "model" | "agent" | "tool";
-                /**
-                 * @description Only the calls of the agent, without the agent's sub-agents.
-                 * @example support
-                 */
-                agent?: string;
                 /**
                  * @description Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
-                tenant?: components["schemas"]["Id"];
+                tenant?: string;
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01
@@ -3589,7 +3003,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3598,7 +3012,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3704,7 +3118,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3713,7 +3127,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3847,7 +3261,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3856,7 +3270,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4028,7 +3442,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4037,7 +3451,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4191,7 +3605,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4200,7 +3614,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4332,7 +3746,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4341,7 +3755,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4479,7 +3893,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4488,7 +3902,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4624,7 +4038,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4633,7 +4047,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4768,7 +4182,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4777,7 +4191,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4910,7 +4324,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4919,7 +4333,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5058,7 +4472,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5067,7 +4481,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5215,7 +4629,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5224,7 +4638,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5365,7 +4779,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5374,7 +4788,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "approval_needs_other" | "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "approval_needs_other" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5526,7 +4940,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5535,7 +4949,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5683,7 +5097,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5692,7 +5106,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5833,7 +5247,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5842,7 +5256,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5996,7 +5410,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6005,7 +5419,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6163,7 +5577,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6172,7 +5586,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6313,7 +5727,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6322,7 +5736,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6457,7 +5871,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6466,7 +5880,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6614,7 +6028,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6623,7 +6037,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6760,7 +6174,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6769,7 +6183,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6783,6 +6197,305 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "conversation_not_found" | "agent_execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_calls: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of calls of the page. */
+                limit?: number;
+                /** @description `next_after` of the page before: the step of the page's last call. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The conversation. */
+                id: components["schemas"]["Id"];
+                /** @description The tool execution. */
+                execution_id: components["schemas"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelCalls"];
+                };
+            };
+            /** @description An id is not valid (`invalid_id`). A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_id" | "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description No conversation has this id (`conversation_not_found`). No agent execution has this id (`agent_execution_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conversation_not_found" | "agent_execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    show_call: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The conversation. */
+                id: components["schemas"]["Id"];
+                /** @description The agent execution. */
+                execution_id: components["schemas"]["Id"];
+                /** @description The step of the LLM call, from 0. */
+                step: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The LLM call */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelCallContent"];
+                };
+            };
+            /** @description An id is not valid (`invalid_id`). A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_id" | "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description No conversation has this id (`conversation_not_found`). No agent execution has this id (`agent_execution_not_found`). No LLM call of this step has an answer (`call_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conversation_not_found" | "agent_execution_not_found" | "call_not_found";
                     };
                 };
             };
@@ -6912,7 +6625,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6921,7 +6634,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7063,7 +6776,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7072,7 +6785,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7226,7 +6939,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7235,7 +6948,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7383,7 +7096,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7392,7 +7105,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7534,7 +7247,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7543,7 +7256,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7946,7 +7659,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7955,7 +7668,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -8104,7 +7817,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -8113,7 +7826,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -8236,13 +7949,6 @@ export interface operations {
     list_usage: {
         parameters: {
             query?: {
-                /** @description The kind of the sums. By default `model`. */
-                by?: "model" | "agent" | "tool";
-                /**
-                 * @description Only the calls of the agent, without the agent's sub-agents.
-                 * @example support
-                 */
-                agent?: string;
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01
@@ -8304,7 +8010,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -8313,7 +8019,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };

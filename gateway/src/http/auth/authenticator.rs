@@ -105,7 +105,7 @@ impl Authenticator {
         if !origin::is_known_host(headers, &self.config) {
             return Err(AuthRefusal::Host);
         }
-        Ok(Caller::anonymous())
+        Ok(Caller::anonymous(self.config.anonymous_scopes))
     }
 
     /// Checks a credential, unless the address has sent too many refused credentials.

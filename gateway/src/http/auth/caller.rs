@@ -52,10 +52,10 @@ pub enum Credential {
 
 impl Caller {
     /// Makes the caller without a credential, for a gateway that requires no credential.
-    pub(super) fn anonymous() -> Self {
+    pub(super) fn anonymous(scopes: Scopes) -> Self {
         Self {
             access: Access::tenant(DEFAULT_TENANT),
-            scopes: Scopes::of_users(),
+            scopes,
             expires_at: None,
             signed_in_at: None,
             credential: Credential::Anonymous,

@@ -79,6 +79,11 @@ pub(crate) async fn check_approve(caller: Caller, request: Request, next: Next) 
     run_with(Scope::Approve, &caller, request, next).await
 }
 
+/// Middleware of the route that reads the content of LLM calls, behind [`authenticate`].
+pub(crate) async fn check_calls(caller: Caller, request: Request, next: Next) -> Response {
+    run_with(Scope::Calls, &caller, request, next).await
+}
+
 /// Middleware of the codec server, behind [`authenticate`].
 pub(crate) async fn check_codec(caller: Caller, request: Request, next: Next) -> Response {
     run_with(Scope::Codec, &caller, request, next).await

@@ -38,7 +38,7 @@ mod token;
 pub(crate) use self::{
     authenticator::Authenticator,
     cookie::SECURE_NAME as SECURE_COOKIE,
-    middleware::{authenticate, check_admin, check_approve, check_codec, check_scope},
+    middleware::{authenticate, check_admin, check_approve, check_calls, check_codec, check_scope},
     origin::cors,
     refusal::AuthRefusal,
 };

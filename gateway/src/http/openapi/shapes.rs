@@ -1,5 +1,5 @@
 //! OpenAPI parameters and schemas for several endpoints. Handlers do not read the types defined here. The parameters of
-//! the extractors [`ConversationId`] and [`ExecutionPath`], read by handlers, are described here, too.
+//! the extractors [`ConversationId`], [`ExecutionPath`] and [`CallPath`], read by handlers, are described here, too.
 
 use everturn_proto::limits::MAX_MESSAGE_BYTES;
 use utoipa::{
@@ -12,7 +12,7 @@ use utoipa::{
 };
 
 use crate::{
-    http::extract::{ConversationId, ExecutionPath},
+    http::extract::{CallPath, ConversationId, ExecutionPath},
     schema::{Id, Sequence},
 };
 
@@ -62,6 +62,35 @@ impl IntoParams for ExecutionPath {
             .schema(Some(Ref::from_schema_name("Id")))
             .build();
         [ConversationId::into_params(parameter_in), vec![id]].concat()
+    }
+}
+
+impl IntoParams for CallPath {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let path = |name: &str| {
+            ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Path)
+                .required(Required::True)
+        };
+        let execution = path("execution_id")
+            .description(Some("The agent execution."))
+            .schema(Some(Ref::from_schema_name("Id")))
+            .build();
+        let step = path("step")
+            .description(Some("The step of the LLM call, from 0."))
+            .schema(Some(
+                ObjectBuilder::new()
+                    .schema_type(Type::Integer)
+                    .minimum(Some(0))
+                    .maximum(Some(u32::MAX)),
+            ))
+            .build();
+        [
+            ConversationId::into_params(parameter_in),
+            vec![execution, step],
+        ]
+        .concat()
     }
 }
 

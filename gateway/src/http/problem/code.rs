@@ -76,6 +76,8 @@ codes! {
     ExecutionNotFound = "execution_not_found", NOT_FOUND, "No tool execution has this id";
     /// The conversation does not have the agent execution.
     AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "No agent execution has this id";
+    /// The agent execution has no LLM call with a stored reply at the step.
+    CallNotFound = "call_not_found", NOT_FOUND, "No LLM call of this step has an answer";
     /// The image or file does not exist, or belongs to another tenant, owner or conversation.
     BlobNotFound = "blob_not_found", NOT_FOUND, "No file has this id";
     /// The endpoint has other methods; see the header `Allow`.

@@ -35,7 +35,7 @@ macro_rules! pages {
 
 pages! {
     "agent_execution_not_found" "approval_answered" "approval_expired" "approval_mismatch" "approval_needs_other" "bad_request"
-    "blob_not_found" "blob_too_large" "blob_type_refused" "blobs_unavailable" "body_too_large" "budget_exhausted" "client_tool_answered" "client_tool_claimed" "client_tool_expired" "conflict" "conversation_id_taken"
+    "blob_not_found" "blob_too_large" "blob_type_refused" "blobs_unavailable" "body_too_large" "budget_exhausted" "call_not_found" "client_tool_answered" "client_tool_claimed" "client_tool_expired" "conflict" "conversation_id_taken"
     "conversation_not_found" "execution_not_found" "host_not_allowed" "idempotency_conflict" "insufficient_scope" "internal"
     "invalid_body" "invalid_id" "invalid_input" "invalid_message" "invalid_parameter" "issuer_unavailable" "key_not_found"
     "llm_bad_request" "llm_content_policy" "llm_context_too_long" "llm_invalid_response" "llm_not_found" "llm_output_invalid" "llm_overloaded"

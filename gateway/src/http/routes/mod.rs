@@ -6,6 +6,9 @@ mod agents;
 mod approvals;
 mod attachments;
 mod blobs;
+mod call_content;
+mod call_tries;
+mod calls;
 mod cancel;
 mod chat;
 mod client_tool_claims;
@@ -73,6 +76,11 @@ fn api() -> OpenApiRouter<GatewayState> {
     let approving = OpenApiRouter::default()
         .routes(routes!(approvals::resolve))
         .route_layer(middleware::from_fn(auth::check_approve));
+    // Reading the content of an LLM call needs `calls` beside `read`.
+    let calls = OpenApiRouter::default()
+        .routes(routes!(calls::show))
+        .route_layer(middleware::from_fn(auth::check_calls))
+        .route_layer(middleware::from_fn(auth::check_scope));
     let agent = OpenApiRouter::default()
         .routes(routes!(agents::list))
         .routes(routes!(conversations::create, conversation_list::list))
@@ -88,6 +96,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(status::show))
         .routes(routes!(executions::list))
         .routes(routes!(executions::show))
+        .routes(routes!(calls::list))
         .routes(routes!(cancel::cancel))
         .routes(routes!(resume::resume))
         .routes(routes!(approvals::list))
@@ -100,7 +109,8 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(blobs::read))
         .routes(routes!(chat::chat))
         .route_layer(middleware::from_fn(auth::check_scope))
-        .merge(approving);
+        .merge(approving)
+        .merge(calls);
     let usage = OpenApiRouter::default()
         .routes(routes!(usage::list))
         .route_layer(middleware::from_fn(auth::check_scope));

@@ -143,6 +143,7 @@ impl Operation {
                 .replace("{key_id}", id)
                 .replace("{name}", "app.js");
         let url = url.replace("{execution_id}", "exec_0123456789ab");
+        let url = url.replace("{step}", "0");
         let request = stack.http.request(self.method.parse().unwrap(), url);
         let request = body.iter().fold(request, reqwest::RequestBuilder::json);
         let request = authorization.into_iter().fold(request, |request, value| {
@@ -269,7 +270,7 @@ pub(crate) async fn bearer(stack: &Stack, args: &[&str]) -> String {
     let may: &[&str] = if args.contains(&"--scope") {
         &[]
     } else {
-        &["--scope", "read,write,approve"]
+        &["--scope", "read,write,approve,calls"]
     };
     format!("Bearer {}", create(stack, &[args, may].concat()).await)
 }

@@ -14,6 +14,7 @@ mod blobs;
 mod bound_approvals;
 mod budgets;
 mod callers;
+mod calls;
 mod children;
 mod cli;
 mod client_tools;
