@@ -204,6 +204,30 @@ test("agent executions are a tree with their records, and lead to Temporal, in d
   assert.match(link ?? "", /^http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/conversation-plain$/);
 });
 
+test("each LLM call shows what it was sent and answered, and why tries failed", async () => {
+  const { approve } = await turnOfAllKinds("calls");
+  await approve();
+  const { page } = await open("/#/c/calls/turns");
+  await page.locator(".executions > ul > li > details > summary").click();
+  const first = page.locator('.calls [data-step="0"]').first();
+  await first.locator("summary").filter({ hasText: /LLM call 0.*scripted.*1 try failed/ }).click();
+  const tries = first.getByRole("table", { name: "Tries without an answer" });
+  await tries.filter({ hasText: /llm_unavailable.*503/ }).waitFor();
+  const sent = first.getByRole("region", { name: "Sent", exact: true });
+  await sent.filter({ hasText: "Please use all kinds of things" }).filter({ hasText: "Tools: calculate, current_time, delegate" }).waitFor();
+  await first.getByRole("region", { name: "Answered", exact: true }).filter({ hasText: "I look." }).waitFor();
+  await assertAccessible(page);
+
+  // The gateway refuses a caller without the scope.
+  const other = await open("/#/c/calls/turns");
+  const problem = { type: "/docs/errors/insufficient_scope", title: "No", status: 403, detail: "No", code: "insufficient_scope", instance: "", request_id: "" };
+  await other.page.route(/\/calls\/0$/, (route) => route.fulfill({ status: 403, contentType: "application/problem+json", body: JSON.stringify(problem) }));
+  await other.page.locator(".executions > ul > li > details > summary").click();
+  await other.page.locator('.calls [data-step="0"] > summary').first().click();
+  await see(other.page, ".calls", "You need the scope `calls`");
+  other.complaints.splice(0);
+});
+
 test("raw events are those of the API, and are found by type and by text", async () => {
   const { chat, approve } = await turnOfAllKinds("raw");
   const { page } = await open("/#/c/raw/events");

@@ -4,9 +4,11 @@ import type { api, Conversation } from "everturn-client";
 import { useEffect, useState } from "preact/hooks";
 import { Fault, visible } from "../shown";
 import { texts } from "../texts";
+import { Calls } from "./calls";
 import { clock, took, tokenText } from "./format";
 import { FoldedJson } from "./json";
 import type { Records } from "./records";
+import { Table } from "./table";
 
 interface ExecutionsProps {
   chat: Conversation;
@@ -74,6 +76,7 @@ function Execution({ chat, execution, record, now }: ExecutionProps) {
           {error !== undefined && <p role="alert"><Fault error={error} /></p>}
           {!shown && error === undefined && <p class="hint">{texts.loading}</p>}
           {shown && <Record record={shown} />}
+          <Calls chat={chat} executionId={execution.id} version={`${shown?.step_usage.length ?? 0}/${execution.status}`} />
         </div>
       )}
     </details>
@@ -127,23 +130,4 @@ function Record({ record }: { record: api.AgentExecutionDetail }) {
 function toolOf(record: api.AgentExecutionDetail, executionId: string | null): string {
   if (executionId === null) return "";
   return record.tool_executions.find((tool) => tool.execution_id === executionId)?.tool_name ?? executionId;
-}
-
-interface TableProps {
-  label: string;
-  columns: readonly string[];
-  rows: readonly (readonly (string | number)[])[];
-}
-
-function Table({ label, columns, rows }: TableProps) {
-  if (rows.length === 0) return null;
-  return (
-    <div class="wide" tabIndex={0} role="region" aria-label={label}>
-      <table class="records">
-        <caption>{label}</caption>
-        <thead><tr>{columns.map((column) => <th scope="col" key={column}>{column}</th>)}</tr></thead>
-        <tbody>{rows.map((row, at) => <tr key={at}>{row.map((cell, column) => <td key={column}>{cell}</td>)}</tr>)}</tbody>
-      </table>
-    </div>
-  );
 }
