@@ -59,7 +59,7 @@ impl Backend for SqliteFile {
         let mut connection = raw(&self.path()).await;
         let mut rows = 0;
         for table in tables(&mut connection).await {
-            if table == "usage_days" {
+            if ["usage_days", "tool_usage_days"].contains(&table.as_str()) {
                 continue;
             }
             let text = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
@@ -158,6 +158,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "schema_range",
         "tool_execution_records",
         "tool_grants",
+        "tool_usage_days",
         "trace_contexts",
         "turn_checks",
         "usage_days",

@@ -9,9 +9,9 @@ use everturn_proto::{
     },
 };
 use everturn_store::{
-    AuditQuery, AuditTrail, Conversations, DefinedTool, EventWriter, MessageQueue, NewAnswer,
-    NewMessage, NotedAnswer, OutsideTools, StepClaims, StoreError, ToolClaim, ToolClaims,
-    TurnInputs,
+    AuditQuery, AuditTrail, Backlogs, Conversations, DefinedTool, EventWriter, MessageQueue,
+    NewAnswer, NewMessage, NotedAnswer, OutsideTools, StepClaims, StoreError, ToolClaim,
+    ToolClaims, TurnInputs,
 };
 
 use super::{

@@ -3,8 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode, OnBusy};
 use everturn_store::{
-    CheckNote, CheckPace, Conversations, DueCheck, MessageQueue, NewMessage, Reconciliation,
-    TurnFailure,
+    Backlogs, CheckNote, CheckPace, Conversations, DueCheck, MessageQueue, NewMessage,
+    Reconciliation, TurnFailure,
 };
 
 use super::{
