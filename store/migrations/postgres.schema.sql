@@ -517,6 +517,7 @@ CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, cr
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX owner_refusals_over ON public.owner_refusals USING btree (keep_until) WHERE (NOT is_refused);
 CREATE INDEX removed_objects_due ON public.removed_objects USING btree (remove_after);
+CREATE INDEX tool_execution_records_approvals ON public.tool_execution_records USING btree (created_at) WHERE ((status = 'pending'::text) AND (approval = 'pending'::text));
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 CREATE INDEX turn_checks_due ON public.turn_checks USING btree (due_at, conversation_id);

@@ -1,5 +1,5 @@
--- Allows a refused owner. Sign-ins from before the refusal stay ended. An admin of one tenant does not allow an owner whom an
--- admin of every tenant refuses.
+-- Allows a refused owner. Sign-ins from before the refusal stay ended. An admin of one tenant does not allow an owner
+-- whom an admin of every tenant refuses.
 -- Index: key of owner_refusals
 --
 -- :tenant_id text
