@@ -8,7 +8,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use crate::{metric::Metric, turns};
+use crate::metric::Metric;
 
 /// The label of an agent or a tool without a label of its own.
 pub const OTHER: &str = "other";
@@ -119,13 +119,13 @@ pub fn configured(configured: Configured) {
     names.replace(configured);
 }
 
-/// Begins the series of a worker's counters by agent. A series that begins with its first increase is no increase for
-/// Prometheus.
-pub fn begin_series() {
+/// Returns the present agents with labels of their own, and the models of each.
+pub(crate) fn models() -> Vec<(String, Vec<String>)> {
     let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);
-    for (name, agent) in names.owners() {
-        turns::begin_series(name, &agent.models);
-    }
+    let owners = names.owners();
+    owners
+        .map(|(name, agent)| (name.clone(), agent.models.clone()))
+        .collect()
 }
 
 /// Returns the labels that agents may have.
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_agent_keeps_its_label_and_takes_its_place() {
+    fn a_removed_agent_keeps_its_label_and_counts() {
         let mut names = Names::new();
         names.replace(of(&["a"], 2));
         names.replace(of(&["b", "c"], 2));

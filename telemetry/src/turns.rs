@@ -118,11 +118,14 @@ pub(crate) const ALL: &[&Metric] = &[
     &STORE_ERRORS,
 ];
 
-/// Begins the series of an agent's counters at 0.
-pub(crate) fn begin_series(agent: &str, models: &[String]) {
-    TURNS_BEGUN.add(0, &[agent]);
-    for model in models {
-        COST.add_amount(0.0, &[agent, model]);
+/// Begins the series of each agent's counters at 0. A series that begins with its first increase is no increase for
+/// Prometheus.
+pub fn begin_series() {
+    for (agent, models) in names::models() {
+        TURNS_BEGUN.add(0, &[&agent]);
+        for model in models {
+            COST.add_amount(0.0, &[&agent, &model]);
+        }
     }
 }
 

@@ -139,7 +139,8 @@ pub(super) fn responsible(
     check: &mut Checker<'_>,
 ) -> BTreeMap<String, Responsible> {
     let of_agent = |(name, table): (&Spanned<String>, &AgentTable)| {
-        (name.get_ref().clone(), table.responsible(check))
+        let responsible = responsible::checked(check, table.owner.as_ref(), table.contact.as_ref());
+        (name.get_ref().clone(), responsible)
     };
     tables.iter().map(of_agent).collect()
 }

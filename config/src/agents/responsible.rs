@@ -2,10 +2,9 @@
 
 use everturn_proto::Responsible;
 
-use super::AgentTable;
 use crate::{
     checker::Checker,
-    forms::{Form, Text},
+    forms::{Form, Text, Written},
 };
 
 /// The longest name and the longest address, in bytes. Both are labels of a metric, and stand in texts of alerts.
@@ -33,12 +32,14 @@ impl Form for Line {
     }
 }
 
-impl AgentTable {
-    /// Returns the persons who are responsible for the agent.
-    pub(super) fn responsible(&self, check: &mut Checker<'_>) -> Responsible {
-        Responsible {
-            owner: check.value(&self.owner),
-            contact: check.value(&self.contact),
-        }
+/// Returns the persons who are responsible for an agent.
+pub(super) fn checked(
+    check: &mut Checker<'_>,
+    owner: Option<&Written<Line>>,
+    contact: Option<&Written<Line>>,
+) -> Responsible {
+    Responsible {
+        owner: check.value(owner),
+        contact: check.value(contact),
     }
 }

@@ -13,3 +13,4 @@ mod round_trips;
 mod step_results;
 #[path = "../support/mod.rs"]
 mod support;
+mod waiting;

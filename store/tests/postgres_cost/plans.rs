@@ -13,7 +13,7 @@ use crate::{
 const LISTED: u64 = 5;
 
 /// A text with the types and values of its parameters.
-struct Query {
+pub(crate) struct Query {
     name: &'static str,
     text: &'static str,
     types: &'static str,
@@ -22,7 +22,7 @@ struct Query {
     most_rows: u64,
 }
 
-fn query(
+pub(crate) fn query(
     name: &'static str,
     text: &'static str,
     types: &'static str,
@@ -56,6 +56,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         of_batches(),
         of_reconciliation(),
         of_tools(),
+        crate::waiting::of_waiting(),
         of_messages(),
         of_conversations(),
     ];
@@ -372,27 +373,6 @@ fn of_tools() -> Vec<Query> {
              'pending', 'running', 0, 'start', 'm1', 0, 'tool_start'",
             // The rows are the record, its agent execution, and the conversation for the epoch and for whom the tool runs.
             4,
-        ),
-        query(
-            "calls that wait for someone",
-            hot::postgres("outside/waiting_tools"),
-            "text, text, text, bigint, bigint",
-            "'c5000', 't', NULL, 100, 4194304",
-            2,
-        ),
-        query(
-            "approvals that wait, of every tenant",
-            hot::postgres("outside/waiting_approvals"),
-            "timestamptz, bigint",
-            "now(), 100",
-            205,
-        ),
-        query(
-            "due checks of every tenant",
-            hot::postgres("reconciliation/count_due"),
-            "timestamptz, bigint",
-            "now(), 100",
-            101,
         ),
         query(
             "slice of a result",

@@ -50,6 +50,7 @@ const GATEWAY: Rooms = &[
     ),
     ("reconciler", &["turns", "config"]),
     ("lost_workers", &["turns"]),
+    ("backlog", &[]),
     ("ports", &["deliveries", "turns"]),
     ("deliveries", &["fields"]),
     ("limits", &["config"]),

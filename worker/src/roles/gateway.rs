@@ -10,7 +10,7 @@ use everturn_gateway::{
     turns::TemporalTurnsOptions,
 };
 use everturn_proto::is_loopback;
-use everturn_store::Store;
+use everturn_store::{Backlogs, Store};
 use everturn_supervisor::shutdown;
 use everturn_telemetry::gateway as measured;
 use temporalio_client::Client;
@@ -181,7 +181,7 @@ pub async fn serve(
     );
     let lost_workers = LostWorkerWatch::new(parts.store.lost_workers, turns.clone());
     let telemetry = parts.telemetry;
-    let backlog = BacklogWatch::new(parts.store.backlogs);
+    count_backlog(&telemetry, parts.store.backlogs, &shutdown);
     telemetry.agents(&parts.config);
     telemetry.keep_traces_in(parts.store.traces);
     let ports = Ports {
@@ -223,17 +223,11 @@ pub async fn serve(
     telemetry.runs(&shutdown, move || check_ready(checked.clone()));
     let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
     let watching = tokio::spawn(lost_workers.run(shutdown.clone()));
-    let counting = telemetry
-        .is_served()
-        .then(|| tokio::spawn(backlog.run(shutdown.clone())));
     let served = everturn_gateway::serve(listener, state, shutdown)
         .await
         .context("the gateway ended");
     reconciling.abort();
     watching.abort();
-    if let Some(counting) = counting {
-        counting.abort();
-    }
     served
 }
 
@@ -241,6 +235,13 @@ pub async fn serve(
 async fn check_ready(state: GatewayState) -> Result<(), NotReady> {
     let ready = everturn_gateway::ready(&state).await;
     ready.map_err(|problem| NotReady::because(problem.detail()))
+}
+
+/// Counts the waiting work until `shutdown`, in a process with metrics.
+fn count_backlog(telemetry: &Telemetry, store: Arc<dyn Backlogs>, shutdown: &CancellationToken) {
+    if telemetry.is_served() {
+        tokio::spawn(BacklogWatch::new(store).run(shutdown.clone()));
+    }
 }
 
 /// Returns how often the store is polled for events without an announcement: the configured interval, or a default for

@@ -9,7 +9,7 @@ use everturn_activities::{
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::{Observed, Store};
+use everturn_store::{AuditTrail, Observed, Store};
 use everturn_supervisor::shutdown;
 use everturn_tools::{Tool, ToolRegistry};
 use everturn_workflows::{AfterTurn, AgentExecution};
@@ -137,8 +137,7 @@ pub fn check_agents(config: &Config) -> anyhow::Result<()> {
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
     let trail = parts.store.audit.clone();
-    tell_configuration(Arc::clone(&trail), "worker", &parts.config);
-    telemetry.worker_agents(&parts.config);
+    tell(&parts.config, &telemetry, Arc::clone(&trail));
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
@@ -204,6 +203,12 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     activities.close_tools().await;
     lease.end().await;
     ended
+}
+
+/// Tells the audit trail and the metrics about the configuration of the start.
+fn tell(config: &Config, telemetry: &Telemetry, trail: Arc<dyn AuditTrail>) {
+    tell_configuration(trail, "worker", config);
+    telemetry.worker_agents(config);
 }
 
 fn this_worker(lease: &LeaseKeeper, cancels: &Cancels, stopping: Stopping) -> ThisWorker {

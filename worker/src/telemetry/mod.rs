@@ -36,7 +36,7 @@ use everturn_store::{
     ConnectionUsage, MessageQueue, Observers, TraceContexts, TurnObserver, WorkerLeases,
 };
 use everturn_stream::StreamWriter;
-use everturn_telemetry::{names, process};
+use everturn_telemetry::{names, process, turns};
 use temporalio_common::telemetry::TelemetryOptions as EngineTelemetryOptions;
 use temporalio_sdk::runtime::RuntimeOptions;
 use tokio_util::sync::CancellationToken;
@@ -156,7 +156,7 @@ impl Telemetry {
     pub fn worker_agents(&self, config: &Config) {
         if self.served.is_some() {
             self.agents(config);
-            names::begin_series();
+            turns::begin_series();
         }
     }
 
