@@ -6,7 +6,7 @@
 //! - `events.rs`, `conversations.rs`, `messages.rs`, `turn_inputs.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`,
 //!   `past_calls.rs`, `tool_results.rs`, `keys.rs`, `owners.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`,
 //!   `blobs.rs`, `audit.rs`,
-//!   `tenants.rs`: the traits
+//!   `tenants.rs`, `backlog.rs`: the traits
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `turns.rs`
 //! - `append.rs`: appends a batch under the conversation's lock; `snapshot.rs` reads and `write/` collects the batch's
 //!   statements. The `parts.rs` beside each `dialect.rs` runs the statements of `write/`
@@ -96,6 +96,7 @@
 //! | `save`: approval | 9 |
 //! | `save`, repeated | 6 |
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
+//! | `backlog` | 2 |
 //! | `fail_turn` | as many as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |
 //! | `past_calls`, `failed_tries` | 1 · `past_call`: 2 |
