@@ -1,10 +1,11 @@
 //! The failures of agents: who sees them, and how they are paged and counted.
 
+use everturn_gateway::auth::Secret;
 use everturn_store::Access;
 use serde_json::{Value, json};
 
 use super::{config, gateway, key};
-use crate::support::TestGateway;
+use crate::support::{Answer, TestGateway};
 
 /// Three failed turns and a completed turn of a tenant.
 fn fail(gateway: &TestGateway, tenant: &str) {
@@ -22,27 +23,28 @@ fn fail(gateway: &TestGateway, tenant: &str) {
     }
 }
 
+const PERIOD: &str = "since=2026-11-01T00:00:00Z&until=2026-12-01T00:00:00Z";
+
+async fn get(gateway: &TestGateway, key: &Secret, query: &str) -> Answer {
+    let path = format!("/api/v1/admin/failures{query}");
+    gateway.bearer(("GET", &path), &key.reveal()).await
+}
+
+fn ids(page: &Value) -> Vec<String> {
+    let rows = page["failures"].as_array().unwrap().iter();
+    rows.map(|row| row["agent_execution_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 #[tokio::test]
 async fn an_admin_sees_the_failures_of_the_tenant() {
     let gateway = gateway(config()).await;
     for tenant in ["acme", "other"] {
         fail(&gateway, tenant);
     }
-    let [acme, other] = ["acme", "other"].map(Access::tenant);
-    let admin = key(&gateway, acme.clone(), "admin", None).await;
-    let of_all = key(&gateway, other, "admin:all", None).await;
-    let reader = key(&gateway, acme, "read,write", None).await;
-    let period = "since=2026-11-01T00:00:00Z&until=2026-12-01T00:00:00Z";
-    let get = async |key: &everturn_gateway::auth::Secret, query: &str| {
-        let path = format!("/api/v1/admin/failures{query}");
-        gateway.bearer(("GET", &path), &key.reveal()).await
-    };
-    let list = async |query: &str| get(&admin, &format!("?{period}{query}")).await.json();
-    let ids = |page: &Value| {
-        let rows = page["failures"].as_array().unwrap().iter();
-        rows.map(|row| row["agent_execution_id"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-    };
+    let admin = key(&gateway, Access::tenant("acme"), "admin", None).await;
+    let get = async |query: &str| get(&gateway, &admin, query).await.json();
+    let list = async |query: &str| get(&format!("?{PERIOD}{query}")).await;
     let all = list("").await;
     assert_eq!(ids(&all), ["acme3", "acme2", "acme1"]);
     assert_eq!(
@@ -62,21 +64,31 @@ async fn an_admin_sees_the_failures_of_the_tenant() {
         (vec!["acme1".to_owned()], &json!(null))
     );
     let day = "?since=2026-11-02T00:00:00Z&until=2026-11-03T00:00:00Z";
-    assert_eq!(ids(&get(&admin, day).await.json()), ["acme2"]);
-    assert_eq!(ids(&get(&admin, "").await.json()), [""; 0], "the last day");
+    assert_eq!(ids(&get(day).await), ["acme2"]);
+    assert_eq!(ids(&get("").await), [""; 0], "the last day");
 
-    let counts = get(&admin, &format!("/counts?{period}&agent=a"))
-        .await
-        .json();
+    let counts = get(&format!("/counts?{PERIOD}&agent=a")).await;
     let counts = counts["counts"].as_array().unwrap().iter();
     let counts: Vec<_> = counts
         .map(|row| json!([row["code"], row["failures"]]))
         .collect();
     assert_eq!(counts, [json!(["x", 1]), json!(["y", 1])]);
+}
 
-    let of_both = get(&of_all, &format!("?{period}&code=y")).await.json();
+#[tokio::test]
+async fn only_an_admin_of_all_sees_failures_of_other_tenants() {
+    let gateway = gateway(config()).await;
+    for tenant in ["acme", "other"] {
+        fail(&gateway, tenant);
+    }
+    let [acme, other] = ["acme", "other"].map(Access::tenant);
+    let admin = key(&gateway, acme.clone(), "admin", None).await;
+    let of_all = key(&gateway, other, "admin:all", None).await;
+    let reader = key(&gateway, acme, "read,write", None).await;
+    let get = async |key: &Secret, query: &str| get(&gateway, key, query).await;
+    let of_both = get(&of_all, &format!("?{PERIOD}&code=y")).await.json();
     assert_eq!(ids(&of_both), ["other3", "acme3"]);
-    let of_other = get(&of_all, &format!("?{period}&code=y&tenant=acme"))
+    let of_other = get(&of_all, &format!("?{PERIOD}&code=y&tenant=acme"))
         .await
         .json();
     assert_eq!(ids(&of_other), ["acme3"]);

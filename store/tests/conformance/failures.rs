@@ -64,6 +64,20 @@ async fn found(store: &impl Failures, filter: &FailureFilter) -> Vec<String> {
     failures.into_iter().map(|failure| failure.id).collect()
 }
 
+/// Reads every failure in pages of a row.
+async fn in_pages(store: &impl Failures) -> Vec<String> {
+    let (mut seen, mut last) = (Vec::new(), None::<AgentFailure>);
+    loop {
+        let after = last.as_ref().map(AgentFailure::cursor);
+        let page = store.failures(&everything(), after.as_ref(), 1).await;
+        let Some(failure) = page.unwrap().pop() else {
+            return seen;
+        };
+        seen.push(failure.id.clone());
+        last = Some(failure);
+    }
+}
+
 pub async fn failures_are_listed_with_the_newest_first(backend: &impl Backend) {
     let store = backend.open().await;
     let mut ids = Vec::new();
@@ -120,16 +134,7 @@ pub async fn failures_are_listed_with_the_newest_first(backend: &impl Backend) {
     backend
         .run("UPDATE agent_executions SET finished_at = (SELECT MAX(finished_at) FROM agent_executions)")
         .await;
-    let (mut seen, mut last) = (Vec::new(), None::<AgentFailure>);
-    loop {
-        let after = last.as_ref().map(AgentFailure::cursor);
-        let page = store.failures(&everything(), after.as_ref(), 1).await;
-        let Some(failure) = page.unwrap().pop() else {
-            break;
-        };
-        seen.push(failure.id.clone());
-        last = Some(failure);
-    }
+    let seen = in_pages(&store).await;
     // The completed turn is at the equal time, and no failure.
     ids.sort_unstable();
     ids.reverse();

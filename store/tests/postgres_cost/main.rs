@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod explained;
+mod failures;
 mod filled;
 #[path = "../conformance/fixture.rs"]
 #[allow(dead_code, unreachable_pub)]

@@ -4,6 +4,7 @@ use everturn_store::{MAX_SCANNED, PostgresOptions, PostgresStore, hot};
 
 use crate::{
     explained::explain,
+    failures::explain_failures,
     filled::{counts, fill},
     support::postgres::Database,
 };
@@ -116,38 +117,6 @@ async fn explain_turns_of_a_tenant(connection: &mut sqlx::PgConnection) {
     for did in explain(connection, waiting, types, "'t', NULL, NULL, '', 20").await {
         println!("conversations that wait: {did:?}");
         did.check_indexes("conversations that wait");
-    }
-}
-
-/// Half of the ended turns have failed. A page reads its own rows, and no rows of other tenants.
-async fn explain_failures(connection: &mut sqlx::PgConnection) {
-    let fail = "UPDATE agent_executions SET status = 'failed', error_code = 'a_code', \
-                finished_at = now() - interval '1 min' WHERE id LIKE 'e4%' OR id LIKE 'e5%'";
-    sqlx::raw_sql(fail).execute(&mut *connection).await.unwrap();
-    let period = "now() - interval '1 day', now()";
-    for (name, last_type, last) in [
-        ("failures", "", ""),
-        ("failures_of_tenant", ", text", ", 't'"),
-    ] {
-        let text = hot::postgres(&format!("failures/{name}"));
-        let types = format!("timestamptz, timestamptz, text, text, text, bigint{last_type}");
-        let values = format!("{period}, '', NULL, NULL, 20{last}");
-        for did in explain(connection, text, &types, &values).await {
-            println!("{name}: {did:?}");
-            did.check(name, 20);
-        }
-    }
-    for (name, last_type, last) in [
-        ("failure_counts", "", ""),
-        ("failure_counts_of_tenant", ", text", ", 'nobody'"),
-    ] {
-        let text = hot::postgres(&format!("failures/{name}"));
-        let types = format!("timestamptz, timestamptz, text, text, bigint, bigint{last_type}");
-        let values = format!("{period}, NULL, NULL, 100, 10{last}");
-        for did in explain(connection, text, &types, &values).await {
-            println!("{name}: {did:?}");
-            did.check(name, 100);
-        }
     }
 }
 
