@@ -97,16 +97,15 @@ pub struct ThisWorker {
 impl AgentActivities {
     /// Makes the activities of a worker.
     pub fn new(ports: &Ports, settings: Settings, worker: ThisWorker) -> Self {
-        let ThisWorker {
-            id,
-            cancels,
-            stopping,
-        } = worker;
         let (inputs, stream, tools) = (&ports.inputs, &ports.stream, &ports.tools);
         let agents = Arc::new(settings.agents);
-        let ends = Ends { cancels, stopping };
-        let wait = settings.wait_for_peer;
-        let peers = Peers { wait };
+        let ends = Ends {
+            cancels: worker.cancels,
+            stopping: worker.stopping,
+        };
+        let peers = Peers {
+            wait: settings.wait_for_peer,
+        };
         let saver = Saver {
             writer: Arc::clone(&ports.writer),
             stream: Arc::clone(stream),
@@ -133,7 +132,7 @@ impl AgentActivities {
                 known: Known::new(settings.circuit),
                 kept_tries: settings.kept_tries,
                 approval_answers: settings.approval_answers,
-                worker: id.clone(),
+                worker: worker.id.clone(),
                 peers,
                 ends: ends.clone(),
             },
@@ -143,7 +142,7 @@ impl AgentActivities {
                 threads: ToolThreads::new(settings.max_tools),
                 blobs: ports.blobs.clone(),
                 saver: saver.clone(),
-                worker: id,
+                worker: worker.id,
                 peers,
                 ends: ends.clone(),
             },

@@ -129,13 +129,11 @@ fn one_line(text: &str) -> String {
 
 /// Returns the text with at most this many characters. The last character of a cut text is `…`.
 fn cut(text: &str, max_chars: usize) -> String {
-    match text.char_indices().nth(max_chars) {
-        None => text.to_owned(),
-        Some(_) => {
-            let kept: String = text.chars().take(max_chars.saturating_sub(1)).collect();
-            format!("{}…", kept.trim_end())
-        }
+    if text.char_indices().nth(max_chars).is_none() {
+        return text.to_owned();
     }
+    let kept: String = text.chars().take(max_chars.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl Thinker {
     ) -> Result<ThinkResult, ActivityError> {
         self.here(claimed).check(&pick.agent).await?;
         let text = self.text_writer(claimed);
-        let state = self.state(claimed, &pick, &text, request, call).await;
+        let state = self.state(claimed, pick, &text, request, call).await;
         // A response in the background goes on, and the next attempt reads the response.
         if state.is_err() && call.background.is_none() {
             self.budget(claimed, call).unanswered().await;

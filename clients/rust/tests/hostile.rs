@@ -38,7 +38,7 @@ const TYPES: [&str; 24] = [
     "list",
 ];
 
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 31] = [
     "sequence_number",
     "created_at",
     "message_id",

@@ -42,24 +42,6 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
         assert_eq!(row["cost_usd"], "0.0015");
         let of_another = ask("to=2026-11-30&agent=another").await.json();
         assert_eq!(of_another["usage"], json!([]));
-        for (day, tool) in [
-            ("2026-11-01", "a"),
-            ("2026-11-01", "b"),
-            ("2026-12-01", "a"),
-        ] {
-            gateway.store.run(
-                "INSERT INTO tool_usage_days VALUES ($1, $2, $3, 'default', 0, 3, 1, 250)",
-                &[tenant, day, tool],
-            );
-        }
-        let tools = ask("to=2026-11-30&by=tool&limit=1").await.json();
-        let row = |tool: &str| json!({"day": "2026-11-01", "tool": tool, "calls": 3, "failed_calls": 1, "duration_ms": 250});
-        let page = |tool: &str, next: Option<&str>| json!({"usage": [], "tools": [row(tool)], "next_after": next});
-        assert_eq!(tools, page("a", Some("2026-11-01~a")));
-        let rest = ask("to=2026-11-30&by=tool&limit=1&after=2026-11-01~a").await;
-        assert_eq!(rest.json(), page("b", None));
-        let of_another = ask("to=2026-11-30&by=tool&agent=another").await.json();
-        assert_eq!(of_another["tools"], json!([]));
         let one = ask("to=2026-11-01").await.json();
         assert_eq!(shown(&one), [day("2026-11-01")]);
         for bad in [
@@ -82,4 +64,34 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
     let writer = key(&gateway, Access::tenant("acme"), "write", None).await;
     let refused = gateway.bearer(path, &writer.reveal()).await;
     refused.assert_problem(403, "insufficient_scope");
+}
+
+#[tokio::test]
+async fn a_tenant_sees_the_calls_of_its_tools() {
+    let gateway = gateway(config()).await;
+    for tenant in ["acme", "other"] {
+        let secret = key(&gateway, Access::tenant(tenant), "read", None).await;
+        let ask = async |query: &str| {
+            let path = format!("/api/v1/usage?from=2026-11-01&{query}");
+            gateway.bearer(("GET", &path), &secret.reveal()).await
+        };
+        for (day, tool) in [
+            ("2026-11-01", "a"),
+            ("2026-11-01", "b"),
+            ("2026-12-01", "a"),
+        ] {
+            gateway.store.run(
+                "INSERT INTO tool_usage_days VALUES ($1, $2, $3, 'default', 0, 3, 1, 250)",
+                &[tenant, day, tool],
+            );
+        }
+        let tools = ask("to=2026-11-30&by=tool&limit=1").await.json();
+        let row = |tool: &str| json!({"day": "2026-11-01", "tool": tool, "calls": 3, "failed_calls": 1, "duration_ms": 250});
+        let page = |tool: &str, next: Option<&str>| json!({"usage": [], "tools": [row(tool)], "next_after": next});
+        assert_eq!(tools, page("a", Some("2026-11-01~a")));
+        let rest = ask("to=2026-11-30&by=tool&limit=1&after=2026-11-01~a").await;
+        assert_eq!(rest.json(), page("b", None));
+        let of_another = ask("to=2026-11-30&by=tool&agent=another").await.json();
+        assert_eq!(of_another["tools"], json!([]));
+    }
 }

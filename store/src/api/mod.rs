@@ -99,7 +99,7 @@ pub use self::{
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
     owners::{ChangedOwner, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner},
     page_limit::PageLimit,
-    past_calls::{FailedTry, PastCall, PastCallContent, PastCalls, PastTry, TriesOf},
+    past_calls::{FailedTry, PastCall, PastCallContent, PastCalls, PastInput, PastTry, TriesOf},
     reconciliation::{
         CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },

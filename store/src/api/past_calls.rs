@@ -10,11 +10,8 @@ use everturn_proto::{
 };
 use sqlx::FromRow;
 
-use super::{Access, Result, Spent, WorkerId};
-use crate::{
-    columns::{MaybeMilliseconds, MaybeNumber},
-    model_input::PastInput,
-};
+use super::{Access, ContextMessage, Result, Spent, WorkerId};
+use crate::columns::{MaybeMilliseconds, MaybeNumber};
 
 /// Reads past LLM calls. For gateways.
 #[async_trait]
@@ -112,6 +109,15 @@ pub struct TriesOf {
     pub after: Option<u32>,
     /// The last step; `None`: every further step.
     pub through: Option<u32>,
+}
+
+/// The messages of a past call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastInput {
+    /// The messages, oldest first.
+    pub messages: Vec<ContextMessage>,
+    /// True if the messages have the numbers that the call noted: messages and characters.
+    pub is_exact: bool,
 }
 
 /// A past LLM call, without its content.

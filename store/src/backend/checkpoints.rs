@@ -50,6 +50,10 @@ impl From<StepClaim> for Claimed {
 }
 
 #[derive(FromRow)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each column is a fact of its own"
+)]
 struct ClaimRow {
     #[sqlx(try_from = "i64")]
     generation: u32,

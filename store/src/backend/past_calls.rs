@@ -13,10 +13,9 @@ use super::{Connection, Database, statement::Statement as _, statements::calls a
 use crate::{
     api::{
         Access, ContextMessage, FailedTry, PageLimit, PastCall, PastCallContent, PastCalls,
-        PastTry, Result, StepKey, TriesOf,
+        PastInput, PastTry, Result, StepKey, TriesOf,
     },
     columns::{now, wide},
-    model_input::PastInput,
     rows::ranked::RankedRow,
 };
 

@@ -1,5 +1,7 @@
 //! The results of tools, shortened for the window of a model.
 
+use everturn_proto::money::ASSUMED_BYTES_PER_TOKEN;
+
 use crate::api::{ContextMessage, ToolResult};
 
 /// The context window of a model without a configured window, in tokens: the window of most hosted models today.
@@ -9,10 +11,6 @@ pub const DEFAULT_WINDOW: u32 = 128_000;
 /// has room for the last step.
 const STEP_PERCENT: u64 = 25;
 
-/// The assumed bytes of a token: English has about 4, code and JSON have 3. The shortening uses no measured ratio,
-/// because a measured ratio changes.
-const BYTES_PER_TOKEN: u64 = 3;
-
 /// The estimated bytes of a result beside its texts.
 const RESULT_BYTES: usize = 32;
 
@@ -20,7 +18,7 @@ const RESULT_BYTES: usize = 32;
 /// on no changing fact of a conversation, so that every request repeats the text of the request before. Returns
 /// whether a result was shortened. Files of a result do not count, because shortening leaves the files as they are.
 pub fn shorten_results(messages: &mut [ContextMessage], window_tokens: u64) -> bool {
-    let most = window_tokens * STEP_PERCENT / 100 * BYTES_PER_TOKEN;
+    let most = window_tokens * STEP_PERCENT / 100 * ASSUMED_BYTES_PER_TOKEN;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut has_shortened = false;
     for message in messages {

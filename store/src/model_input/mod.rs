@@ -17,6 +17,6 @@ mod requests;
 pub use self::{
     hook_results::insert_hook_results,
     long_results::{DEFAULT_WINDOW, shorten_results},
-    past::{PastInput, characters},
+    past::characters,
     requests::{LAST_WORDS, SUMMARIZE},
 };

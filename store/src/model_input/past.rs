@@ -10,16 +10,7 @@ use super::{
     hook_results::{insert_hook_results, is_of_hooks},
     shorten_results,
 };
-use crate::api::ContextMessage;
-
-/// The messages of a past call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PastInput {
-    /// The messages, oldest first.
-    pub messages: Vec<ContextMessage>,
-    /// True if the messages have the numbers that the call noted: messages and characters.
-    pub is_exact: bool,
-}
+use crate::api::{ContextMessage, PastInput};
 
 impl PastInput {
     /// Makes the messages of an agent execution's call again. `stored` are the stored messages of the call's context.

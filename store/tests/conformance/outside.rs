@@ -16,7 +16,7 @@ use everturn_store::{
 
 use super::{
     Backend,
-    fixture::{Turn, data, json, state, tenant, tool_end},
+    fixture::{Turn, TurnStore, data, json, state, tenant, tool_end},
 };
 
 /// Begins a turn whose first step asked for one tool that needs an approval and one that the client runs.
@@ -197,26 +197,14 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         tool_executions: vec![id.clone(), turn.execution_id(0, 1)],
     };
     let log = turn.conversation().await.log();
-    let access = tenant();
-    let links = turn.store.event_links(&access, &log, &wanted).await;
+    let links = turn.store.event_links(&tenant(), &log, &wanted).await;
     let links = links.unwrap();
     let approved = ApprovedCall {
         tool_input: json(r#"{"q": "y"}"#),
         title: Some("Search for y".to_owned()),
     };
     assert_eq!(links.approved_calls, [(id.clone(), approved)].into());
-    let events = turn.events().await;
-    let titles = events.iter().filter_map(|event| {
-        let title = data(event)["title"].as_str()?.to_owned();
-        Some((event.event_type.clone(), title))
-    });
-    let of = |kind: &str, title: &str| (kind.to_owned(), title.to_owned());
-    let expected = [
-        of("act", "Search for x"),
-        of("approval_requested", "Search for x"),
-        of("approval_resolved", "Search for y"),
-    ];
-    assert_eq!(titles.collect::<Vec<_>>(), expected);
+    assert_titles(&turn).await;
     assert_eq!(record.call.title().as_deref(), Some("Search for y"));
     assert_eq!(links.parent_calls, [].into());
     let stranger = Access::tenant("another");
@@ -233,6 +221,22 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         Some(json(r#"{"q": "y"}"#)),
         "and that is what the model sees"
     );
+}
+
+/// The title of a call has the values of the input at the time of the event.
+async fn assert_titles(turn: &Turn<impl TurnStore + Clone>) {
+    let events = turn.events().await;
+    let titles = events.iter().filter_map(|event| {
+        let title = data(event)["title"].as_str()?.to_owned();
+        Some((event.event_type.clone(), title))
+    });
+    let of = |kind: &str, title: &str| (kind.to_owned(), title.to_owned());
+    let expected = [
+        of("act", "Search for x"),
+        of("approval_requested", "Search for x"),
+        of("approval_resolved", "Search for y"),
+    ];
+    assert_eq!(titles.collect::<Vec<_>>(), expected);
 }
 
 /// A run that was reset saves the thought again. It need not wait for what was answered meanwhile.

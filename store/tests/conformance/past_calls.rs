@@ -11,9 +11,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason},
 };
 use everturn_store::{
-    Access, Conversations, FailedTry, ModelCalls, PastCallContent, PastCalls, PastTry, TriesOf,
-    WorkerId,
-    model_input::{PastInput, SUMMARIZE, characters},
+    Access, Conversations, FailedTry, ModelCalls, PastCallContent, PastCalls, PastInput, PastTry,
+    TriesOf, WorkerId,
+    model_input::{SUMMARIZE, characters},
 };
 
 use super::{
@@ -31,10 +31,10 @@ async fn calls(turn: &Turn<impl TurnStore + Clone>, step: u32, reply: LlmComplet
     );
     let context = turn.store.context("c", &thread, limit, None).await.unwrap();
     let mut messages = context.messages;
-    let numbers = messages.iter().map(|message| message.sequence_number);
+    let mut numbers = messages.iter().map(|message| message.sequence_number);
     let (first, last) = (
         numbers.clone().next().unwrap(),
-        numbers.last().unwrap_or_default(),
+        numbers.next_back().unwrap_or_default(),
     );
     if reply.finish() == FinishReason::Compacted {
         messages.push(everturn_store::ContextMessage::text(

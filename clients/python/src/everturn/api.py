@@ -183,7 +183,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -219,6 +219,41 @@ EndReason: TypeAlias = Literal['turn_ended', 'conversation_deleted', 'token_expi
 """
 The reason for the end of a stream that the client need not open again.
 """
+
+
+class FailureCount(TypedDict):
+    """
+    The number of failures of an agent with a code.
+    """
+
+    agent: str
+    code: str | None
+    """
+    The code of the events `error`.
+    """
+    failures: int
+    """
+    Number of failed agent executions.
+    """
+    first_at: str
+    """
+    The oldest counted failure.
+    """
+    last_at: str
+    """
+    The newest counted failure.
+    """
+
+
+class FailureCounts(TypedDict):
+    """
+    The numbers of failures.
+    """
+
+    counts: list[FailureCount]
+    """
+    The counts, the largest first.
+    """
 
 
 FileBytes: TypeAlias = bytes
@@ -414,6 +449,50 @@ OnBusy: TypeAlias = Literal['queue', 'steer', 'interrupt', 'reject']
 """
 The effect of a message on a running turn.
 """
+
+
+class Owner(TypedDict):
+    """
+    An owner, and the credentials of the owner that gateways refuse.
+    """
+
+    ended_at: str | None
+    """
+    The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
+    """
+    is_all_refused: bool
+    """
+    True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
+    credentials, and only an admin with `admin:all` allows the owner again.
+    """
+    is_refused: bool
+    """
+    True while the gateway refuses every credential of the owner, but credentials with `admin:all`.
+    """
+    owner: str
+    """
+    The owner of conversations: the claim `sub` of the owner's tokens.
+    """
+
+
+OwnerChangeKind: TypeAlias = Literal['end_sessions', 'refuse', 'allow']
+"""
+`end_sessions` ends every token and session until now, and every stream of these credentials. `refuse` also refuses
+every further credential of the owner. `allow` ends a refusal; ended tokens and sessions stay ended.
+"""
+
+
+class Owners(TypedDict):
+    """
+    The owners of a tenant with refused credentials.
+    """
+
+    owners: list[Owner]
+    """
+    The owners, ordered by name: about 1000 at the most. An owner who is not refused leaves the list after the
+    longest lifetime of a token.
+    """
+    tenant: Id
 
 
 class ParentCall(TypedDict):
@@ -698,7 +777,8 @@ class TimelineItem(TypedDict):
     """
     content: NotRequired[str]
     """
-    The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`.
+    The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
+    `error`; the reason of a `cancelled`.
     """
     costUsd: NotRequired[str]
     """
@@ -740,6 +820,10 @@ class TimelineItem(TypedDict):
     """
     True for an incomplete answer, because the turn was cut short.
     """
+    reasoning: NotRequired[str]
+    """
+    The model's reasoning, in a thought with a reasoning.
+    """
     sequenceNumber: Sequence
     """
     The sequence number of the item's event.
@@ -751,6 +835,11 @@ class TimelineItem(TypedDict):
     timestamp: int
     """
     The time of the event, in milliseconds since 1970.
+    """
+    title: NotRequired[str]
+    """
+    The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
+    of the template is missing. Without a title, show the name of the tool.
     """
     toolInput: NotRequired[Any]
     """
@@ -835,6 +924,33 @@ class ToolResultSlice(TypedDict):
     """
 
 
+class ToolUsageDay(TypedDict):
+    """
+    Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends.
+    """
+
+    calls: int
+    """
+    Number of calls.
+    """
+    day: str
+    """
+    The day, in UTC.
+    """
+    duration_ms: int
+    """
+    Time of the calls together, in milliseconds.
+    """
+    failed_calls: int
+    """
+    Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
+    """
+    tool: str
+    """
+    The tool.
+    """
+
+
 class Usage(TypedDict):
     """
     Tokens of LLM calls.
@@ -864,9 +980,13 @@ class Usage(TypedDict):
 
 class UsageDay(TypedDict):
     """
-    Usage of a model by a tenant on a day.
+    Usage of a model, or of an agent, by a tenant on a day.
     """
 
+    agent: str | None
+    """
+    The agent; null in sums by model.
+    """
     calls: int
     """
     Number of LLM calls with a stored answer.
@@ -877,7 +997,7 @@ class UsageDay(TypedDict):
     """
     cut_calls: int
     """
-    Calls with a budget that were cut before their answers were stored; not included in `calls`.
+    Calls that were cut before their answers were stored; not included in `calls`.
     """
     cut_cost_usd: str
     """
@@ -891,9 +1011,9 @@ class UsageDay(TypedDict):
     """
     The day, in UTC.
     """
-    model: str
+    model: str | None
     """
-    `provider/model`.
+    `provider/model`; null in sums by agent.
     """
     usage: Usage
 
@@ -907,9 +1027,13 @@ class UsagePage(TypedDict):
     """
     `after` of the next page; null at the end.
     """
+    tools: list[ToolUsageDay]
+    """
+    With `by=tool`: the rows, ordered by day and tool. Otherwise empty.
+    """
     usage: list[UsageDay]
     """
-    The rows, ordered by day and model.
+    The rows, ordered by day, and by model or agent. Empty with `by=tool`.
     """
 
 
@@ -930,6 +1054,10 @@ class WaitingCall(TypedDict):
     """
     message_id: Id
     requested_at: str
+    title: NotRequired[str]
+    """
+    The title of the call for people; absent without a template in the tool's configuration.
+    """
     tool_input: Any
     """
     Input of the call as the model wrote it, usually an object.
@@ -966,6 +1094,10 @@ class Agent(TypedDict):
     An agent.
     """
 
+    contact: NotRequired[str | None]
+    """
+    The address of the owner. Only for callers with the scope `admin:all`.
+    """
     description: str
     """
     The purpose of the agent; empty if the configuration has no description.
@@ -976,6 +1108,10 @@ class Agent(TypedDict):
     `provider/model`; null when only workers know the model.
     """
     name: str
+    owner: NotRequired[str | None]
+    """
+    The team or person that owns the agent. Only for callers with the scope `admin:all`.
+    """
     samples: list[str]
     """
     Messages with which a person may begin.
@@ -1401,6 +1537,54 @@ class ExecutionStatus(TypedDict):
     """
 
 
+class Failure(TypedDict):
+    """
+    A failed agent execution: an agent that failed in a turn, or on a task from a parent agent.
+    """
+
+    agent: str
+    agent_execution_id: Id
+    attempts: int
+    """
+    Number of LLM calls of the last step that called a model: more than 1 after a repeated call, 0 without a call.
+    """
+    code: str | None
+    """
+    The code of the event `error`. Ignore unknown codes, because later versions add codes.
+    """
+    conversation_id: Id
+    failed_at: str
+    message: str | None
+    """
+    The message of the event `error`, at most 1024 bytes.
+    """
+    message_id: Id
+    """
+    The message of the turn.
+    """
+    parent_execution_id: str | None
+    """
+    The agent execution that delegated the task; null when the turn's own agent failed.
+    """
+    started_at: str
+    tenant: str
+
+
+class FailurePage(TypedDict):
+    """
+    A page of failures.
+    """
+
+    failures: list[Failure]
+    """
+    The failures, the newest first.
+    """
+    next_after: str | None
+    """
+    `after` of the next page; null at the end.
+    """
+
+
 class ListedConversation(Conversation):
     """
     A conversation in a list, with its current activity.
@@ -1482,6 +1666,19 @@ class NewMessage(TypedDict):
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
     on_busy: NotRequired[OnBusy]
+
+
+class OwnerChange(TypedDict):
+    """
+    A change of an owner.
+    """
+
+    change: OwnerChangeKind
+    owner: str
+    """
+    The owner: the claim `sub` of a token, or the owner of keys.
+    """
+    tenant: NotRequired[Id | None]
 
 
 class PendingApproval(WaitingCall):
@@ -1615,9 +1812,20 @@ class StepUsage(TypedDict):
     usage: Usage
 
 
+class TenantToolUsageDay(ToolUsageDay):
+    """
+    A tenant's calls of one tool on one day.
+    """
+
+    tenant: str
+    """
+    The tenant.
+    """
+
+
 class TenantUsageDay(UsageDay):
     """
-    A tenant's usage of one model on one day.
+    A tenant's usage of one model, or of one agent, on one day.
     """
 
     tenant: str
@@ -1632,9 +1840,13 @@ class TenantUsagePage(TypedDict):
     """
     `after` of the next page; null at the end.
     """
+    tools: list[TenantToolUsageDay]
+    """
+    With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty.
+    """
     usage: list[TenantUsageDay]
     """
-    The rows, ordered by tenant, day and model.
+    The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`.
     """
 
 

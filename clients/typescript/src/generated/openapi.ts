@@ -65,6 +65,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists failed agent executions, the newest first.
+         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants. Failures in removed
+         *     conversations are removed, too.
+         */
+        get: operations["list_failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/failures/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts failed agent executions by agent and code.
+         * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants. The counts cover the newest
+         *     100000 failures of the period, and the answer has at most 1000 counts.
+         */
+        get: operations["count_failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/keys": {
         parameters: {
             query?: never;
@@ -111,6 +153,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the owners of a tenant with refused credentials.
+         * @description Needs the scope `admin`.
+         */
+        get: operations["list_refused_owners"];
+        put?: never;
+        /**
+         * Ends the sessions and tokens of an owner, refuses an owner, or allows the owner again.
+         * @description Needs the scope `admin`. Credentials of the owner with the scope `admin:all` follow only a change by an admin with
+         *     `admin:all`. Other gateways follow within `key_cache` of `[auth]` (5 s), and open streams end within 15 s. Repeating
+         *     the request is safe. The change reaches no running turn.
+         */
+        post: operations["change_owner"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/tenants": {
         parameters: {
             query?: never;
@@ -139,7 +207,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenants' usage of models, by tenant, day and model.
+         * Lists the tenants' usage of models and tools, by tenant and day, and by model, agent or tool.
          * @description Needs the scope `admin` for the caller's own tenant, and `admin:all` for further tenants.
          */
         get: operations["list_tenant_usage"];
@@ -558,8 +626,8 @@ export interface paths {
         };
         /**
          * Shows a conversation as messages, thoughts, tool calls and other items.
-         * @description The gateway builds the timeline from events, from the newest event backwards. Blank thoughts, skills and patterns
-         *     are omitted.
+         * @description The gateway builds the timeline from events, from the newest event backwards. Thoughts without words, skills
+         *     and patterns are omitted.
          */
         get: operations["show_timeline"];
         put?: never;
@@ -728,7 +796,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tenant's usage of models, by day and model.
+         * Lists the tenant's usage of models and tools, by day, and by model, agent or tool.
          * @description A credential with an owner cannot read the sums, because the sums cover the whole tenant.
          */
         get: operations["list_usage"];
@@ -832,6 +900,11 @@ export interface components {
         /** @description An agent. */
         Agent: {
             /**
+             * @description The address of the owner. Only for callers with the scope `admin:all`.
+             * @example #billing-oncall
+             */
+            contact?: string | null;
+            /**
              * @description The purpose of the agent; empty if the configuration has no description.
              * @example Answers questions about orders
              */
@@ -844,6 +917,11 @@ export interface components {
             model: string | null;
             /** @example support */
             name: string;
+            /**
+             * @description The team or person that owns the agent. Only for callers with the scope `admin:all`.
+             * @example Billing
+             */
+            owner?: string | null;
             /**
              * @description Messages with which a person may begin.
              * @example [
@@ -1228,7 +1306,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -1363,6 +1441,72 @@ export interface components {
             is_running: boolean;
             /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
+        };
+        /** @description A failed agent execution: an agent that failed in a turn, or on a task from a parent agent. */
+        Failure: {
+            /** @example support */
+            agent: string;
+            agent_execution_id: components["schemas"]["Id"];
+            /**
+             * Format: int32
+             * @description Number of LLM calls of the last step that called a model: more than 1 after a repeated call, 0 without a call.
+             */
+            attempts: number;
+            /**
+             * @description The code of the event `error`. Ignore unknown codes, because later versions add codes.
+             * @example llm_unavailable
+             */
+            code: string | null;
+            conversation_id: components["schemas"]["Id"];
+            /** Format: date-time */
+            failed_at: string;
+            /** @description The message of the event `error`, at most 1024 bytes. */
+            message: string | null;
+            /** @description The message of the turn. */
+            message_id: components["schemas"]["Id"];
+            /** @description The agent execution that delegated the task; null when the turn's own agent failed. */
+            parent_execution_id: string | null;
+            /** Format: date-time */
+            started_at: string;
+            /** @example acme */
+            tenant: string;
+        };
+        /** @description The number of failures of an agent with a code. */
+        FailureCount: {
+            /** @example support */
+            agent: string;
+            /**
+             * @description The code of the events `error`.
+             * @example llm_unavailable
+             */
+            code: string | null;
+            /**
+             * Format: int64
+             * @description Number of failed agent executions.
+             */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description The oldest counted failure.
+             */
+            first_at: string;
+            /**
+             * Format: date-time
+             * @description The newest counted failure.
+             */
+            last_at: string;
+        };
+        /** @description The numbers of failures. */
+        FailureCounts: {
+            /** @description The counts, the largest first. */
+            counts: components["schemas"]["FailureCount"][];
+        };
+        /** @description A page of failures. */
+        FailurePage: {
+            /** @description The failures, the newest first. */
+            failures: components["schemas"]["Failure"][];
+            /** @description `after` of the next page; null at the end. */
+            next_after: string | null;
         };
         /** Format: binary */
         FileBytes: string;
@@ -1586,7 +1730,7 @@ export interface components {
         /** @description Properties of a new key. */
         NewKey: {
             /**
-             * Format: int32
+             * Format: int64
              * @description Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
              *     `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
              *     credential.
@@ -1618,6 +1762,48 @@ export interface components {
          * @enum {string}
          */
         OnBusy: "queue" | "steer" | "interrupt" | "reject";
+        /** @description An owner, and the credentials of the owner that gateways refuse. */
+        Owner: {
+            /**
+             * Format: date-time
+             * @description The gateway refuses tokens and sessions of sign-ins up to the time; null: no sign-in was ended.
+             */
+            ended_at: string | null;
+            /**
+             * @description True while the gateway also refuses credentials with `admin:all`. Only an admin with `admin:all` refuses these
+             *     credentials, and only an admin with `admin:all` allows the owner again.
+             */
+            is_all_refused: boolean;
+            /** @description True while the gateway refuses every credential of the owner, but credentials with `admin:all`. */
+            is_refused: boolean;
+            /** @description The owner of conversations: the claim `sub` of the owner's tokens. */
+            owner: string;
+        };
+        /** @description A change of an owner. */
+        OwnerChange: {
+            change: components["schemas"]["OwnerChangeKind"];
+            /**
+             * @description The owner: the claim `sub` of a token, or the owner of keys.
+             * @example ann
+             */
+            owner: string;
+            tenant?: components["schemas"]["Id"] | null;
+        };
+        /**
+         * @description `end_sessions` ends every token and session until now, and every stream of these credentials. `refuse` also refuses
+         *     every further credential of the owner. `allow` ends a refusal; ended tokens and sessions stay ended.
+         * @enum {string}
+         */
+        OwnerChangeKind: "end_sessions" | "refuse" | "allow";
+        /** @description The owners of a tenant with refused credentials. */
+        Owners: {
+            /**
+             * @description The owners, ordered by name: about 1000 at the most. An owner who is not refused leaves the list after the
+             *     longest lifetime of a token.
+             */
+            owners: components["schemas"]["Owner"][];
+            tenant: components["schemas"]["Id"];
+        };
         /** @description The tool call that started a sub-agent. */
         ParentCall: {
             call_id: string;
@@ -1876,7 +2062,12 @@ export interface components {
             /** @description The tenants, ordered by id. */
             tenants: components["schemas"]["Tenant"][];
         };
-        /** @description A tenant's usage of one model on one day. */
+        /** @description A tenant's calls of one tool on one day. */
+        TenantToolUsageDay: components["schemas"]["ToolUsageDay"] & {
+            /** @description The tenant. */
+            tenant: string;
+        };
+        /** @description A tenant's usage of one model, or of one agent, on one day. */
         TenantUsageDay: components["schemas"]["UsageDay"] & {
             /** @example acme */
             tenant: string;
@@ -1885,7 +2076,9 @@ export interface components {
         TenantUsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description The rows, ordered by tenant, day and model. */
+            /** @description With `by=tool`: the rows, ordered by tenant, day and tool. Otherwise empty. */
+            tools: components["schemas"]["TenantToolUsageDay"][];
+            /** @description The rows, ordered by tenant and day, and by model or agent. Empty with `by=tool`. */
             usage: components["schemas"]["TenantUsageDay"][];
         };
         /**
@@ -1933,7 +2126,10 @@ export interface components {
              * @example step_limit
              */
             code?: string;
-            /** @description The text of a message or a thought; the sentence of an `error`; the reason of a `cancelled`. */
+            /**
+             * @description The text of a message; the text of a thought, which is empty if the model only reasoned; the sentence of an
+             *     `error`; the reason of a `cancelled`.
+             */
             content?: string;
             /**
              * @description The cost of the usage, in USD; absent if no model has a price.
@@ -1964,6 +2160,8 @@ export interface components {
             parentToolCallId?: string | null;
             /** @description True for an incomplete answer, because the turn was cut short. */
             partial?: boolean;
+            /** @description The model's reasoning, in a thought with a reasoning. */
+            reasoning?: string;
             /** @description The sequence number of the item's event. */
             sequenceNumber: components["schemas"]["Sequence"];
             /**
@@ -1976,6 +2174,11 @@ export interface components {
              * @description The time of the event, in milliseconds since 1970.
              */
             timestamp: number;
+            /**
+             * @description The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
+             *     of the template is missing. Without a title, show the name of the tool.
+             */
+            title?: string;
             /** @description The input of a tool call, exactly as in the event. An input edited in an approval replaces the model's input. */
             toolInput?: unknown;
             /** @description The name of the tool, in a tool call or result. */
@@ -2049,6 +2252,34 @@ export interface components {
              */
             total_bytes: number;
         };
+        /** @description Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends. */
+        ToolUsageDay: {
+            /**
+             * Format: int64
+             * @description Number of calls.
+             */
+            calls: number;
+            /**
+             * @description The day, in UTC.
+             * @example 2026-11-30
+             */
+            day: string;
+            /**
+             * Format: int64
+             * @description Time of the calls together, in milliseconds.
+             */
+            duration_ms: number;
+            /**
+             * Format: int64
+             * @description Calls with an error as their result: the tool failed, or the call was denied, cancelled or cut.
+             */
+            failed_calls: number;
+            /**
+             * @description The tool.
+             * @example search
+             */
+            tool: string;
+        };
         /** @description A step whose LLM call has no answer. */
         UnansweredCall: {
             /**
@@ -2086,8 +2317,10 @@ export interface components {
              */
             reasoning_tokens: number;
         };
-        /** @description Usage of a model by a tenant on a day. */
+        /** @description Usage of a model, or of an agent, by a tenant on a day. */
         UsageDay: {
+            /** @description The agent; null in sums by model. */
+            agent: string | null;
             /**
              * Format: int64
              * @description Number of LLM calls with a stored answer.
@@ -2100,7 +2333,7 @@ export interface components {
             cost_usd: string;
             /**
              * Format: int64
-             * @description Calls with a budget that were cut before their answers were stored; not included in `calls`.
+             * @description Calls that were cut before their answers were stored; not included in `calls`.
              */
             cut_calls: number;
             /**
@@ -2119,17 +2352,19 @@ export interface components {
              */
             day: string;
             /**
-             * @description `provider/model`.
+             * @description `provider/model`; null in sums by agent.
              * @example openai/gpt-5-mini
              */
-            model: string;
+            model: string | null;
             usage: components["schemas"]["Usage"];
         };
         /** @description A page of sums. */
         UsagePage: {
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
-            /** @description The rows, ordered by day and model. */
+            /** @description With `by=tool`: the rows, ordered by day and tool. Otherwise empty. */
+            tools: components["schemas"]["ToolUsageDay"][];
+            /** @description The rows, ordered by day, and by model or agent. Empty with `by=tool`. */
             usage: components["schemas"]["UsageDay"][];
         };
         /** @description A tool call that waits for a person or a client. */
@@ -2142,6 +2377,8 @@ export interface components {
             expires_at?: string;
             message_id: components["schemas"]["Id"];
             requested_at: string;
+            /** @description The title of the call for people; absent without a template in the tool's configuration. */
+            title?: string;
             /** @description Input of the call as the model wrote it, usually an object. */
             tool_input: unknown;
             tool_name: string;
@@ -2217,7 +2454,7 @@ export interface operations {
                  *     entries without a tenant.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
                 /**
                  * @description Only entries of the given action.
                  * @example key_created
@@ -2239,11 +2476,7 @@ export interface operations {
                 after?: number;
                 /** @description Maximum number of entries of the page; an export has no pages. */
                 limit?: number;
-                /**
-                 * @description `jsonl`: an export of every entry as JSON lines, as with `Accept: application/x-ndjson`. `json`: a page.
-                 * @example json
-                 */
-                format?: string;
+                format?: "json" | "jsonl";
             };
             header?: never;
             path?: never;
@@ -2289,7 +2522,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2298,7 +2531,322 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    list_failures: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only failures of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
+                 * @example acme
+                 */
+                tenant?: string;
+                /**
+                 * @description Only failures of the given agent.
+                 * @example support
+                 */
+                agent?: string;
+                /**
+                 * @description Only failures with the given code.
+                 * @example llm_unavailable
+                 */
+                code?: string;
+                /**
+                 * @description Only failures from the given time or later. By default a day before `until`.
+                 * @example 2026-11-29T00:00:00Z
+                 */
+                since?: string;
+                /**
+                 * @description Only failures from before the given time. By default now.
+                 * @example 2026-11-30T00:00:00Z
+                 */
+                until?: string;
+                /** @description Rows of the page. */
+                limit?: number;
+                /**
+                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
+                 * @example 2026-11-29T23:10:04.018Z~run_0b9d2c1e
+                 */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailurePage"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    count_failures: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only failures of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
+                 * @example acme
+                 */
+                tenant?: string;
+                /**
+                 * @description Only failures of the given agent.
+                 * @example support
+                 */
+                agent?: string;
+                /**
+                 * @description Only failures with the given code.
+                 * @example llm_unavailable
+                 */
+                code?: string;
+                /**
+                 * @description Only failures from the given time or later. By default a day before `until`.
+                 * @example 2026-11-29T00:00:00Z
+                 */
+                since?: string;
+                /**
+                 * @description Only failures from before the given time. By default now.
+                 * @example 2026-11-30T00:00:00Z
+                 */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailureCounts"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2378,11 +2926,11 @@ export interface operations {
                  * @description Only keys of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
                 /** @description Maximum keys of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
-                after?: string;
+                after?: components["schemas"]["Id"];
             };
             header?: never;
             path?: never;
@@ -2427,7 +2975,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2436,7 +2984,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2559,7 +3107,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2568,7 +3116,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2706,7 +3254,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2715,7 +3263,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2801,13 +3349,292 @@ export interface operations {
             };
         };
     };
+    list_refused_owners: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The tenant of the owners. Default: the caller's own tenant. A different tenant needs the scope `admin:all`.
+                 * @example acme
+                 */
+                tenant?: components["schemas"]["Id"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The owners */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Owners"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    change_owner: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnerChange"];
+            };
+        };
+        responses: {
+            /** @description The owner after the change */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Owner"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`). A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body" | "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The tenant has too many refused owners (`too_many_refused_owners`). The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "too_many_refused_owners" | "conflict";
+                    };
+                };
+            };
+            /** @description The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
     list_tenants: {
         parameters: {
             query?: {
                 /** @description Maximum number of tenants of the page. */
                 limit?: number;
                 /** @description `next_after` of the page before. */
-                after?: string;
+                after?: components["schemas"]["Id"];
             };
             header?: never;
             path?: never;
@@ -2852,7 +3679,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2861,7 +3688,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -2937,11 +3764,18 @@ export interface operations {
     list_tenant_usage: {
         parameters: {
             query?: {
+                /** @description The kind of the sums. By default `model`. */
+                by?: "model" | "agent" | "tool";
+                /**
+                 * @description Only the calls of the agent, without the agent's sub-agents.
+                 * @example support
+                 */
+                agent?: string;
                 /**
                  * @description Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
                  */
-                tenant?: string;
+                tenant?: components["schemas"]["Id"];
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01
@@ -3003,7 +3837,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3012,7 +3846,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3118,7 +3952,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3127,7 +3961,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3261,7 +4095,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3270,7 +4104,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3442,7 +4276,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3451,7 +4285,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3605,7 +4439,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3614,7 +4448,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3746,7 +4580,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3755,7 +4589,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -3893,7 +4727,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3902,7 +4736,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4038,7 +4872,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4047,7 +4881,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4182,7 +5016,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4191,7 +5025,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4324,7 +5158,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4333,7 +5167,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4472,7 +5306,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4481,7 +5315,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4629,7 +5463,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4638,7 +5472,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4779,7 +5613,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Another person must approve (`approval_needs_other`). Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4788,7 +5622,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "approval_needs_other" | "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "approval_needs_other" | "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -4940,7 +5774,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4949,7 +5783,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5097,7 +5931,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5106,7 +5940,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5247,7 +6081,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5256,7 +6090,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5410,7 +6244,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5419,7 +6253,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5577,7 +6411,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5586,7 +6420,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5727,7 +6561,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5736,7 +6570,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -5871,7 +6705,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5880,7 +6714,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6028,7 +6862,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6037,7 +6871,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6174,7 +7008,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6183,7 +7017,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6325,7 +7159,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6334,7 +7168,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6473,7 +7307,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6482,7 +7316,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6625,7 +7459,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6634,7 +7468,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6776,7 +7610,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6785,7 +7619,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -6939,7 +7773,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6948,7 +7782,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7096,7 +7930,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7105,7 +7939,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7247,7 +8081,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7256,7 +8090,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7659,7 +8493,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7668,7 +8502,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7817,7 +8651,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7826,7 +8660,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };
@@ -7949,6 +8783,13 @@ export interface operations {
     list_usage: {
         parameters: {
             query?: {
+                /** @description The kind of the sums. By default `model`. */
+                by?: "model" | "agent" | "tool";
+                /**
+                 * @description Only the calls of the agent, without the agent's sub-agents.
+                 * @example support
+                 */
+                agent?: string;
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01
@@ -8010,7 +8851,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Your credential does not allow the request (`insufficient_scope`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -8019,7 +8860,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "insufficient_scope" | "origin_not_allowed" | "host_not_allowed";
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
                     };
                 };
             };

@@ -6,7 +6,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, ToolCall},
     words::MessageRole,
 };
-use everturn_store::{ContextMessage, ToolResult, model_input::PastInput};
+use everturn_store::{ContextMessage, PastInput, ToolResult};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 

@@ -48,7 +48,7 @@ pub struct TimelineItem {
     #[schema(nullable = false)]
     pub tool_name: Option<String>,
     /// The title of a tool call for people, like `Search the web for cats`; absent if the tool has no template, or an input
-    /// of the template is missing. Show the name of the tool in its place.
+    /// of the template is missing. Without a title, show the name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub title: Option<String>,

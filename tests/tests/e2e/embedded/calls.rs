@@ -84,7 +84,7 @@ async fn a_developer_reads_what_each_call_was_sent_and_answered() {
         said["tool_calls"][0]["tool_input"],
         json!({"expression": "6 * 7"})
     );
-    assert_eq!(said["tool_results"][0]["result"], json!(42));
+    assert_eq!(said["tool_results"][0]["result"]["value"], json!("42"));
     let tools = sent["tools"].as_array().unwrap();
     let calculate = tools
         .iter()

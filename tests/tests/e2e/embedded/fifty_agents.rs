@@ -100,10 +100,11 @@ async fn work_of_a_day(stack: &Stack) -> (NaiveDate, Value) {
 
 /// Runs blocks of the page in one shell, with `DAY` set behind the first block. Returns the output of each block.
 async fn run(stack: &Stack, blocks: &[String], day: NaiveDate) -> Vec<String> {
-    let mut script = format!("set -eu\n{}\necho $DAY\nDAY={day}\n", blocks[0]);
-    for block in &blocks[1..] {
-        script += &format!("printf '%s' '{MARK}'\n{block}\n");
-    }
+    let first = format!("set -eu\n{}\necho $DAY\nDAY={day}\n", blocks[0]);
+    let further = blocks[1..]
+        .iter()
+        .map(|block| format!("printf '%s' '{MARK}'\n{block}\n"));
+    let script: String = [first].into_iter().chain(further).collect();
     let mut path = binary().parent().unwrap().as_os_str().to_owned();
     path.push(":");
     path.push(env::var_os("PATH").unwrap());

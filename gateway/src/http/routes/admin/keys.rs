@@ -186,7 +186,7 @@ pub(in crate::http::routes) struct NewKeyBody {
     /// Lifetime of the key in seconds; a lifetime beyond the end of the caller's own credential is refused. Default:
     /// `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
     /// credential.
-    #[schema(value_type = Option<u64>, minimum = 1, maximum = 4294967295_u64)]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64)]
     lifetime_s: Option<NonZeroU32>,
 }
 

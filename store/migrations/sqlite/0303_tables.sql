@@ -1,14 +1,13 @@
--- All tables of Everturn, in PostgreSQL's types. The file for SQLite has the same tables.
+-- All tables of Everturn, in SQLite's types. The file for PostgreSQL has the same tables.
 --
--- Keys are COLLATE "C": they sort as in SQLite, they compare as bytes, and no upgrade of the system's locales can break their
--- indexes. The foreign keys of a table name the agent execution before the message: inserts lock the rows in that order, and
--- retention removes the rows in that order (store/src/backend/mod.rs, "Locks").
+-- Times are RFC 3339 text in UTC, so that their order as text is their order in time. JSON is text kept to the letter. Large
+-- columns stand last where the table was made with them, so that SQLite reads the small columns without following overflow pages.
 
 -- Definitions of agents, by the hash of their JSON. A turn is pinned to one definition.
 CREATE TABLE agent_definitions (
-    hash TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    definition JSONB NOT NULL
-);
+    hash TEXT NOT NULL PRIMARY KEY,
+    definition TEXT NOT NULL
+) STRICT;
 
 -- owner_id: the person of the tenant who owns the conversation; empty without an owner.
 -- log_id: the event log. A conversation that is created anew after its removal has another log, so readers, live texts and
@@ -18,33 +17,33 @@ CREATE TABLE agent_definitions (
 -- id: determined by the tenant and by the conversation's name in the tenant.
 -- spent_*: the sums over the LLM calls of ended turns, with their sub-agents. spent_nano is NULL while no model had a price.
 CREATE TABLE conversations (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    tenant_id TEXT COLLATE "C" NOT NULL,
+    id TEXT NOT NULL PRIMARY KEY,
+    tenant_id TEXT NOT NULL,
     agent TEXT NOT NULL,
     title TEXT NOT NULL,
-    message_count BIGINT NOT NULL DEFAULT 0,
-    last_sequence BIGINT NOT NULL DEFAULT 0,
-    created_at TIMESTAMPTZ NOT NULL,
-    updated_at TIMESTAMPTZ NOT NULL,
-    owner_id TEXT COLLATE "C" NOT NULL,
-    log_id TEXT COLLATE "C" NOT NULL,
-    run_epoch BIGINT NOT NULL DEFAULT 0,
-    granted_epoch BIGINT NOT NULL DEFAULT 0,
-    spent_input BIGINT NOT NULL DEFAULT 0,
-    spent_output BIGINT NOT NULL DEFAULT 0,
-    spent_cached BIGINT NOT NULL DEFAULT 0,
-    spent_cache_write BIGINT NOT NULL DEFAULT 0,
-    spent_reasoning BIGINT NOT NULL DEFAULT 0,
-    spent_nano BIGINT
-);
+    message_count INTEGER NOT NULL DEFAULT 0,
+    last_sequence INTEGER NOT NULL DEFAULT 0,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    log_id TEXT NOT NULL,
+    run_epoch INTEGER NOT NULL DEFAULT 0,
+    granted_epoch INTEGER NOT NULL DEFAULT 0,
+    spent_input INTEGER NOT NULL DEFAULT 0,
+    spent_output INTEGER NOT NULL DEFAULT 0,
+    spent_cached INTEGER NOT NULL DEFAULT 0,
+    spent_cache_write INTEGER NOT NULL DEFAULT 0,
+    spent_reasoning INTEGER NOT NULL DEFAULT 0,
+    spent_nano INTEGER
+) STRICT;
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
 
 -- Conversations that were deleted recently. A worker that was taken for dead must not create them again.
 CREATE TABLE deleted_conversations (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    deleted_at TIMESTAMPTZ NOT NULL
-);
+    id TEXT NOT NULL PRIMARY KEY,
+    deleted_at TEXT NOT NULL
+) STRICT;
 CREATE INDEX deleted_conversations_by_age ON deleted_conversations (deleted_at);
 
 -- sequence_number: the event with which the message entered the timeline; NULL while the message is queued.
@@ -53,29 +52,29 @@ CREATE INDEX deleted_conversations_by_age ON deleted_conversations (deleted_at);
 -- attachments: the blobs that the message names, with the facts that models and readers get about the blobs.
 -- sent_by: the sender as the gateway authenticated them; NULL where no gateway did.
 CREATE TABLE messages (
-    conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id),
-    id TEXT COLLATE "C" NOT NULL,
+    conversation_id TEXT NOT NULL REFERENCES conversations (id),
+    id TEXT NOT NULL,
     role TEXT NOT NULL,
     status TEXT NOT NULL,
-    client_message_id TEXT COLLATE "C",
-    agent_execution_id TEXT COLLATE "C",
-    step BIGINT,
-    sequence_number BIGINT,
-    created_at TIMESTAMPTZ NOT NULL,
+    client_message_id TEXT,
+    agent_execution_id TEXT,
+    step INTEGER,
+    sequence_number INTEGER,
+    created_at TEXT NOT NULL,
     content TEXT NOT NULL,
-    tool_calls JSONB NOT NULL,
-    tool_results JSONB NOT NULL,
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    thread TEXT COLLATE "C" NOT NULL DEFAULT '',
+    tool_calls TEXT NOT NULL,
+    tool_results TEXT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    thread TEXT NOT NULL DEFAULT '',
     on_busy TEXT NOT NULL DEFAULT '',
-    attachments JSONB NOT NULL DEFAULT '[]',
-    sent_by TEXT COLLATE "C",
+    attachments TEXT NOT NULL DEFAULT '[]',
+    sent_by TEXT,
     PRIMARY KEY (conversation_id, id),
     UNIQUE (conversation_id, client_message_id),
     UNIQUE (conversation_id, sequence_number),
     -- Exactly the queued messages are not yet in the timeline.
     CHECK ((status = 'queued') = (sequence_number IS NULL))
-);
+) STRICT;
 CREATE INDEX messages_queued ON messages (conversation_id, created_at, id) WHERE status = 'queued';
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX messages_queued_of_tenant ON messages (tenant_id, conversation_id) WHERE status = 'queued';
@@ -95,35 +94,35 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
 -- error_code, error_message: the code and the beginning of the message of the event `error`.
 CREATE TABLE agent_executions (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    conversation_id TEXT COLLATE "C" NOT NULL,
-    message_id TEXT COLLATE "C" NOT NULL,
-    parent_execution_id TEXT COLLATE "C" REFERENCES agent_executions (id),
-    root_execution_id TEXT COLLATE "C" NOT NULL REFERENCES agent_executions (id),
-    depth BIGINT NOT NULL,
-    parent_tool_call_id TEXT COLLATE "C",
+    id TEXT NOT NULL PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    parent_execution_id TEXT REFERENCES agent_executions (id),
+    root_execution_id TEXT NOT NULL REFERENCES agent_executions (id),
+    depth INTEGER NOT NULL,
+    parent_tool_call_id TEXT,
     agent TEXT NOT NULL,
-    agent_hash TEXT COLLATE "C" NOT NULL REFERENCES agent_definitions (hash),
+    agent_hash TEXT NOT NULL REFERENCES agent_definitions (hash),
     status TEXT NOT NULL,
-    generation BIGINT NOT NULL DEFAULT 0,
-    steps BIGINT NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0,
+    steps INTEGER NOT NULL DEFAULT 0,
     error_code TEXT,
     error_message TEXT,
-    started_at TIMESTAMPTZ NOT NULL,
-    finished_at TIMESTAMPTZ,
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    called_step BIGINT NOT NULL DEFAULT -1,
-    step_calls BIGINT NOT NULL DEFAULT 0,
-    worker_id TEXT COLLATE "C" NOT NULL DEFAULT '',
-    background_response JSONB,
-    reserved_step BIGINT NOT NULL DEFAULT -1,
-    reserved_tokens BIGINT NOT NULL DEFAULT 0,
-    reserved_nano BIGINT NOT NULL DEFAULT 0,
-    model_chain JSONB,
+    started_at TEXT NOT NULL,
+    finished_at TEXT,
+    tenant_id TEXT NOT NULL,
+    called_step INTEGER NOT NULL DEFAULT -1,
+    step_calls INTEGER NOT NULL DEFAULT 0,
+    worker_id TEXT NOT NULL DEFAULT '',
+    background_response TEXT,
+    reserved_step INTEGER NOT NULL DEFAULT -1,
+    reserved_tokens INTEGER NOT NULL DEFAULT 0,
+    reserved_nano INTEGER NOT NULL DEFAULT 0,
+    model_chain TEXT,
     reserved_model TEXT,
-    settled_generation BIGINT NOT NULL DEFAULT 0,
+    settled_generation INTEGER NOT NULL DEFAULT 0,
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-);
+) STRICT;
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX agent_executions_running_of_tenant ON agent_executions (tenant_id, conversation_id)
@@ -137,7 +136,7 @@ SELECT id, conversation_id, tenant_id, message_id, status, steps, agent_hash, st
 FROM agent_executions WHERE status = 'running' AND parent_execution_id IS NULL;
 -- For the pages of the tree of agent executions.
 CREATE INDEX agent_executions_by_start ON agent_executions (conversation_id, started_at, id);
--- For the foreign keys, which PostgreSQL checks when retention removes rows.
+-- For the foreign keys, which SQLite checks when retention removes rows.
 CREATE INDEX agent_executions_by_message ON agent_executions (conversation_id, message_id);
 CREATE INDEX agent_executions_by_root ON agent_executions (root_execution_id);
 CREATE INDEX agent_executions_by_parent ON agent_executions (parent_execution_id)
@@ -147,41 +146,41 @@ CREATE INDEX agent_executions_by_parent ON agent_executions (parent_execution_id
 -- idempotent saves), and a look-up of position 0 says whether the batch is stored.
 -- data_bytes: the bytes of event_data, so that a page of events is cut before the data is read.
 CREATE TABLE agent_execution_events (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id),
-    message_id TEXT COLLATE "C" NOT NULL,
+    id TEXT NOT NULL PRIMARY KEY,
+    conversation_id TEXT NOT NULL REFERENCES conversations (id),
+    message_id TEXT NOT NULL,
     event_type TEXT NOT NULL,
-    sequence_number BIGINT NOT NULL,
+    sequence_number INTEGER NOT NULL,
     batch_key TEXT NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
-    event_data JSONB NOT NULL,
-    data_bytes BIGINT NOT NULL,
+    created_at TEXT NOT NULL,
+    event_data TEXT NOT NULL,
+    data_bytes INTEGER NOT NULL,
     UNIQUE (conversation_id, sequence_number),
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-);
+) STRICT;
 
 -- generation, the token counts and the cost repeat facts of execution_state, so that no query looks into the JSON. cost_nano is NULL
 -- where the model has no price.
 CREATE TABLE execution_checkpoints (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    conversation_id TEXT COLLATE "C" NOT NULL,
-    message_id TEXT COLLATE "C" NOT NULL,
-    agent_execution_id TEXT COLLATE "C" NOT NULL REFERENCES agent_executions (id),
-    checkpoint_type TEXT COLLATE "C" NOT NULL,
-    execution_id TEXT COLLATE "C" NOT NULL,
-    step_number BIGINT NOT NULL,
-    generation BIGINT NOT NULL,
-    input_tokens BIGINT NOT NULL,
-    output_tokens BIGINT NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
-    execution_state JSONB NOT NULL,
-    cached_tokens BIGINT NOT NULL DEFAULT 0,
-    cache_write_tokens BIGINT NOT NULL DEFAULT 0,
-    reasoning_tokens BIGINT NOT NULL DEFAULT 0,
-    cost_nano BIGINT,
+    id TEXT NOT NULL PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    agent_execution_id TEXT NOT NULL REFERENCES agent_executions (id),
+    checkpoint_type TEXT NOT NULL,
+    execution_id TEXT NOT NULL,
+    step_number INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    execution_state TEXT NOT NULL,
+    cached_tokens INTEGER NOT NULL DEFAULT 0,
+    cache_write_tokens INTEGER NOT NULL DEFAULT 0,
+    reasoning_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_nano INTEGER,
     UNIQUE (agent_execution_id, step_number, checkpoint_type, execution_id),
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-);
+) STRICT;
 -- For the last checkpoint of a turn, from which a resume goes on.
 CREATE INDEX execution_checkpoints_by_message ON execution_checkpoints (conversation_id, message_id, step_number);
 
@@ -189,21 +188,21 @@ CREATE INDEX execution_checkpoints_by_message ON execution_checkpoints (conversa
 -- tries. number: the tries of the step without a reply, counted from 1. generation: the claim of the try. model: `provider/model`.
 -- is_final: no further try follows. retry_after_ms: the pause before the next try; NULL when the engine decides.
 CREATE TABLE call_tries (
-    agent_execution_id TEXT COLLATE "C" NOT NULL REFERENCES agent_executions (id) ON DELETE CASCADE,
-    step BIGINT NOT NULL,
-    slot BIGINT NOT NULL,
-    number BIGINT NOT NULL,
-    generation BIGINT NOT NULL,
-    model TEXT COLLATE "C" NOT NULL,
-    worker_id TEXT COLLATE "C" NOT NULL,
-    code TEXT COLLATE "C" NOT NULL,
-    reason TEXT COLLATE "C" NOT NULL,
-    is_final BOOLEAN NOT NULL,
-    retry_after_ms BIGINT,
-    started_at TIMESTAMPTZ NOT NULL,
-    ended_at TIMESTAMPTZ NOT NULL,
+    agent_execution_id TEXT NOT NULL REFERENCES agent_executions (id) ON DELETE CASCADE,
+    step INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    worker_id TEXT NOT NULL,
+    code TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    is_final INTEGER NOT NULL,
+    retry_after_ms INTEGER,
+    started_at TEXT NOT NULL,
+    ended_at TEXT NOT NULL,
     PRIMARY KEY (agent_execution_id, step, slot)
-);
+) STRICT, WITHOUT ROWID;
 
 -- kind: who runs the tool, '' for a worker or 'client'. approval: '' without an approval, else pending, approved, denied, expired
 -- or cancelled. input_hash binds an approval to the tool and to the input that the approver saw.
@@ -211,42 +210,42 @@ CREATE TABLE call_tries (
 -- definition_hash: the definition that the call was made for; '' for any definition. approval_rule: a `CallRule`.
 -- title_template: the template of the call's title for people; '' without a title.
 CREATE TABLE tool_execution_records (
-    conversation_id TEXT COLLATE "C" NOT NULL,
-    execution_id TEXT COLLATE "C" NOT NULL,
-    message_id TEXT COLLATE "C" NOT NULL,
-    agent_execution_id TEXT COLLATE "C" NOT NULL REFERENCES agent_executions (id),
-    step BIGINT NOT NULL,
-    call_index BIGINT NOT NULL,
-    call_id TEXT COLLATE "C" NOT NULL,
+    conversation_id TEXT NOT NULL,
+    execution_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    agent_execution_id TEXT NOT NULL REFERENCES agent_executions (id),
+    step INTEGER NOT NULL,
+    call_index INTEGER NOT NULL,
+    call_id TEXT NOT NULL,
     tool_name TEXT NOT NULL,
     effect TEXT NOT NULL,
-    timeout_ms BIGINT NOT NULL,
+    timeout_ms INTEGER NOT NULL,
     status TEXT NOT NULL,
-    attempt BIGINT NOT NULL DEFAULT 0,
-    is_error BOOLEAN NOT NULL,
-    duration_ms BIGINT NOT NULL,
-    observed_sequence BIGINT,
-    created_at TIMESTAMPTZ NOT NULL,
-    started_at TIMESTAMPTZ,
-    finished_at TIMESTAMPTZ,
-    signatures JSONB NOT NULL,
-    tool_input JSONB NOT NULL,
-    events JSONB NOT NULL,
-    result JSONB,
-    full_result JSONB,
-    kind TEXT COLLATE "C" NOT NULL,
-    approval TEXT COLLATE "C" NOT NULL,
-    input_hash TEXT COLLATE "C" NOT NULL,
-    expires_at TIMESTAMPTZ,
-    claimant TEXT COLLATE "C" NOT NULL DEFAULT '',
-    definition_hash TEXT COLLATE "C" NOT NULL,
-    approval_rule JSONB NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    is_error INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    observed_sequence INTEGER,
+    created_at TEXT NOT NULL,
+    started_at TEXT,
+    finished_at TEXT,
+    signatures TEXT NOT NULL,
+    tool_input TEXT NOT NULL,
+    events TEXT NOT NULL,
+    result TEXT,
+    full_result TEXT,
+    kind TEXT NOT NULL,
+    approval TEXT NOT NULL,
+    input_hash TEXT NOT NULL,
+    expires_at TEXT,
+    claimant TEXT NOT NULL DEFAULT '',
+    definition_hash TEXT NOT NULL,
+    approval_rule TEXT NOT NULL,
     title_template TEXT NOT NULL,
     PRIMARY KEY (conversation_id, execution_id),
     UNIQUE (conversation_id, call_id),
     UNIQUE (agent_execution_id, step, call_index),
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-);
+) STRICT;
 CREATE INDEX tool_execution_records_open ON tool_execution_records (agent_execution_id, step, call_index)
     WHERE observed_sequence IS NULL;
 -- For the calls that wait for a person or a client.
@@ -280,136 +279,136 @@ FROM conversations;
 -- Tools that run without further approvals in a conversation. definition_hash: the definition of the grant; '' for an unknown
 -- definition.
 CREATE TABLE tool_grants (
-    conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id),
-    tool_name TEXT COLLATE "C" NOT NULL,
-    granted_at TIMESTAMPTZ NOT NULL,
-    definition_hash TEXT COLLATE "C" NOT NULL,
+    conversation_id TEXT NOT NULL REFERENCES conversations (id),
+    tool_name TEXT NOT NULL,
+    granted_at TEXT NOT NULL,
+    definition_hash TEXT NOT NULL,
     PRIMARY KEY (conversation_id, tool_name)
-);
+) STRICT;
 
 -- The answers to approvals that gateways have passed on. answered_by: the approver as the gateway authenticated them; '' where the
 -- gateway asks for no credential. An answer without a row came through the engine.
 CREATE TABLE approval_answers (
-    conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
-    execution_id TEXT COLLATE "C" NOT NULL,
-    answer_id TEXT COLLATE "C" NOT NULL,
-    answered_by TEXT COLLATE "C" NOT NULL,
-    answered_at TIMESTAMPTZ NOT NULL,
+    conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+    execution_id TEXT NOT NULL,
+    answer_id TEXT NOT NULL,
+    answered_by TEXT NOT NULL,
+    answered_at TEXT NOT NULL,
     PRIMARY KEY (conversation_id, execution_id, answer_id)
-);
+) STRICT, WITHOUT ROWID;
 
 -- The client that runs a call of a client tool. Until expires_at no other client may begin the call. claims: the number of clients
 -- that have begun the call. A call without a claim has no row.
 CREATE TABLE client_tool_claims (
-    conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
-    execution_id TEXT COLLATE "C" NOT NULL,
-    claimant TEXT COLLATE "C" NOT NULL,
+    conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+    execution_id TEXT NOT NULL,
+    claimant TEXT NOT NULL,
     claims INTEGER NOT NULL,
-    expires_at TIMESTAMPTZ NOT NULL,
+    expires_at TEXT NOT NULL,
     PRIMARY KEY (conversation_id, execution_id)
-);
+) STRICT;
 
 -- Plan ids are made by a tool, so they are unique in their conversation only.
 CREATE TABLE work_plans (
-    conversation_id TEXT COLLATE "C" NOT NULL,
-    id TEXT COLLATE "C" NOT NULL,
-    message_id TEXT COLLATE "C" NOT NULL,
+    conversation_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
     title TEXT NOT NULL,
-    steps JSONB NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
-    updated_at TIMESTAMPTZ NOT NULL,
+    steps TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
     PRIMARY KEY (conversation_id, id),
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-);
+) STRICT;
 
 -- The begin of a thread's context. Of the messages up to through_sequence, the model gets only kept_message_ids, and summary stands
 -- for the others. The newest cut of a thread counts. thread is as in messages.
 CREATE TABLE context_cuts (
-    conversation_id TEXT COLLATE "C" NOT NULL,
-    thread TEXT COLLATE "C" NOT NULL,
-    through_sequence BIGINT NOT NULL,
-    agent_execution_id TEXT COLLATE "C" NOT NULL,
-    step BIGINT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    through_sequence INTEGER NOT NULL,
+    agent_execution_id TEXT NOT NULL,
+    step INTEGER NOT NULL,
     summary TEXT NOT NULL,
-    kept_message_ids TEXT[] NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
+    kept_message_ids TEXT NOT NULL,
+    created_at TEXT NOT NULL,
     PRIMARY KEY (conversation_id, thread, through_sequence)
-);
+) STRICT;
 
 -- The newest turn of a conversation with a budget: its limits, and the sums of the turn and of the conversation. reserved_*: the
 -- most that running calls may still take, whose answers are not stored.
 CREATE TABLE conversation_budgets (
-    conversation_id TEXT COLLATE "C" PRIMARY KEY,
-    turn_id TEXT COLLATE "C" NOT NULL,
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    max_steps BIGINT,
-    max_tokens BIGINT,
-    max_nano BIGINT,
-    max_conversation_tokens BIGINT,
-    max_conversation_nano BIGINT,
-    max_day_tokens BIGINT,
-    max_day_nano BIGINT,
-    turn_steps BIGINT NOT NULL DEFAULT 0,
-    turn_tokens BIGINT NOT NULL DEFAULT 0,
-    turn_nano BIGINT NOT NULL DEFAULT 0,
-    conversation_tokens BIGINT NOT NULL DEFAULT 0,
-    conversation_nano BIGINT NOT NULL DEFAULT 0,
-    reserved_tokens BIGINT NOT NULL DEFAULT 0,
-    reserved_nano BIGINT NOT NULL DEFAULT 0
-);
+    conversation_id TEXT PRIMARY KEY,
+    turn_id TEXT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    max_steps INTEGER,
+    max_tokens INTEGER,
+    max_nano INTEGER,
+    max_conversation_tokens INTEGER,
+    max_conversation_nano INTEGER,
+    max_day_tokens INTEGER,
+    max_day_nano INTEGER,
+    turn_steps INTEGER NOT NULL DEFAULT 0,
+    turn_tokens INTEGER NOT NULL DEFAULT 0,
+    turn_nano INTEGER NOT NULL DEFAULT 0,
+    conversation_tokens INTEGER NOT NULL DEFAULT 0,
+    conversation_nano INTEGER NOT NULL DEFAULT 0,
+    reserved_tokens INTEGER NOT NULL DEFAULT 0,
+    reserved_nano INTEGER NOT NULL DEFAULT 0
+) STRICT;
 
 -- The usage of a tenant on a day in UTC, by model and agent. The rows outlive their conversations. A day of a model and an agent
 -- has several rows (slots), so that the turns of a tenant do not wait for each other.
 CREATE TABLE usage_days (
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    day TEXT COLLATE "C" NOT NULL,
-    model TEXT COLLATE "C" NOT NULL,
-    agent TEXT COLLATE "C" NOT NULL,
-    slot BIGINT NOT NULL,
-    calls BIGINT NOT NULL,
-    input_tokens BIGINT NOT NULL,
-    output_tokens BIGINT NOT NULL,
-    cached_tokens BIGINT NOT NULL,
-    cache_write_tokens BIGINT NOT NULL,
-    reasoning_tokens BIGINT NOT NULL,
-    cost_nano BIGINT NOT NULL,
-    cut_calls BIGINT NOT NULL,
-    cut_tokens BIGINT NOT NULL,
-    cut_nano BIGINT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    model TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL,
+    cost_nano INTEGER NOT NULL,
+    cut_calls INTEGER NOT NULL,
+    cut_tokens INTEGER NOT NULL,
+    cut_nano INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, day, model, agent, slot)
-);
+) STRICT;
 
 -- The tool calls of a tenant on a day in UTC, by tool and agent. The end of an agent execution adds its calls. The rows outlive
 -- their conversations. duration_ms: the time of the calls together. slot: as in usage_days.
 CREATE TABLE tool_usage_days (
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    day TEXT COLLATE "C" NOT NULL,
-    tool TEXT COLLATE "C" NOT NULL,
-    agent TEXT COLLATE "C" NOT NULL,
-    slot BIGINT NOT NULL,
-    calls BIGINT NOT NULL,
-    failed_calls BIGINT NOT NULL,
-    duration_ms BIGINT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    failed_calls INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, day, tool, agent, slot)
-);
+) STRICT;
 
 -- Images and files. content has the bytes, unless the bytes are in an object store under object_key. A blob belongs to the
 -- conversation whose message or tool result names the blob, and to the conversation's owner; before that to the uploader.
 -- upload_key: the client's key of the upload.
 CREATE TABLE blobs (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    owner_id TEXT COLLATE "C" NOT NULL,
-    conversation_id TEXT COLLATE "C" REFERENCES conversations (id) ON DELETE CASCADE,
-    upload_key TEXT COLLATE "C",
+    id TEXT NOT NULL PRIMARY KEY,
+    tenant_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    conversation_id TEXT REFERENCES conversations (id) ON DELETE CASCADE,
+    upload_key TEXT,
     media_type TEXT NOT NULL,
     file_name TEXT NOT NULL,
-    bytes BIGINT NOT NULL,
+    bytes INTEGER NOT NULL,
     sha256 TEXT NOT NULL,
-    object_key TEXT COLLATE "C",
-    content BYTEA,
-    created_at TIMESTAMPTZ NOT NULL
-);
+    object_key TEXT,
+    content BLOB,
+    created_at TEXT NOT NULL
+) STRICT;
 CREATE INDEX blobs_by_conversation ON blobs (conversation_id) WHERE conversation_id IS NOT NULL;
 CREATE INDEX blobs_unattached ON blobs (tenant_id, created_at) WHERE conversation_id IS NULL;
 CREATE UNIQUE INDEX blobs_by_upload ON blobs (tenant_id, owner_id, upload_key) WHERE upload_key IS NOT NULL;
@@ -417,72 +416,72 @@ CREATE UNIQUE INDEX blobs_by_upload ON blobs (tenant_id, owner_id, upload_key) W
 -- Objects to remove from the object store after remove_after: the objects of removed blobs, and the objects that an upload was
 -- about to write.
 CREATE TABLE removed_objects (
-    object_key TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    remove_after TIMESTAMPTZ NOT NULL
-);
+    object_key TEXT NOT NULL PRIMARY KEY,
+    remove_after TEXT NOT NULL
+) STRICT;
 CREATE INDEX removed_objects_due ON removed_objects (remove_after);
 
 -- The trace of a turn or a sub-agent, while traces are exported; without an export there are no rows. trace_parent and trace_state
 -- are the headers of W3C Trace Context that name the span above the agent's. The worker that begins the agent execution adds agent
 -- and begun_at.
 CREATE TABLE trace_contexts (
-    conversation_id TEXT COLLATE "C" NOT NULL,
-    agent_execution_id TEXT COLLATE "C" NOT NULL,
+    conversation_id TEXT NOT NULL,
+    agent_execution_id TEXT NOT NULL,
     trace_parent TEXT NOT NULL,
     trace_state TEXT NOT NULL,
     agent TEXT,
-    begun_at TIMESTAMPTZ,
+    begun_at TEXT,
     PRIMARY KEY (conversation_id, agent_execution_id)
-);
+) STRICT;
 
 -- Conversations with a waiting message or a running turn in which nothing happens, and the time at which a gateway looks at them.
 CREATE TABLE turn_checks (
-    conversation_id TEXT COLLATE "C" PRIMARY KEY,
-    due_at TIMESTAMPTZ NOT NULL,
-    starts BIGINT NOT NULL DEFAULT 0,
-    last_sequence BIGINT NOT NULL DEFAULT 0,
-    signalled_until TIMESTAMPTZ
-);
+    conversation_id TEXT PRIMARY KEY,
+    due_at TEXT NOT NULL,
+    starts INTEGER NOT NULL DEFAULT 0,
+    last_sequence INTEGER NOT NULL DEFAULT 0,
+    signalled_until TEXT
+) STRICT;
 CREATE INDEX turn_checks_due ON turn_checks (due_at, conversation_id);
 -- One row: the time of the last search for such conversations. The gateway that changes the row does the search.
-CREATE TABLE reconciler (id BIGINT PRIMARY KEY, asked_at TIMESTAMPTZ NOT NULL);
-INSERT INTO reconciler (id, asked_at) VALUES (1, 'epoch');
+CREATE TABLE reconciler (id INTEGER PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
+INSERT INTO reconciler (id, asked_at) VALUES (1, '1970-01-01T00:00:00+00:00');
 
 -- Living worker processes. A worker raises renewals again and again, and gateways see when the number stands still. identity: the
 -- engine's name of the worker. takes: how often gateways have taken the lease since its last renewal. is_ended: the worker has
 -- stopped in order. Its lease stays until a gateway has looked for the work that the engine gave the worker as it stopped.
 CREATE TABLE worker_leases (
-    id TEXT COLLATE "C" PRIMARY KEY,
+    id TEXT PRIMARY KEY,
     identity TEXT NOT NULL,
-    lease_ms BIGINT NOT NULL,
-    renewals BIGINT NOT NULL DEFAULT 0,
-    takes BIGINT NOT NULL DEFAULT 0,
-    is_ended BOOLEAN NOT NULL DEFAULT FALSE
-);
+    lease_ms INTEGER NOT NULL,
+    renewals INTEGER NOT NULL DEFAULT 0,
+    takes INTEGER NOT NULL DEFAULT 0,
+    is_ended INTEGER NOT NULL DEFAULT 0
+) STRICT;
 
 -- Credentials of callers: API keys, and the browser sessions opened with them. secret_hash is the SHA-256 of the secret; the secret
 -- itself is nowhere. parent_id: the key that opened the session. Revoking the key ends the session.
 -- made_by_key: the key that made the key, also through a session. made_by_subject: the subject of the token that made the key.
 -- signed_in_at: when the token behind a session was issued; for another row the time of its creation.
 CREATE TABLE api_keys (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    kind TEXT COLLATE "C" NOT NULL,
-    parent_id TEXT COLLATE "C" REFERENCES api_keys (id),
-    secret_hash BYTEA NOT NULL,
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    owner_id TEXT COLLATE "C",
+    id TEXT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    parent_id TEXT REFERENCES api_keys (id),
+    secret_hash BLOB NOT NULL,
+    tenant_id TEXT NOT NULL,
+    owner_id TEXT,
     scopes TEXT NOT NULL,
     name TEXT NOT NULL,
-    made_by_key TEXT COLLATE "C",
-    made_by_subject TEXT COLLATE "C",
-    signed_in_at TIMESTAMPTZ NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
-    expires_at TIMESTAMPTZ,
-    revoked_at TIMESTAMPTZ,
-    last_used_at TIMESTAMPTZ
-);
+    made_by_key TEXT,
+    made_by_subject TEXT,
+    signed_in_at TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT,
+    revoked_at TEXT,
+    last_used_at TEXT
+) STRICT;
 CREATE INDEX api_keys_by_kind ON api_keys (kind, id);
--- For the foreign key, which PostgreSQL checks when ended sessions are removed.
+-- For the foreign key, which SQLite checks when ended sessions are removed.
 CREATE INDEX api_keys_by_parent ON api_keys (parent_id) WHERE parent_id IS NOT NULL;
 CREATE INDEX api_keys_by_maker ON api_keys (made_by_key) WHERE made_by_key IS NOT NULL;
 CREATE INDEX api_keys_ended_sessions ON api_keys (expires_at) WHERE kind = 'session';
@@ -492,64 +491,56 @@ CREATE INDEX api_keys_ended_sessions ON api_keys (expires_at) WHERE kind = 'sess
 -- admins with admin:all set all_ended_at and is_all_refused, besides the first two columns. After keep_until, every sign-in up to
 -- ended_at has expired, and the row of an owner who is not refused may be removed.
 CREATE TABLE owner_refusals (
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    owner_id TEXT COLLATE "C" NOT NULL,
-    is_refused BOOLEAN NOT NULL,
-    ended_at TIMESTAMPTZ NOT NULL,
-    is_all_refused BOOLEAN NOT NULL,
-    all_ended_at TIMESTAMPTZ,
-    keep_until TIMESTAMPTZ NOT NULL,
+    tenant_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    is_refused INTEGER NOT NULL,
+    ended_at TEXT NOT NULL,
+    is_all_refused INTEGER NOT NULL,
+    all_ended_at TEXT,
+    keep_until TEXT NOT NULL,
     PRIMARY KEY (tenant_id, owner_id)
-);
+) STRICT;
 CREATE INDEX owner_refusals_over ON owner_refusals (keep_until) WHERE NOT is_refused;
 
 -- The audit trail: who did what, when, from where, and with which outcome. Rows refer to nothing that can be removed, so a row
 -- outlives its subject. An entry stays as it was written: nobody may change it, and nobody may remove it before keep_until.
 -- tenant_id is NULL where the tenant is unknown. details is JSON.
 CREATE TABLE audit_events (
-    id BIGINT PRIMARY KEY,
-    at TIMESTAMPTZ NOT NULL,
-    keep_until TIMESTAMPTZ NOT NULL,
-    tenant_id TEXT COLLATE "C",
-    actor_kind TEXT COLLATE "C" NOT NULL,
-    actor_id TEXT COLLATE "C" NOT NULL,
-    action TEXT COLLATE "C" NOT NULL,
-    target_kind TEXT COLLATE "C" NOT NULL,
-    target_id TEXT COLLATE "C" NOT NULL,
-    outcome TEXT COLLATE "C" NOT NULL,
-    address TEXT COLLATE "C" NOT NULL,
-    request_id TEXT COLLATE "C" NOT NULL,
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    keep_until TEXT NOT NULL,
+    tenant_id TEXT,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target_kind TEXT NOT NULL,
+    target_id TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    address TEXT NOT NULL,
+    request_id TEXT NOT NULL,
     details TEXT NOT NULL
-);
+) STRICT;
 CREATE INDEX audit_events_by_tenant ON audit_events (tenant_id, id);
 CREATE INDEX audit_events_by_action ON audit_events (action, id);
 CREATE INDEX audit_events_by_time ON audit_events (at);
 
--- Numbers the entries without a gap. Transactions append one after the other, each until its commit. So no smaller number becomes
--- visible after a larger number, and a reader that goes on from a number misses nothing.
-CREATE FUNCTION audit_events_append() RETURNS trigger LANGUAGE plpgsql AS $$
+-- An insert that replaces a row would remove the row without firing the trigger of removals.
+CREATE TRIGGER audit_events_no_replace BEFORE INSERT ON audit_events
+    WHEN EXISTS (SELECT 1 FROM audit_events WHERE id = NEW.id)
 BEGIN
-    PERFORM pg_advisory_xact_lock(418581342580);
-    NEW.id := COALESCE((SELECT MAX(id) FROM audit_events), 0) + 1;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER audit_events_append BEFORE INSERT ON audit_events
-    FOR EACH ROW EXECUTE FUNCTION audit_events_append();
-
-CREATE FUNCTION audit_events_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'an entry of the audit trail stays as it was written until its retention is over';
-END
-$$;
+    SELECT RAISE(ABORT, 'an entry of the audit trail stays as it was written until its retention is over');
+END;
 CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON audit_events
-    FOR EACH ROW EXECUTE FUNCTION audit_events_refuse();
+BEGIN
+    SELECT RAISE(ABORT, 'an entry of the audit trail stays as it was written until its retention is over');
+END;
 CREATE TRIGGER audit_events_no_delete BEFORE DELETE ON audit_events
-    FOR EACH ROW WHEN (OLD.keep_until > clock_timestamp()) EXECUTE FUNCTION audit_events_refuse();
-CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events
-    FOR EACH STATEMENT EXECUTE FUNCTION audit_events_refuse();
+    WHEN julianday(OLD.keep_until) > julianday('now')
+BEGIN
+    SELECT RAISE(ABORT, 'an entry of the audit trail stays as it was written until its retention is over');
+END;
 
 -- One row: the version of the oldest Everturn that works with these tables. A migration that takes away columns or tables of
 -- earlier versions raises oldest_version.
-CREATE TABLE schema_range (id BIGINT PRIMARY KEY, oldest_version BIGINT NOT NULL);
-INSERT INTO schema_range (id, oldest_version) VALUES (1, 302);
+CREATE TABLE schema_range (id INTEGER PRIMARY KEY, oldest_version INTEGER NOT NULL);
+INSERT INTO schema_range (id, oldest_version) VALUES (1, 303);
