@@ -108,7 +108,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ),
         (
             &format!("{oidc}scopes = {{ a = [\"all\"] }}\n"),
-            "4:17: `a` has \"all\", but the scopes are: read write approve codec admin admin:all",
+            "4:17: `a` has \"all\", but the scopes are: read write approve calls codec admin admin:all",
         ),
         (
             &format!("{oidc}jwks_url = \"http://a.example/keys\"\n"),

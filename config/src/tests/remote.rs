@@ -46,8 +46,9 @@ fn a_remote_tool_is_called_as_written() {
 
 #[test]
 fn a_tool_has_a_title() {
+    let agent = "[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n";
     let described = |title: &str| {
-        let text = format!("{PROVIDER}{REMOTE}{title}");
+        let text = format!("{PROVIDER}{agent}{REMOTE}{title}");
         let config = parse(&text, &[("KEY", "k")]).unwrap();
         config.described_tools[0].spec.title.clone()
     };

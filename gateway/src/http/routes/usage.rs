@@ -165,7 +165,12 @@ pub(super) struct UsageParams {
     #[param(inline)]
     by: Option<By>,
     /// Only the calls of the agent, without the agent's sub-agents.
-    #[param(example = "support")]
+    #[param(
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^(\.{0,2}[A-Za-z0-9_:-]|\.{3})[A-Za-z0-9._:-]*$",
+        example = "support"
+    )]
     agent: Option<String>,
     /// The first day, in UTC. By default 30 days before `to`.
     #[param(example = "2026-11-01", format = Date)]

@@ -204,7 +204,7 @@ async fn wrong_commands_say_what_is_right() {
         (
             &["keys", "create", "--tenant", "t", "--scope", "all"],
             2,
-            "there are: read write approve codec admin admin:all",
+            "there are: read write approve calls codec admin admin:all",
         ),
         (
             &["keys", "create", "--tenant", "t", "--expires", "soon"],

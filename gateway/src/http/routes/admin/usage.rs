@@ -34,7 +34,12 @@ pub(in crate::http::routes) struct TenantUsageParams {
     #[param(inline)]
     by: Option<By>,
     /// Only the calls of the agent, without the agent's sub-agents.
-    #[param(example = "support")]
+    #[param(
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^(\.{0,2}[A-Za-z0-9_:-]|\.{3})[A-Za-z0-9._:-]*$",
+        example = "support"
+    )]
     agent: Option<String>,
     /// Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
     #[param(value_type = Option<Id>, example = "acme")]

@@ -52,7 +52,7 @@ async fn the_exit_code_says_how_the_turn_ended() {
             0,
             "You said **hello**.\n✓ done · 1 step",
         ),
-        (&["tool"], 0, "· I look.\n✓ test_read {\"sleep_ms\":1}"),
+        (&["tool"], 0, "I look.\n✓ test_read {\"sleep_ms\":1}"),
         (&["fail"], 1, "✗ failed: llm_bad_request"),
         (&["--history", "many"], 2, ""),
         (&["--tool", "open_file"], 2, ""),
