@@ -209,6 +209,7 @@ fn item(event: &Value) -> Option<Value> {
         ("step", "step"),
         ("finish", "finish"),
         ("durationMs", "duration_ms"),
+        ("title", "title"),
     ] {
         if !event[field].is_null() {
             item[shown] = event[field].clone();

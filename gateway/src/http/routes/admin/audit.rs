@@ -144,7 +144,7 @@ fn accepts_lines(headers: &HeaderMap) -> bool {
 
 fn query(params: AuditParams, seen: &Seen) -> Result<AuditQuery, Problem> {
     Ok(AuditQuery {
-        after: params.after.unwrap_or_default(),
+        after: checked_after(params.after.unwrap_or_default())?,
         tenant_id: seen.tenant().map(str::to_owned),
         action: checked_word("action", params.action)?.map(AuditAction::from),
         actor: checked_word("actor", params.actor)?,
@@ -152,6 +152,15 @@ fn query(params: AuditParams, seen: &Seen) -> Result<AuditQuery, Problem> {
         until: params.until.map(|text| time("until", &text)).transpose()?,
         limit: DEFAULT_LIMIT,
     })
+}
+
+/// Checks the number of an entry. The database counts entries from 1 to 2⁶³ − 1.
+fn checked_after(after: u64) -> Result<u64, Problem> {
+    if i64::try_from(after).is_ok() {
+        Ok(after)
+    } else {
+        Err(invalid(format!("`after` must be 0 to {}.", i64::MAX)))
+    }
 }
 
 /// Exports the entries older than the request, page by page as the client reads. The export itself is an entry, too.

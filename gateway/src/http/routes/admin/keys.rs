@@ -11,7 +11,8 @@ use axum::{
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{Access, ApiKey, KeyKind, NewKey};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::Number;
 use utoipa::{IntoParams, ToSchema, openapi::schema::Array};
 
 use super::{AdminRefusal, Seen};
@@ -187,7 +188,23 @@ pub(in crate::http::routes) struct NewKeyBody {
     /// `key_lifetime` of `[auth]`, or else valid until a revocation, but at most until the end of the caller's
     /// credential.
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64)]
+    #[serde(default, deserialize_with = "lifetime")]
     lifetime_s: Option<NonZeroU32>,
+}
+
+/// Reads a lifetime. In JSON Schema, `60.0` is a whole number, too.
+fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let fraction = || number.as_f64().filter(|number| number.fract() == 0.0);
+    let whole = number
+        .as_u64()
+        .or_else(|| format!("{:.0}", fraction()?).parse().ok());
+    let seconds = whole.and_then(|number| NonZeroU32::new(u32::try_from(number).ok()?));
+    seconds
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("lifetime_s must be a whole number from 1 to 4294967295"))
 }
 
 fn scopes() -> Array {
@@ -441,4 +458,31 @@ pub(in crate::http::routes) async fn revoke(
         has_more: params.made && revoked.len() >= MAX_REVOKED as usize,
         revoked,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_whole_number_of_seconds() {
+        let read = |value| {
+            let body = serde_json::from_value::<NewKeyBody>(json!({"lifetime_s": value}));
+            body.map(|body| body.lifetime_s.map(NonZeroU32::get))
+        };
+        assert_eq!(read(json!(60)).unwrap(), Some(60));
+        assert_eq!(read(json!(60.0)).unwrap(), Some(60));
+        assert_eq!(read(json!(null)).unwrap(), None);
+        for wrong in [
+            json!(0),
+            json!(1.5),
+            json!(-1),
+            json!(4_294_967_296_u64),
+            json!("60"),
+        ] {
+            assert!(read(wrong).is_err());
+        }
+    }
 }

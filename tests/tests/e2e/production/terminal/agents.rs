@@ -167,7 +167,7 @@ async fn sub_agents_write_below_what_they_have_done() {
     for text in [
         "Words about bread.",
         "Words about meadows.",
-        "✓ delegate → helper: bread",
+        "✓ Ask helper: bread",
     ] {
         assert_eq!(all.matches(text).count(), 1, "{text}: {all}");
     }

@@ -63,7 +63,7 @@ async fn tools_spin_in_their_places_and_the_answer_is_rendered() {
         "{screen}"
     );
     assert!(
-        screen.contains("· I look at both.") && count(&screen, "you> look") == 1,
+        screen.contains("\nI look at both.\n") && count(&screen, "you> look") == 1,
         "{screen}"
     );
     assert!(
