@@ -209,6 +209,20 @@ impl Form for Text {
     }
 }
 
+impl Text {
+    /// Reads a text of at most this many bytes.
+    pub(super) fn within(max_bytes: usize, text: String) -> Result<String, String> {
+        let text = Self::read(text)?;
+        let bytes = text.len();
+        if bytes > max_bytes {
+            return Err(format!(
+                "has a text of {bytes} bytes, but the limit is {max_bytes}"
+            ));
+        }
+        Ok(text)
+    }
+}
+
 /// The words of a closed list.
 pub(super) trait Words: Clone + 'static {
     /// Every word of the file, with its value.

@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(window(10_000).old_part(&many, "run", LEFT), None);
         let part = window(10_000).old_part(&many, "run", Room::Left { has_more: true });
         assert_eq!(part.unwrap().compacted.through_sequence, 7);
-        // A provider that refused it knows better.
+        // The refusal of a provider counts more than the estimate.
         let part = window(10_000)
             .old_part(&short, "run", Room::Refused { bytes: 2_100 })
             .unwrap();

@@ -18,13 +18,7 @@ impl Form for Line {
     type Value = String;
 
     fn read(text: String) -> Result<String, String> {
-        let text = Text::read(text)?;
-        if text.len() > MAX_BYTES {
-            let bytes = text.len();
-            return Err(format!(
-                "has a text of {bytes} bytes, but the limit is {MAX_BYTES}"
-            ));
-        }
+        let text = Text::within(MAX_BYTES, text)?;
         if text.chars().any(char::is_control) {
             return Err("must be a single line".to_owned());
         }

@@ -18,14 +18,7 @@ impl Form for Sample {
     type Value = String;
 
     fn read(text: String) -> Result<String, String> {
-        let text = Text::read(text)?;
-        if text.len() > MAX_SAMPLE_BYTES {
-            let bytes = text.len();
-            return Err(format!(
-                "has a text of {bytes} bytes, but the limit is {MAX_SAMPLE_BYTES}"
-            ));
-        }
-        Ok(text)
+        Text::within(MAX_SAMPLE_BYTES, text)
     }
 }
 

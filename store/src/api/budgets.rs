@@ -192,7 +192,7 @@ pub struct UsageCursor {
     pub name: String,
 }
 
-/// A tenant's usage of one model, or of one agent, on one day.
+/// The usage of a model, or of an agent, by a tenant on a day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromRow)]
 pub struct UsageDay {
     /// The day, in UTC: `2026-11-30`.

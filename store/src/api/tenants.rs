@@ -70,7 +70,7 @@ pub struct TenantUsageCursor {
     pub of_tenant: UsageCursor,
 }
 
-/// A tenant's usage of one model, or of one agent, on one day.
+/// The usage of a model, or of an agent, by a tenant on a day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct TenantUsageDay {
     /// The tenant.

@@ -1825,7 +1825,7 @@ class TenantToolUsageDay(ToolUsageDay):
 
 class TenantUsageDay(UsageDay):
     """
-    A tenant's usage of one model, or of one agent, on one day.
+    The usage of a model, or of an agent, by a tenant on a day.
     """
 
     tenant: str

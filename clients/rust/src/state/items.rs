@@ -52,7 +52,7 @@ pub enum ItemKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         attachments: Option<Value>,
     },
-    /// The model's text before its tool calls, and its reasoning. At least one of them is not blank.
+    /// The model's text before its tool calls, and its reasoning. The text or the reasoning is not blank.
     Thought {
         /// The text for the user; empty if the model only reasoned.
         content: String,

@@ -2067,7 +2067,7 @@ export interface components {
             /** @description The tenant. */
             tenant: string;
         };
-        /** @description A tenant's usage of one model, or of one agent, on one day. */
+        /** @description The usage of a model, or of an agent, by a tenant on a day. */
         TenantUsageDay: components["schemas"]["UsageDay"] & {
             /** @example acme */
             tenant: string;
@@ -3770,7 +3770,7 @@ export interface operations {
                  * @description Only the calls of the agent, without the agent's sub-agents.
                  * @example support
                  */
-                agent?: string;
+                agent?: components["schemas"]["Id"];
                 /**
                  * @description Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
                  * @example acme
@@ -8789,7 +8789,7 @@ export interface operations {
                  * @description Only the calls of the agent, without the agent's sub-agents.
                  * @example support
                  */
-                agent?: string;
+                agent?: components["schemas"]["Id"];
                 /**
                  * @description The first day, in UTC. By default 30 days before `to`.
                  * @example 2026-11-01

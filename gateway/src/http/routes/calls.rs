@@ -10,7 +10,7 @@ use super::call_content::{AnsweredBody, SentBody};
 use super::call_tries::{MAX_TRIES, TriesBody, UnansweredBody, by_step};
 use super::stored_results::milliseconds;
 use super::usage::UsageBody;
-use super::wire::{bytes_of, checked_limit, time};
+use super::wire::{bytes_of, checked_limit, cut, time};
 use crate::{
     http::{
         extract::{CallPath, Caller, ExecutionPath, Params},
@@ -144,9 +144,7 @@ pub(super) async fn list(
     let mut page = calls
         .past_calls(access, &conversation_id, id, query.after, limit + 1)
         .await?;
-    let has_more = page.len() > limit as usize;
-    page.truncate(limit as usize);
-    let next_after = page.last().filter(|_| has_more).map(|call| call.step);
+    let next_after = cut(&mut page, limit).map(|call| call.step);
     let steps = TriesOf {
         after: query.after,
         through: next_after,

@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::execution_records::{CheckpointBody, StepUsageBody, ToolExecutionBody};
 use super::usage::UsageBody;
-use super::wire::{bytes_of, checked_limit, page_cursor, parse_page_cursor, time};
+use super::wire::{bytes_of, checked_limit, cut, page_cursor, parse_page_cursor, time};
 use crate::{
     config::TemporalUi,
     http::{
@@ -197,12 +197,9 @@ pub(super) async fn list(
         .executions
         .agent_executions(&caller.access, &id, turn.as_deref(), after, limit + 1)
         .await?;
-    let has_more = page.len() > limit as usize;
-    page.truncate(limit as usize);
-    let last = page.last().filter(|_| has_more);
     let ui = state.config.temporal_ui.as_ref();
     let body = |row| AgentExecutionBody::new(&id, row, ui);
-    let next_after = last.map(|row| page_cursor(row.started_at, &row.id));
+    let next_after = cut(&mut page, limit).map(|row| page_cursor(row.started_at, &row.id));
     Ok(Json(AgentExecutionPageBody {
         executions: page.into_iter().map(body).collect(),
         next_after,

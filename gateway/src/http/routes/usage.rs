@@ -9,12 +9,15 @@ use everturn_store::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::wire::checked_limit;
-use crate::http::{
-    extract::{Caller, Params},
-    openapi::problems,
-    problem::{Code, Problem},
-    state::GatewayState,
+use super::wire::{checked_limit, cut};
+use crate::{
+    http::{
+        extract::{Caller, Params},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Id,
 };
 
 /// Rows of a page: the default and the maximum.
@@ -165,12 +168,7 @@ pub(super) struct UsageParams {
     #[param(inline)]
     by: Option<By>,
     /// Only the calls of the agent, without the agent's sub-agents.
-    #[param(
-        min_length = 1,
-        max_length = 100,
-        pattern = r"^(\.{0,2}[A-Za-z0-9_:-]|\.{3})[A-Za-z0-9._:-]*$",
-        example = "support"
-    )]
+    #[param(value_type = Option<Id>, example = "support")]
     agent: Option<String>,
     /// The first day, in UTC. By default 30 days before `to`.
     #[param(example = "2026-11-01", format = Date)]
@@ -219,7 +217,6 @@ pub(super) async fn list(
     let agent = params.agent.map(checked_agent).transpose()?;
     let (tenant_id, usage) = (&caller.access.tenant_id, &state.ports.usage);
     let (mut llm_calls, mut tool_calls) = (Vec::new(), Vec::new());
-    // An extra row beyond `limit` shows that a next page exists.
     let of_page = limit + 1;
     if caller.access.owner_id.is_some() {
         // The sums cover the whole tenant.
@@ -257,13 +254,6 @@ pub(super) async fn list(
             .collect(),
         next_after: next_day.or(next_tool),
     }))
-}
-
-/// Cuts the rows of a page. Returns the last row if a next page exists.
-pub(super) fn cut<T>(rows: &mut Vec<T>, limit: u32) -> Option<&T> {
-    let has_more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    rows.last().filter(|_| has_more)
 }
 
 /// Checks the name of an agent. An unknown agent is allowed, because the configuration may have lost the agent since.

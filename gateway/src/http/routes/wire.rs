@@ -17,6 +17,13 @@ pub(super) fn checked_limit(limit: u32, most: u32) -> Result<u32, Problem> {
     }
 }
 
+/// Cuts the rows of a page. Returns the last row if a next page exists, which an extra row beyond `limit` shows.
+pub(super) fn cut<T>(rows: &mut Vec<T>, limit: u32) -> Option<&T> {
+    let has_more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    rows.last().filter(|_| has_more)
+}
+
 /// Returns the maximum bytes of a page.
 pub(super) fn bytes_of(limit: PageLimit) -> usize {
     usize::try_from(limit.bytes).unwrap_or(usize::MAX)

@@ -23,7 +23,7 @@ use crate::{
         extract::{Caller, Params},
         openapi::problems,
         problem::Problem,
-        routes::wire::checked_limit,
+        routes::wire::{checked_limit, cut},
         state::GatewayState,
     },
     schema::{Id, one_of},
@@ -122,10 +122,7 @@ pub(in crate::http::routes) async fn read(
         .await?;
     query.limit = limit + 1;
     let mut entries = state.ports.audit.audit_entries(&query).await?;
-    // An extra row beyond `limit` shows that a next page exists.
-    let has_more = entries.len() > limit as usize;
-    entries.truncate(limit as usize);
-    let next_after = entries.last().filter(|_| has_more).map(|last| last.id);
+    let next_after = cut(&mut entries, limit).map(|last| last.id);
     let entries = entries.into_iter().map(AuditEntryBody::from).collect();
     Ok(Json(AuditPageBody {
         entries,

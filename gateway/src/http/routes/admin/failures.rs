@@ -14,7 +14,7 @@ use crate::{
         extract::{Caller, Params},
         openapi::problems,
         problem::Problem,
-        routes::wire::{checked_limit, page_cursor, parse_page_cursor},
+        routes::wire::{checked_limit, cut, page_cursor, parse_page_cursor},
         state::GatewayState,
     },
 };
@@ -99,11 +99,8 @@ pub(in crate::http::routes) async fn list(
     let filter = seen(&state, &caller, filter).await?;
     let store = &state.ports.failures;
     let mut rows = store.failures(&filter, after.as_ref(), limit + 1).await?;
-    // An extra row beyond `limit` shows that a next page exists.
-    let has_more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
     let token = |last: &AgentFailure| page_cursor(last.finished_at, &last.id);
-    let next_after = rows.last().filter(|_| has_more).map(token);
+    let next_after = cut(&mut rows, limit).map(token);
     Ok(Json(FailurePageBody {
         failures: rows.into_iter().map(FailureBody::from).collect(),
         next_after,

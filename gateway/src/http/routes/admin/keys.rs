@@ -24,7 +24,7 @@ use crate::{
         extract::{Caller, JsonBody, Params, checked_id},
         openapi::problems,
         problem::{Code, Problem},
-        routes::wire::{checked_limit, time},
+        routes::wire::{checked_limit, cut, time},
         state::GatewayState,
     },
     schema::{Id, one_of},
@@ -149,9 +149,7 @@ pub(in crate::http::routes) async fn list(
     let store = &state.ports.keys;
     let listed = store.list_keys(seen.tenant(), after.as_deref(), limit + 1);
     let mut keys = listed.await?;
-    let has_more = keys.len() > limit as usize;
-    keys.truncate(limit as usize);
-    let next_after = keys.last().filter(|_| has_more).map(|last| last.id.clone());
+    let next_after = cut(&mut keys, limit).map(|last| last.id.clone());
     Ok(Json(KeyPageBody {
         keys: keys.into_iter().map(KeyBody::from).collect(),
         next_after,

@@ -11,7 +11,7 @@ use crate::{
     http::{
         extract::{Caller, Params},
         openapi::problems,
-        routes::wire::{checked_limit, time},
+        routes::wire::{checked_limit, cut, time},
         state::GatewayState,
     },
     schema::Id,
@@ -92,10 +92,7 @@ pub(in crate::http::routes) async fn list(
         }
         Seen::Tenant(_) => Vec::new(),
     };
-    let has_more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let last = found.last().filter(|_| has_more);
-    let next_after = last.map(|last| last.tenant_id.clone());
+    let next_after = cut(&mut found, limit).map(|last| last.tenant_id.clone());
     let shown = |tenant: TenantSummary| TenantBody {
         agents: state.agents.names_of(&tenant.tenant_id),
         tenant: tenant.tenant_id,

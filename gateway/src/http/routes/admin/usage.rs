@@ -15,8 +15,8 @@ use crate::{
         openapi::problems,
         problem::{Code, Problem},
         routes::{
-            usage::{By, ToolUsageDayBody, UsageDayBody, checked_agent, cut, days},
-            wire::checked_limit,
+            usage::{By, ToolUsageDayBody, UsageDayBody, checked_agent, days},
+            wire::{checked_limit, cut},
         },
         state::GatewayState,
     },
@@ -34,12 +34,7 @@ pub(in crate::http::routes) struct TenantUsageParams {
     #[param(inline)]
     by: Option<By>,
     /// Only the calls of the agent, without the agent's sub-agents.
-    #[param(
-        min_length = 1,
-        max_length = 100,
-        pattern = r"^(\.{0,2}[A-Za-z0-9_:-]|\.{3})[A-Za-z0-9._:-]*$",
-        example = "support"
-    )]
+    #[param(value_type = Option<Id>, example = "support")]
     agent: Option<String>,
     /// Only usage of the given tenant. Default: the caller's own tenant; with the scope `admin:all`, every tenant.
     #[param(value_type = Option<Id>, example = "acme")]
@@ -58,7 +53,7 @@ pub(in crate::http::routes) struct TenantUsageParams {
     after: Option<String>,
 }
 
-/// A tenant's usage of one model, or of one agent, on one day.
+/// The usage of a model, or of an agent, by a tenant on a day.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TenantUsageDay)]
 pub(in crate::http::routes) struct TenantUsageDayBody {
