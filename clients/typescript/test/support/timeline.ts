@@ -2,8 +2,8 @@
 
 const TYPES = ["user_message", "thought", "tool_call", "tool_result", "assistant_message"];
 const FIELDS = [
-  ...["id", "type", "sequenceNumber", "timestamp", "agentExecutionId", "parentToolCallId", "content", "attachments"],
-  ...["toolName", "toolInput", "toolOutput", "isError", "executionId", "callId"],
+  ...["id", "type", "sequenceNumber", "timestamp", "agentExecutionId", "parentToolCallId", "content", "reasoning", "attachments"],
+  ...["toolName", "title", "toolInput", "toolOutput", "isError", "executionId", "callId"],
 ];
 
 /** The items of the API's timeline that every client can make, with their fields. */
