@@ -24,6 +24,9 @@ pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(2);
 /// The version of Anthropic's API for which the adapter is written.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
+/// The name by which providers know the caller.
+const USER_AGENT: &str = concat!("everturn/", env!("CARGO_PKG_VERSION"));
+
 /// A provider with an unusable configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
@@ -64,9 +67,6 @@ pub enum ProviderError {
     /// The HTTP client cannot be set up.
     #[error("the HTTP client cannot be set up")]
     Http(#[from] reqwest::Error),
-    /// genai cannot be set up.
-    #[error("the model client cannot be set up")]
-    Client(#[from] genai::Error),
 }
 
 /// A checked provider, ready for requests.
@@ -156,6 +156,16 @@ pub(super) struct HttpClients {
 }
 
 impl HttpClients {
+    /// Returns the client for an endpoint.
+    pub(super) fn of(&self, endpoint: &Endpoint) -> reqwest::Client {
+        let client = if endpoint.is_local() {
+            &self.local
+        } else {
+            &self.remote
+        };
+        client.clone()
+    }
+
     pub(super) fn new(connect: Duration, read: Duration) -> Result<Self, reqwest::Error> {
         Ok(Self {
             remote: builder(connect, read).build()?,
@@ -166,6 +176,7 @@ impl HttpClients {
 
 fn builder(connect: Duration, read: Duration) -> ClientBuilder {
     reqwest::Client::builder()
+        .user_agent(USER_AGENT)
         .connect_timeout(connect)
         .read_timeout(read)
         // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{
     error::ModelError,
     said::{self, Kind, MAX_DETAIL_CHARS, detail, inner_error, names},
+    wire::shown,
 };
 
 /// The provider and the model of a call, for messages.
@@ -38,9 +39,101 @@ pub(super) fn stream_cut(provider: &str) -> ModelError {
     )
 }
 
+/// Returns the error of a reply without a text and without a call.
+pub(super) fn empty(provider: &str, word: Option<&str>) -> ModelError {
+    let word = word.map_or_else(
+        || "no finish word".to_owned(),
+        |word| format!("`{}`", short(word)),
+    );
+    ModelError::new(
+        FailureCode::LlmEmptyReply,
+        format!(
+            "Provider `{provider}` ended the reply ({word}) without a text and without a tool call; ask again, or check \
+             that the model can use the agent's tools."
+        ),
+    )
+}
+
+/// Returns the beginning of a provider's text.
+pub(super) fn short(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_DETAIL_CHARS)
+        .collect()
+}
+
+/// Returns the error of a frame that is no JSON. The frame was damaged on its way, or the server wrote it wrongly.
+pub(super) fn unreadable_frame(call: Call<'_>, text: &str) -> ModelError {
+    ModelError::new(
+        FailureCode::LlmStreamCut,
+        format!(
+            "Provider `{}` sent a frame that is no JSON, and the reply ended there: {}",
+            call.provider,
+            shown(text)
+        ),
+    )
+}
+
+/// Returns the error of a body that is neither a stream nor JSON.
+pub(super) fn not_a_stream(call: Call<'_>, text: &str) -> ModelError {
+    let provider = call.provider;
+    let what = if text.trim_start().starts_with('<') {
+        "HTML"
+    } else {
+        "a text"
+    };
+    ModelError::new(
+        FailureCode::LlmBadRequest,
+        format!(
+            "Provider `{provider}` answered with {what} in place of a reply: check `base_url` of \
+             [providers.{provider}], and proxies on the way. The answer begins: {}",
+            shown(text)
+        ),
+    )
+}
+
+/// Returns the error of a body in an unknown encoding.
+pub(super) fn unknown_encoding(call: Call<'_>) -> ModelError {
+    ModelError::new(
+        FailureCode::LlmBadRequest,
+        format!(
+            "Provider `{}` compressed the reply in a way that Everturn did not ask for and cannot read; only gzip and \
+             deflate are known.",
+            call.provider
+        ),
+    )
+}
+
+/// True for a frame that reports an error, in the shapes of every provider. A frame with parts of a reply is no error,
+/// unless it names one.
+pub(super) fn is_error(frame: &Value) -> bool {
+    let is_some = |key: &str| match &frame[key] {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    };
+    let is_reply = ["choices", "candidates", "output", "content", "delta"]
+        .iter()
+        .any(|key| is_some(key));
+    let names_error = frame["object"] == "error" || frame["type"] == "error";
+    let has_words = ["detail", "message", "error_message"]
+        .iter()
+        .any(|key| frame[key].is_string() || key == &"detail" && is_some(key));
+    // The events of two wires have a `type`, and Anthropic's `message_start` a `message`.
+    is_some("error")
+        || names_error
+        || (!is_reply && frame["type"].as_str().is_none_or(is_error_word) && has_words)
+}
+
+/// True for the type of an error without a sign that it is one.
+fn is_error_word(word: &str) -> bool {
+    word.to_ascii_lowercase().contains("error")
+}
+
 /// Returns the error of a reply that the provider stopped, or did not begin, because of its content.
 pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
-    let reason: String = reason.chars().take(MAX_DETAIL_CHARS).collect();
+    let reason = short(reason);
     ModelError::new(
         FailureCode::LlmContentPolicy,
         format!(

@@ -7,44 +7,52 @@
 //!
 //! - [`ModelClient`], [`ModelRequest`], [`ModelReply`]: the port
 //! - [`Models`]: the clients of every provider
-//! - `genai_client`, `responses`: the adapters
+//! - `client`, `wire`: the adapters for chat completions, Anthropic's messages and Gemini
+//! - `responses`: the adapter for OpenAI's Responses API
+//! - `conversation`: a conversation in the form that every adapter writes
+//! - `profile`: the differences between providers of one wire
 //! - [`SentFiles`]: the files of a request
-//! - `targets`, `endpoint`, `failure`, `said`, `limits`: code that both adapters share
+//! - `targets`, `endpoint`, `failure`, `said`, `limits`: code that the adapters share
 //! - `output`: the format of an agent's answers
 //! - `gate`: the queue of calls that wait for a provider's limits
 //!
 //! Must not be here: the choice of a model, the context of a call, and its costs (`everturn-activities`).
 
+mod client;
+mod conversation;
 mod endpoint;
 mod error;
 mod failure;
 mod files;
 mod gate;
-mod genai_client;
 mod limits;
 mod models;
 mod output;
 mod parameters;
 mod port;
+mod profile;
 mod provider;
 mod responses;
 mod said;
+mod strict_schema;
 mod targets;
+mod wire;
 
 /// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
 pub use everturn_proto::event::Usage;
 
+pub use client::StreamingClient;
 pub use endpoint::ProviderError;
 pub use error::ModelError;
 pub use files::{
     BLOB_ID, FileKind, MAX_FILES_OF_RESULT, SentFile, SentFiles, estimated_bytes, named_by, told,
 };
 pub use gate::{Admission, CallLimits};
-pub use genai_client::GenaiClient;
 pub use models::Models;
 pub use output::OutputFormat;
 pub use parameters::{Parameters, ReasoningEffort};
 pub use port::{
     ModelClient, ModelReply, ModelRequest, ModelToolCall, OfferedTool, ReplyListener, signer,
 };
+pub use profile::{Cache, CallIds, MaxTokens, Profile, Roles, Thoughts};
 pub use provider::{Provider, ProviderKind, Providers};

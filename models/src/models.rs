@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use crate::{
+    client::StreamingClient,
     endpoint::ProviderError,
     error::ModelError,
     gate::Admission,
-    genai_client::GenaiClient,
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
     provider::{Provider, ProviderKind, Providers},
     responses::ResponsesClient,
@@ -16,7 +16,7 @@ use crate::{
 
 /// Calls every provider with the client for the provider's kind.
 pub struct Models {
-    genai: GenaiClient,
+    streaming: StreamingClient,
     responses: ResponsesClient,
 }
 
@@ -24,11 +24,11 @@ impl Models {
     /// Makes the clients of the providers.
     pub fn new(providers: Providers) -> Result<Self, ProviderError> {
         let is_of_responses = |provider: &Provider| provider.kind == ProviderKind::OpenAiResponses;
-        let (responses, genai): (BTreeMap<_, _>, BTreeMap<_, _>) = providers
+        let (responses, streaming): (BTreeMap<_, _>, BTreeMap<_, _>) = providers
             .into_iter()
             .partition(|(_, provider)| is_of_responses(provider));
         Ok(Self {
-            genai: GenaiClient::new(&genai)?,
+            streaming: StreamingClient::new(&streaming)?,
             responses: ResponsesClient::new(&responses)?,
         })
     }
@@ -37,7 +37,7 @@ impl Models {
         if self.responses.has_provider(provider) {
             &self.responses
         } else {
-            &self.genai
+            &self.streaming
         }
     }
 }

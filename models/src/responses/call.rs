@@ -110,6 +110,7 @@ impl<'a> Call<'a> {
     /// Asks for a response. A model without thoughts refuses to send thoughts, and gets a second request without them.
     async fn ask(&self) -> Result<Response, ModelError> {
         let model = &self.request.model;
+        let profile = self.target.profile(model);
         let mut mode = Mode {
             is_background: self.is_background,
             has_thoughts: self.target.has_thoughts(model),
@@ -119,7 +120,9 @@ impl<'a> Call<'a> {
             if mode.is_background {
                 post = post.header("idempotency-key", self.idempotency_key());
             }
-            let answer = self.send(post.json(&body(self.request, mode))).await?;
+            let answer = self
+                .send(post.json(&body(self.request, mode, &profile)))
+                .await?;
             if answer.status().is_success() {
                 return Ok(answer);
             }

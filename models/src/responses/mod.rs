@@ -1,4 +1,4 @@
-//! Everturn's own adapter for OpenAI's Responses API: genai does not know responses in the background.
+//! The adapter for OpenAI's Responses API, with responses in the background.
 //!
 //! - [`call`]: one call, from the request to the end of the response
 //! - [`request`]: the request, from our context

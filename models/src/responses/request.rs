@@ -1,15 +1,15 @@
-//! Makes the body of a request from our context. `genai_client/chat.rs` changes the parts of the context that a
+//! Makes the body of a request from our context. `models/src/conversation.rs` changes the parts of the context that a
 //! provider would refuse, for every API.
 
-use genai::chat::{ChatMessage, ChatRole, ContentPart, JsonSchemaDialect, sanitize_json_schema};
 use serde_json::{Value, json};
 
 use crate::{
-    genai_client::chat,
-    parameters::Parameters,
-    parameters::merge,
+    conversation::{Conversation, File, Message, Reply, UserPart},
+    parameters::{Parameters, merge},
     port::{ModelRequest, OfferedTool},
+    profile::Profile,
     provider::ProviderKind,
+    strict_schema::strict,
 };
 
 /// The value that adds a model's thoughts to the reply, because the model needs its thoughts back together with
@@ -26,9 +26,9 @@ pub(super) struct Mode {
 }
 
 /// Returns the body of a request for a streamed response.
-pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
-    let chat = chat::request(request, ProviderKind::OpenAiResponses);
-    let input: Vec<Value> = chat.messages.iter().flat_map(items).collect();
+pub(super) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Value {
+    let conversation = Conversation::of(request, profile);
+    let input: Vec<Value> = conversation.messages.iter().flat_map(items).collect();
     let mut body = json!({
         "model": request.model,
         "input": input,
@@ -41,7 +41,7 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
     if mode.has_thoughts {
         body["include"] = json!([THOUGHTS]);
     }
-    if let Some(instructions) = &chat.system {
+    if let Some(instructions) = &conversation.system {
         body["instructions"] = json!(instructions);
     }
     if !request.tools.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
             "type": "json_schema",
             "name": output.name,
             "strict": true,
-            "schema": sanitize_json_schema(&output.schema, JsonSchemaDialect::OpenAiStrict),
+            "schema": strict(&output.schema),
         }});
     }
     if let Some(limit) = request.max_output_tokens {
@@ -88,56 +88,63 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
 }
 
 /// Returns the items of a message: its texts, calls and results, in order.
-fn items(message: &ChatMessage) -> Vec<Value> {
-    let role = match message.role {
-        ChatRole::Assistant => "assistant",
-        ChatRole::System => "system",
-        ChatRole::User | ChatRole::Tool => "user",
-    };
-    let parts = message.content.parts().iter();
-    if parts
-        .clone()
-        .any(|part| matches!(part, ContentPart::Binary(_)))
-    {
-        let content: Vec<Value> = parts.filter_map(content).collect();
-        return vec![json!({"type": "message", "role": role, "content": content})];
+fn items(message: &Message) -> Vec<Value> {
+    match message {
+        Message::User(parts) => {
+            let content: Value = match parts.as_slice() {
+                [UserPart::Text(text)] => json!(text),
+                parts => parts.iter().map(content).collect(),
+            };
+            vec![json!({"type": "message", "role": "user", "content": content})]
+        }
+        Message::Model(reply) => items_of_reply(reply),
     }
-    parts.filter_map(|part| item(role, part)).collect()
 }
 
 /// Returns a part of a message with files.
-fn content(part: &ContentPart) -> Option<Value> {
+fn content(part: &UserPart) -> Value {
     match part {
-        ContentPart::Text(text) => Some(json!({"type": "input_text", "text": text})),
-        ContentPart::Binary(file) if file.is_image() => {
-            Some(json!({"type": "input_image", "image_url": file.clone().into_url()}))
+        UserPart::Text(text) => json!({"type": "input_text", "text": text}),
+        UserPart::File(file) if file.is_image() => {
+            json!({"type": "input_image", "image_url": file.url()})
         }
-        ContentPart::Binary(file) => Some(json!({
-            "type": "input_file",
-            "filename": file.name,
-            "file_data": file.clone().into_url(),
-        })),
-        _ => None,
+        UserPart::File(file @ File { name, .. }) => {
+            json!({"type": "input_file", "filename": name, "file_data": file.url()})
+        }
     }
 }
 
-fn item(role: &str, part: &ContentPart) -> Option<Value> {
-    match part {
-        ContentPart::Text(text) => Some(json!({"type": "message", "role": role, "content": text})),
-        ContentPart::Custom(thought) => Some(thought.data.clone()),
-        ContentPart::ToolCall(call) => Some(json!({
+/// Returns the items of a reply: each call after the thoughts before it, then the results.
+fn items_of_reply(reply: &Reply) -> Vec<Value> {
+    let thoughts = |index: usize| {
+        let signatures = reply.calls.get(index).map(|call| &call.signatures);
+        let signatures = signatures.into_iter().flatten();
+        signatures
+            .filter(|block| block["type"] == "reasoning")
+            .cloned()
+    };
+    let mut items: Vec<Value> = thoughts(0).collect();
+    items.extend(
+        reply
+            .text
+            .iter()
+            .map(|text| json!({"type": "message", "role": "assistant", "content": text})),
+    );
+    for (index, call) in reply.calls.iter().enumerate() {
+        if index > 0 {
+            items.extend(thoughts(index));
+        }
+        items.push(json!({
             "type": "function_call",
-            "call_id": call.call_id,
-            "name": call.fn_name,
-            "arguments": call.fn_arguments.to_string(),
-        })),
-        ContentPart::ToolResponse(response) => Some(json!({
-            "type": "function_call_output",
-            "call_id": response.call_id,
-            "output": response.content,
-        })),
-        _ => None,
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments.as_str(),
+        }));
     }
+    items.extend(reply.calls.iter().map(
+        |call| json!({"type": "function_call_output", "call_id": call.id, "output": call.result}),
+    ));
+    items
 }
 
 fn tool(offered: &OfferedTool) -> Value {

@@ -7,7 +7,7 @@ use std::{
 
 use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
 
-use crate::endpoint::Endpoint;
+use crate::{endpoint::Endpoint, profile::Profile, provider::ProviderKind};
 
 /// One provider, ready for calls.
 pub(super) struct Target {
@@ -64,6 +64,11 @@ impl Target {
             segments.pop_if_empty().extend(path);
         }
         url
+    }
+
+    pub(super) fn profile(&self, model: &str) -> Profile {
+        let host = self.endpoint.url.host_str().unwrap_or_default();
+        Profile::of(ProviderKind::OpenAiResponses, host, model)
     }
 
     /// True unless the model has refused to send thoughts.

@@ -27,6 +27,8 @@ words! {
         LlmContentPolicy = "llm_content_policy",
         /// The reply could not be used.
         LlmInvalidResponse = "llm_invalid_response",
+        /// The reply has neither a text nor a tool call.
+        LlmEmptyReply = "llm_empty_reply",
         /// The answer does not match the schema of the agent's `output`.
         LlmOutputInvalid = "llm_output_invalid",
         /// The tool could not be reached, and did not run.
@@ -85,6 +87,7 @@ impl FailureCode {
                 | Self::LlmNotFound
                 | Self::LlmContentPolicy
                 | Self::LlmInvalidResponse
+                | Self::LlmEmptyReply
         )
     }
 
@@ -113,6 +116,7 @@ impl FailureCode {
                 | Self::LlmOverloaded
                 | Self::LlmStreamCut
                 | Self::LlmInvalidResponse
+                | Self::LlmEmptyReply
         )
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use everturn_models::{
-    GenaiClient, ModelClient, ModelReply, ModelRequest, OfferedTool, Provider, ProviderKind,
+    ModelClient, ModelReply, ModelRequest, OfferedTool, Provider, ProviderKind, StreamingClient,
 };
 use everturn_proto::{turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -231,18 +231,18 @@ proptest! {
     }
 }
 
-fn client(demo: &DemoModel) -> GenaiClient {
+fn client(demo: &DemoModel) -> StreamingClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
         base_url: Some(demo.base_url()),
         api_key: Some("demo".to_owned()),
         ..Provider::new(ProviderKind::OpenAi)
     };
-    GenaiClient::new(&BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
+    StreamingClient::new(&BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
 
 async fn complete(
-    client: &GenaiClient,
+    client: &StreamingClient,
     messages: Vec<ContextMessage>,
 ) -> (Vec<(Part, String)>, ModelReply) {
     let tools = ToolRegistry::of(builtin::all()).unwrap();

@@ -1,7 +1,7 @@
 //! Files of messages and of results.
 
 use super::*;
-use crate::genai_client::tests::files::{AFTER, OF_RESULTS, PDF, with_files};
+use crate::client::tests::files::{AFTER, OF_RESULTS, PDF, with_files};
 
 #[tokio::test]
 async fn files_are_parts_of_messages() {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    genai_client::tests::{
+    client::tests::{
         KEY, request,
         server::{Script, Server},
         user,

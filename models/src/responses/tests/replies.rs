@@ -3,7 +3,7 @@
 use everturn_proto::{limits, words::FailureCode};
 
 use super::*;
-use crate::genai_client::tests::context;
+use crate::client::tests::context;
 
 #[tokio::test]
 async fn a_reply_with_thoughts_and_parallel_calls() {

@@ -122,7 +122,7 @@ async fn parameters_are_in_the_body() {
 async fn thoughts_of_another_model_are_not_sent() {
     let thought = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA"});
     for (signer, is_sent) in [("p/model-1", true), ("", false), ("p/model-2", false)] {
-        let mut messages = crate::genai_client::tests::context();
+        let mut messages = crate::client::tests::context();
         messages[1].tool_calls[0].signatures = vec![thought.to_string()];
         messages[1].tool_calls[0].signed_by = signer.to_owned();
         let asked = ask_for(false, request(messages), [whole()]).await;

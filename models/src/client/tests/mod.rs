@@ -1,4 +1,4 @@
-//! genai against a server that answers what a test wrote, byte by byte.
+//! The client against a server that answers what a test wrote, byte by byte.
 
 mod anthropic;
 mod classes;
@@ -26,19 +26,20 @@ pub(crate) const KEY: &str = "sk-secret-0123456789";
 type Heard = (Vec<(Part, String)>, Result<ModelReply, ModelError>);
 
 /// A client whose time-outs no call of a test reaches, however slow the machine is.
-fn client(kind: ProviderKind, base_url: String) -> GenaiClient {
+fn client(kind: ProviderKind, base_url: String) -> StreamingClient {
     client_that_waits(kind, base_url, Duration::from_mins(10))
 }
 
 /// A client that gives up a call whose server has said nothing for so long.
-fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> GenaiClient {
+fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> StreamingClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
         base_url: Some(base_url),
         api_key: Some(KEY.to_owned()),
         ..Provider::new(kind)
     };
-    GenaiClient::with_timeouts(&[("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
+    StreamingClient::with_timeouts(&[("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read)
+        .unwrap()
 }
 
 pub(crate) fn request(messages: Vec<ContextMessage>) -> ModelRequest {
@@ -104,7 +105,7 @@ pub(crate) fn context() -> Vec<ContextMessage> {
     vec![user("Weather?"), assistant, empty, user("And now?")]
 }
 
-async fn hear(client: &GenaiClient, request: ModelRequest) -> Heard {
+async fn hear(client: &StreamingClient, request: ModelRequest) -> Heard {
     let mut deltas = Vec::new();
     let mut emit_delta = |part: Part, piece: &str| deltas.push((part, piece.to_owned()));
     let reply = client.complete(request, &mut emit_delta).await;
@@ -148,26 +149,13 @@ fn base_urls_end_in_a_slash_and_are_checked() {
 }
 
 #[test]
-fn names_are_not_read_as_settings() {
-    for (model, expected) in [
-        ("claude-4", "claude-4"),
-        ("my-model-high", "my-model"),
-        ("a::b::claude-4-low-high", "claude-4"),
-        ("::", "model"),
-        ("-high", "model"),
-    ] {
-        assert_eq!(options::family(ProviderKind::Anthropic, model), expected);
-    }
-}
-
-#[test]
 fn a_key_that_is_no_key_is_refused_without_showing_it() {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
         api_key: Some("sk-abc\ndef".into()),
         ..Provider::new(ProviderKind::OpenAi)
     };
-    let error = GenaiClient::new(&[("p".to_owned(), provider)].into())
+    let error = StreamingClient::new(&[("p".to_owned(), provider)].into())
         .err()
         .unwrap();
     assert!(

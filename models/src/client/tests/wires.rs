@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{KEY, Script, Server, hear, request, user};
 use crate::{
-    genai_client::GenaiClient,
+    client::StreamingClient,
     provider::{Provider, ProviderKind},
 };
 
@@ -16,7 +16,7 @@ async fn sent(provider: Provider, query: &str, model: &str) -> super::server::Se
         base_url: Some(format!("{}{query}", server.base_url())),
         ..provider
     };
-    let client = GenaiClient::new(&[("p".to_owned(), provider)].into()).unwrap();
+    let client = StreamingClient::new(&[("p".to_owned(), provider)].into()).unwrap();
     let mut request = request(vec![user("Hello")]);
     request.model = model.to_owned();
     let (_, reply) = hear(&client, request).await;
@@ -135,7 +135,7 @@ async fn headers_of_the_configuration_are_sent_and_cut_out_of_messages() {
         base_url: Some(server.base_url()),
         ..provider(ProviderKind::OpenAi)
     };
-    let client = GenaiClient::new(&[("p".to_owned(), provider)].into()).unwrap();
+    let client = StreamingClient::new(&[("p".to_owned(), provider)].into()).unwrap();
     let error = hear(&client, request(vec![user("Hello")])).await.1;
     let message = error.unwrap_err().message;
     assert!(message.ends_with("Token *** is bad."), "{message}");
@@ -149,11 +149,11 @@ fn a_header_that_cannot_be_sent_is_refused_without_its_value() {
             headers: [(name.to_owned(), value.to_owned())].into(),
             ..Provider::new(ProviderKind::OpenAi)
         };
-        let error = GenaiClient::new(&[("p".to_owned(), provider)].into());
+        let error = StreamingClient::new(&[("p".to_owned(), provider)].into());
         let error = error.err().unwrap().to_string();
         assert!(error.contains(name) && !error.contains(value), "{error}");
     }
     let azure = Provider::new(ProviderKind::Azure);
-    let error = GenaiClient::new(&[("p".to_owned(), azure)].into());
+    let error = StreamingClient::new(&[("p".to_owned(), azure)].into());
     assert!(error.err().unwrap().to_string().contains("base_url"));
 }

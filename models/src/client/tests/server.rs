@@ -161,7 +161,7 @@ impl Server {
         server
     }
 
-    /// The URL of the server without a `/` at its end, as people write it. genai needs one there.
+    /// The URL of the server without a `/` at its end, as people write it.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }

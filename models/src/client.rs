@@ -1,0 +1,106 @@
+//! The client of providers with streamed replies: chat completions, Anthropic's messages, and Gemini.
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::{RequestBuilder, header::ACCEPT};
+
+use crate::{
+    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, ProviderError, READ_TIMEOUT},
+    error::ModelError,
+    gate::Admission,
+    port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
+    profile::Profile,
+    provider::{ProviderKind, Providers},
+    targets::Targets,
+    wire,
+};
+
+/// Calls models whose replies are streamed.
+pub struct StreamingClient {
+    targets: Targets<Target>,
+}
+
+/// One provider, ready for calls.
+struct Target {
+    http: reqwest::Client,
+    kind: ProviderKind,
+    endpoint: Endpoint,
+}
+
+impl StreamingClient {
+    /// Makes a client of the providers.
+    pub fn new(providers: &Providers) -> Result<Self, ProviderError> {
+        Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
+    }
+
+    fn with_timeouts(
+        providers: &Providers,
+        connect: Duration,
+        read: Duration,
+    ) -> Result<Self, ProviderError> {
+        let clients = HttpClients::new(connect, read)?;
+        let targets = Targets::new(providers, |provider, endpoint| Target {
+            http: clients.of(&endpoint),
+            kind: provider.kind,
+            endpoint,
+        });
+        Ok(Self { targets: targets? })
+    }
+}
+
+impl AsRef<Endpoint> for Target {
+    fn as_ref(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
+impl Target {
+    fn profile(&self, model: &str) -> Profile {
+        let host = self.endpoint.url.host_str().unwrap_or_default();
+        Profile::of(self.kind, host, model)
+    }
+
+    fn post(&self, request: &ModelRequest, profile: &Profile) -> RequestBuilder {
+        let url = wire::url(self.kind, &self.endpoint.url, &request.model);
+        let headers = &self.endpoint.headers;
+        let mut post = self.http.post(url);
+        if !headers.contains_key(ACCEPT.as_str()) {
+            post = post.header(ACCEPT, "text/event-stream, application/json");
+        }
+        for (name, value) in headers {
+            post = post.header(name, value);
+        }
+        post.json(&wire::body(request, profile))
+    }
+}
+
+#[async_trait]
+impl ModelClient for StreamingClient {
+    fn has_provider(&self, provider: &str) -> bool {
+        self.targets.has(provider)
+    }
+
+    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
+        self.targets.admit(provider, tokens).await
+    }
+
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        listener: &mut dyn ReplyListener,
+    ) -> Result<ModelReply, ModelError> {
+        let target = self.targets.get(&request.provider)?;
+        let profile = target.profile(&request.model);
+        let exchange = wire::Exchange {
+            request: &request,
+            reader: wire::reader(target.kind),
+            has_tags: profile.think_tags,
+        };
+        let reply = wire::run(exchange, target.post(&request, &profile), listener).await;
+        reply.map_err(|error| target.endpoint.failed(error))
+    }
+}

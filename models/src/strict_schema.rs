@@ -1,0 +1,107 @@
+//! Schemas of answers in the strict form of OpenAI: every object names all its properties as required, and allows no
+//! others.
+
+use serde_json::{Map, Value};
+
+/// The keywords with a schema as their value.
+const SCHEMA: [&str; 12] = [
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "contains",
+    "items",
+    "additionalItems",
+    "unevaluatedItems",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+];
+/// The keywords with a list of schemas.
+const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+/// The keywords with schemas by name.
+const NAMED: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
+/// The keywords beside `$ref` that restrict nothing. OpenAI refuses every keyword beside `$ref`.
+const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "examples", "nullable"];
+
+/// Returns the schema in the strict form. Requiring a property that was optional narrows the answers, which OpenAI
+/// demands.
+pub(super) fn strict(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else {
+        return schema.clone();
+    };
+    let has_ref = fields.contains_key("$ref");
+    let kept = fields
+        .iter()
+        .filter(|(key, _)| !(has_ref && ANNOTATIONS.contains(&key.as_str())));
+    let strict_field = |(key, value): (&String, &Value)| {
+        let value = match value {
+            Value::Object(named) if NAMED.contains(&key.as_str()) => named
+                .iter()
+                .map(|(name, schema)| (name.clone(), strict(schema)))
+                .collect(),
+            Value::Array(schemas) if LIST.contains(&key.as_str()) => {
+                schemas.iter().map(strict).collect()
+            }
+            value if SCHEMA.contains(&key.as_str()) => strict(value),
+            value => value.clone(),
+        };
+        (key.clone(), value)
+    };
+    let mut fields: Map<String, Value> = kept.map(strict_field).collect();
+    if fields.get("type").is_some_and(|it| it == "object") || fields.contains_key("properties") {
+        fields
+            .entry("additionalProperties")
+            .or_insert(Value::Bool(false));
+        let names = fields.get("properties").and_then(Value::as_object);
+        if let Some(names) = names.map(|names| names.keys().cloned().map(Value::from).collect()) {
+            fields.insert("required".to_owned(), names);
+        }
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_object_names_all_its_properties() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "array", "items": {"type": "object", "properties": {"required": {"type": "string"}}}},
+                "b": {"anyOf": [{"$ref": "#/$defs/c", "description": "x"}, {"type": "null"}]},
+            },
+            "required": ["a"],
+            "$defs": {"c": {"type": "object", "properties": {}}},
+        });
+        assert_eq!(
+            strict(&schema),
+            json!({
+                "type": "object",
+                "properties": {
+                    "a": {"type": "array", "items": {
+                        "type": "object",
+                        "properties": {"required": {"type": "string"}},
+                        "required": ["required"],
+                        "additionalProperties": false,
+                    }},
+                    "b": {"anyOf": [{"$ref": "#/$defs/c"}, {"type": "null"}]},
+                },
+                "required": ["a", "b"],
+                "additionalProperties": false,
+                "$defs": {"c": {"type": "object", "properties": {}, "required": [], "additionalProperties": false}},
+            })
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! One call: sends the request, and reads the frames of the answer up to the end of the reply.
+
+use std::{io::Write as _, time::Duration};
+
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use futures::StreamExt;
+use reqwest::{RequestBuilder, Response, header::CONTENT_ENCODING};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{
+    calls::Calls,
+    frames::{Frame, FrameReader},
+    hearing::Hearing,
+    json,
+    received::{Progress, Received, ReplyReader},
+};
+use crate::{
+    error::ModelError,
+    failure::{self, Call},
+    port::{ModelReply, ModelRequest, ReplyListener},
+};
+
+/// The longest wait after the provider has reported the end of the reply. Only counts of tokens may follow, and some
+/// servers leave the connection open.
+const AFTER_END: Duration = Duration::from_secs(2);
+/// The most bytes of an answer with an HTTP error.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// A call on one wire.
+pub(crate) struct Exchange<'a> {
+    pub(crate) request: &'a ModelRequest,
+    pub(crate) reader: Box<dyn ReplyReader>,
+    /// True when thoughts may be in the text, within `<think>` tags.
+    pub(crate) has_tags: bool,
+}
+
+/// Makes the call.
+pub(crate) async fn run(
+    exchange: Exchange<'_>,
+    post: RequestBuilder,
+    listener: &mut dyn ReplyListener,
+) -> Result<ModelReply, ModelError> {
+    let Exchange {
+        request,
+        reader,
+        has_tags,
+    } = exchange;
+    let call = Call {
+        provider: &request.provider,
+        model: &request.model,
+    };
+    let answer = post
+        .send()
+        .await
+        .map_err(|error| failure::from_reqwest(call, &error))?;
+    let decoder = Decoder::of(&answer).ok_or_else(|| failure::unknown_encoding(call))?;
+    if !answer.status().is_success() {
+        return Err(refusal(call, answer, decoder).await);
+    }
+    let offered = request.tools.iter().map(|tool| tool.name.clone());
+    let reading = Reading {
+        call,
+        reader,
+        hearing: Hearing::new(listener, has_tags),
+        received: Received {
+            calls: Calls::new(offered),
+            ..Received::default()
+        },
+    };
+    reading.run(answer, decoder).await
+}
+
+/// Returns the error of an answer with an HTTP error.
+async fn refusal(call: Call<'_>, answer: Response, mut decoder: Decoder) -> ModelError {
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let (mut body, mut chunks) = (Vec::new(), answer.bytes_stream());
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let Ok(bytes) = decoder.decode(&chunk) else {
+            break;
+        };
+        body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BYTES - body.len())]);
+        if body.len() == MAX_ERROR_BYTES {
+            break;
+        }
+    }
+    failure::from_status(call, status, &String::from_utf8_lossy(&body), &headers)
+}
+
+/// The reading of one reply.
+struct Reading<'a> {
+    call: Call<'a>,
+    reader: Box<dyn ReplyReader>,
+    hearing: Hearing<'a>,
+    received: Received,
+}
+
+impl Reading<'_> {
+    async fn run(
+        mut self,
+        answer: Response,
+        mut decoder: Decoder,
+    ) -> Result<ModelReply, ModelError> {
+        let mut chunks = answer.bytes_stream();
+        let (mut frames, mut ready) = (FrameReader::default(), Vec::new());
+        loop {
+            let next = match self.received.progress {
+                Progress::Over => return self.end(),
+                Progress::Open => chunks.next().await,
+                Progress::Ended => match timeout(AFTER_END, chunks.next()).await {
+                    Ok(next) => next,
+                    Err(_silence) => return self.end(),
+                },
+            };
+            let chunk = match next {
+                Some(Ok(chunk)) => chunk,
+                None => break,
+                Some(Err(_)) if self.received.progress == Progress::Ended => return self.end(),
+                Some(Err(error)) => return Err(failure::from_reqwest(self.call, &error)),
+            };
+            let bytes = decoder
+                .decode(&chunk)
+                .map_err(|error| failure::unreadable(self.call, &error))?;
+            frames
+                .push(&bytes, &mut ready)
+                .map_err(|error| failure::unreadable(self.call, &error))?;
+            self.take(&mut ready)?;
+        }
+        frames
+            .finish(&mut ready)
+            .map_err(|error| failure::unreadable(self.call, &error))?;
+        self.take(&mut ready)?;
+        match self.received.progress {
+            Progress::Open => Err(failure::stream_cut(self.call.provider)),
+            Progress::Ended | Progress::Over => self.end(),
+        }
+    }
+
+    fn take(&mut self, frames: &mut Vec<Frame>) -> Result<(), ModelError> {
+        for frame in frames.drain(..) {
+            if self.received.progress == Progress::Over {
+                return Ok(());
+            }
+            match frame {
+                Frame::Done => self.received.progress = Progress::Over,
+                Frame::Data { text, is_whole } => match json::read(&text) {
+                    Ok(value) => self.read(&value, &text)?,
+                    Err(_) if !is_whole => return Err(failure::stream_cut(self.call.provider)),
+                    Err(_) => return Err(failure::unreadable_frame(self.call, &text)),
+                },
+                Frame::Loose(text) if self.received.progress == Progress::Open => {
+                    self.read_loose(&text)?
+                }
+                Frame::Loose(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a body that is no stream.
+    fn read_loose(&mut self, text: &str) -> Result<(), ModelError> {
+        let Some(values) = json::read_loose(text) else {
+            return Err(failure::not_a_stream(self.call, text));
+        };
+        for value in &values {
+            self.read(value, &value.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, value: &Value, text: &str) -> Result<(), ModelError> {
+        if let Value::Array(values) = value {
+            return values
+                .iter()
+                .try_for_each(|value| self.read(value, &value.to_string()));
+        }
+        if failure::is_error(value) {
+            return Err(failure::from_body(self.call, value));
+        }
+        self.reader
+            .read(value, text, &mut self.received, &mut self.hearing)
+    }
+
+    fn end(mut self) -> Result<ModelReply, ModelError> {
+        self.reader.finish(&mut self.received)?;
+        let texts = self.hearing.finish()?;
+        self.received.reply(self.call.provider, texts)
+    }
+}
+
+/// Decodes the body of an answer. Some servers compress a stream that nobody asked to compress.
+enum Decoder {
+    Plain,
+    Gzip(MultiGzDecoder<Vec<u8>>),
+    Deflate(ZlibDecoder<Vec<u8>>),
+}
+
+impl Decoder {
+    /// Returns the decoder of an answer; `None` for an unknown encoding.
+    fn of(answer: &Response) -> Option<Self> {
+        let Some(encoding) = answer.headers().get(CONTENT_ENCODING) else {
+            return Some(Self::Plain);
+        };
+        match encoding.to_str().ok()?.trim() {
+            "" | "identity" => Some(Self::Plain),
+            "gzip" | "x-gzip" => Some(Self::Gzip(MultiGzDecoder::new(Vec::new()))),
+            "deflate" => Some(Self::Deflate(ZlibDecoder::new(Vec::new()))),
+            _ => None,
+        }
+    }
+
+    fn decode(&mut self, chunk: &[u8]) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Plain => Ok(chunk.to_vec()),
+            Self::Gzip(decoder) => {
+                decoder.write_all(chunk)?;
+                decoder.flush()?;
+                Ok(std::mem::take(decoder.get_mut()))
+            }
+            Self::Deflate(decoder) => {
+                decoder.write_all(chunk)?;
+                decoder.flush()?;
+                Ok(std::mem::take(decoder.get_mut()))
+            }
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! The tool calls of a reply, from the pieces in which providers send them: the one place that decides which piece
+//! belongs to which call, and what a call's arguments are.
+//!
+//! A wrong decision runs a tool with another tool's arguments. So each rule below is one sentence:
+//!
+//! - Another id under an index is another call. Another name is another call, unless both are parts of one name.
+//! - A piece without an index belongs to the call with its id, else by its order in the frame, else to the last call.
+//! - Arguments as an object are the arguments. Arguments that arrive a second time, or that repeat themselves with each
+//!   piece, count once.
+//! - The last call of a cut reply has no arguments that can run.
+
+use std::collections::BTreeSet;
+
+use everturn_proto::{Json, limits::MAX_TOOL_CALLS};
+use serde_json::{Value, json};
+
+use crate::{error::ModelError, limits::check_size, port::ModelToolCall};
+
+/// The most calls of a reply that are read. The calls after [`MAX_TOOL_CALLS`] are left out.
+const MAX_READ_CALLS: usize = 4 * MAX_TOOL_CALLS;
+
+/// The arguments in a piece of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Arguments<'a> {
+    /// No arguments in the piece.
+    None,
+    /// The next letters.
+    Letters(&'a str),
+    /// The arguments as a JSON value, as the provider wrote them.
+    Whole(String),
+}
+
+/// A piece of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece<'a> {
+    /// The number under which the provider counts the call.
+    pub(crate) index: Option<u64>,
+    /// The position of the piece in its frame.
+    pub(crate) order: usize,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) arguments: Arguments<'a>,
+}
+
+/// The calls of one reply.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    calls: Vec<Call>,
+    /// The names of the offered tools.
+    offered: BTreeSet<String>,
+    /// True when a text began after the last call, so that the last call is whole even in a cut reply.
+    is_followed: bool,
+}
+
+/// A call while it arrives.
+#[derive(Debug, Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    letters: String,
+    /// The beginning of the last piece within `letters`.
+    last_piece: usize,
+    /// True while each piece of the arguments has repeated the pieces before it.
+    is_cumulative: bool,
+    whole: Option<String>,
+    signatures: Vec<String>,
+}
+
+impl Calls {
+    pub(crate) fn new(offered: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            offered: offered.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Notes that something else began after the last call.
+    pub(crate) fn followed(&mut self) {
+        self.is_followed = !self.calls.is_empty();
+    }
+
+    /// Takes a piece of a call. Returns the position of the call.
+    pub(crate) fn hear(&mut self, piece: &Piece<'_>) -> Result<usize, ModelError> {
+        let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
+        let position = match self.place(piece, id, name) {
+            Some(position) => position,
+            None if self.calls.len() >= MAX_READ_CALLS => MAX_READ_CALLS - 1,
+            None => {
+                self.calls.push(Call {
+                    index: piece.index,
+                    ..Call::default()
+                });
+                self.calls.len() - 1
+            }
+        };
+        self.is_followed = false;
+        let call = &mut self.calls[position];
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        if name.starts_with(call.name.as_str()) {
+            // The first name, or the whole name after a part of it.
+            name.clone_into(&mut call.name);
+        } else if !name.is_empty() && !call.name.starts_with(name) {
+            call.name.push_str(name);
+        }
+        call.write(&piece.arguments)?;
+        Ok(position)
+    }
+
+    /// Adds an opaque part that the provider needs back with the call at the position.
+    pub(crate) fn sign(&mut self, position: usize, signature: String) -> Result<(), ModelError> {
+        let Some(call) = self.calls.get_mut(position) else {
+            return Ok(());
+        };
+        let bytes: usize = call.signatures.iter().map(String::len).sum();
+        check_size("thoughts", bytes + signature.len())?;
+        call.signatures.push(signature);
+        Ok(())
+    }
+
+    /// Returns the position of the piece's call; `None`: the piece begins a call.
+    fn place(&self, piece: &Piece<'_>, id: &str, name: &str) -> Option<usize> {
+        if let Some(index) = piece.index {
+            let position = self
+                .calls
+                .iter()
+                .rposition(|call| call.index == Some(index))?;
+            return (!self.begins_another(position, piece, id, name)).then_some(position);
+        }
+        if !id.is_empty()
+            && let Some(position) = self.calls.iter().rposition(|call| call.id == id)
+        {
+            return (!self.begins_another(position, piece, id, name)).then_some(position);
+        }
+        let last = self.calls.len().checked_sub(1)?;
+        if id.is_empty() && name.is_empty() {
+            let by_order = piece.order.min(last);
+            return Some(if piece.order == 0 { last } else { by_order });
+        }
+        (!self.begins_another(last, piece, id, name)).then_some(last)
+    }
+
+    /// True when the piece begins another call than the call at the position.
+    fn begins_another(&self, position: usize, piece: &Piece<'_>, id: &str, name: &str) -> bool {
+        let call = &self.calls[position];
+        if !id.is_empty() && !call.id.is_empty() && id != call.id {
+            // Some servers write a new id with each piece, and the name only once.
+            return !name.is_empty() || (call.is_whole() && piece.arguments.begins());
+        }
+        if name.is_empty() {
+            return false;
+        }
+        if name == call.name {
+            // A repeated name is another call only if nothing says that the call is the same one.
+            return id.is_empty() && call.is_whole() && piece.arguments.begins();
+        }
+        let is_part = call.has_no_arguments() && !self.offered.contains(&call.name);
+        let joined = format!("{}{name}", call.name);
+        !(call.name.is_empty()
+            || name.starts_with(call.name.as_str())
+            || is_part && (self.offered.contains(&joined) || !self.offered.contains(name)))
+    }
+
+    /// Returns the calls of the reply. `is_cut`: the reply is cut at a limit of tokens.
+    pub(crate) fn finish(self, is_cut: bool) -> Vec<ModelToolCall> {
+        let last = self.calls.len().saturating_sub(1);
+        if self.calls.len() > MAX_TOOL_CALLS {
+            tracing::warn!(
+                calls = self.calls.len(),
+                "a reply has more than {MAX_TOOL_CALLS} tool calls, and the further calls are left out"
+            );
+        }
+        let calls = self.calls.into_iter().enumerate().take(MAX_TOOL_CALLS);
+        calls
+            .map(|(position, call)| call.finish(is_cut && position == last && !self.is_followed))
+            .collect()
+    }
+}
+
+impl Arguments<'_> {
+    /// True when the arguments begin here, and are not a later part.
+    fn begins(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Letters(letters) => {
+                letters.trim().is_empty() || letters.trim_start().starts_with('{')
+            }
+            Self::Whole(_) => true,
+        }
+    }
+}
+
+impl Call {
+    fn has_no_arguments(&self) -> bool {
+        self.whole.is_none() && self.letters.trim().is_empty()
+    }
+
+    /// True when the arguments so far are a whole object.
+    fn is_whole(&self) -> bool {
+        self.whole.is_some() || object(&self.letters).is_some()
+    }
+
+    fn write(&mut self, arguments: &Arguments<'_>) -> Result<(), ModelError> {
+        match arguments {
+            Arguments::None => {}
+            Arguments::Letters(letters) => {
+                check_size("arguments", self.letters.len() + letters.len())?;
+                if letters.is_empty() {
+                    return Ok(());
+                }
+                let last = &self.letters[self.last_piece..];
+                self.is_cumulative =
+                    letters.starts_with(last) && (self.last_piece == 0 || self.is_cumulative);
+                self.last_piece = self.letters.len();
+                self.letters.push_str(letters);
+            }
+            Arguments::Whole(value) => {
+                check_size("arguments", value.len())?;
+                self.whole = Some(value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, is_cut: bool) -> ModelToolCall {
+        let arguments = if is_cut {
+            Json::of(&self.whole.as_deref().unwrap_or(&self.letters))
+        } else {
+            self.arguments()
+        };
+        ModelToolCall {
+            call_id: Some(self.id).filter(|id| !id.is_empty()),
+            tool_name: self.name,
+            arguments,
+            signatures: self.signatures,
+        }
+    }
+
+    /// Returns the arguments as the model wrote them, or a text when they are no object.
+    fn arguments(&self) -> Json {
+        if let Some(whole) = &self.whole
+            && let Ok(whole) = Json::parse(whole.as_str())
+        {
+            return whole;
+        }
+        let written = self.letters.trim();
+        // Many servers send no arguments, or the word null, for a tool without arguments.
+        if written.is_empty() || written == "null" {
+            return Json::of(&json!({}));
+        }
+        if let Ok(value) = Json::parse(written) {
+            // Arguments in quotes twice.
+            let inner = value.decode::<String>().ok();
+            return inner.and_then(|inner| object(&inner)).unwrap_or(value);
+        }
+        let (before, last) = self.letters.split_at(self.last_piece);
+        let is_repeated = self.is_cumulative && self.last_piece > 0 || is_equal(before, last);
+        let repeated = is_repeated.then(|| object(last)).flatten();
+        repeated.unwrap_or_else(|| Json::of(&written))
+    }
+}
+
+/// Returns the text as JSON, if it is an object.
+fn object(text: &str) -> Option<Json> {
+    let text = text.trim();
+    text.starts_with('{')
+        .then(|| Json::parse(text).ok())
+        .flatten()
+}
+
+fn is_equal(one: &str, other: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    one.trim() == other.trim() || read(one).is_some_and(|one| Some(one) == read(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: &str = r#"{"city":"Paris"}"#;
+    const R: &str = r#"{"city":"Rome"}"#;
+
+    /// Index, id, name and arguments of a piece.
+    type Written<'a> = (Option<u64>, &'a str, &'a str, &'a str);
+
+    /// The calls after frames of pieces: id, name and arguments.
+    fn read(frames: &[&[Written<'_>]], is_cut: bool) -> Vec<(String, String, String)> {
+        let mut calls = Calls::new(["weather", "ping"].map(str::to_owned));
+        for frame in frames {
+            for (order, (index, id, name, arguments)) in frame.iter().enumerate() {
+                let piece = Piece {
+                    index: *index,
+                    order,
+                    id: Some(id),
+                    name: Some(name),
+                    arguments: Arguments::Letters(arguments),
+                };
+                calls.hear(&piece).unwrap();
+            }
+        }
+        let calls = calls.finish(is_cut).into_iter();
+        calls
+            .map(|call| {
+                (
+                    call.call_id.unwrap_or_default(),
+                    call.tool_name,
+                    call.arguments.as_str().to_owned(),
+                )
+            })
+            .collect()
+    }
+
+    fn assert_calls(frames: &[&[Written<'_>]], expected: &[(&str, &str, &str)]) {
+        let read = read(frames, false);
+        let read: Vec<_> = read
+            .iter()
+            .map(|(id, name, arguments)| (&**id, &**name, &**arguments))
+            .collect();
+        assert_eq!(read, expected, "{frames:?}");
+    }
+
+    #[test]
+    fn a_piece_belongs_to_its_call() {
+        let one = [("a", "weather", P)];
+        let two = [("a", "weather", P), ("b", "weather", R)];
+        let at = Some;
+        // Pieces under an index, from any number on, with gaps, in any order.
+        assert_calls(
+            &[
+                &[(at(0), "a", "weather", "")],
+                &[(at(0), "", "", &P[..4])],
+                &[(at(0), "", "", &P[4..])],
+            ],
+            &one,
+        );
+        assert_calls(
+            &[&[(at(1), "a", "weather", "")], &[(at(1), "", "", P)]],
+            &one,
+        );
+        assert_calls(
+            &[&[(at(1), "a", "weather", P)], &[(at(3), "b", "weather", R)]],
+            &two,
+        );
+        assert_calls(
+            &[
+                &[(at(0), "a", "weather", "")],
+                &[(at(1), "b", "weather", "")],
+                &[(at(1), "", "", R), (at(0), "", "", P)],
+            ],
+            &two,
+        );
+        // Another id, or another name, under one index.
+        assert_calls(
+            &[&[(at(0), "a", "weather", P)], &[(at(0), "b", "weather", R)]],
+            &two,
+        );
+        assert_calls(
+            &[&[(at(0), "", "weather", P)], &[(at(0), "", "ping", "{}")]],
+            &[("", "weather", P), ("", "ping", "{}")],
+        );
+        assert_calls(
+            &[&[(at(0), "", "ping", "{}")], &[(at(0), "", "ping", "{}")]],
+            &[("", "ping", "{}"), ("", "ping", "{}")],
+        );
+        // No index.
+        assert_calls(&[&[(None, "a", "weather", P)]], &one);
+        assert_calls(
+            &[&[(None, "a", "weather", P), (None, "b", "weather", R)]],
+            &two,
+        );
+        assert_calls(
+            &[
+                &[(None, "a", "weather", "")],
+                &[(None, "a", "", &P[..4])],
+                &[(None, "a", "", &P[4..])],
+            ],
+            &one,
+        );
+        assert_calls(
+            &[
+                &[(None, "a", "weather", "")],
+                &[(None, "b", "weather", "")],
+                &[(None, "a", "", P), (None, "b", "", R)],
+            ],
+            &two,
+        );
+        assert_calls(
+            &[
+                &[(None, "a", "weather", &P[..4])],
+                &[(None, "", "", &P[4..])],
+                &[(None, "b", "weather", R)],
+            ],
+            &two,
+        );
+        assert_calls(
+            &[
+                &[(None, "", "weather", ""), (None, "", "ping", "")],
+                &[(None, "", "", P), (None, "", "", "{}")],
+            ],
+            &[("", "weather", P), ("", "ping", "{}")],
+        );
+        assert_calls(
+            &[&[(None, "", "ping", "{}")], &[(None, "", "ping", "{}")]],
+            &[("", "ping", "{}"), ("", "ping", "{}")],
+        );
+        // One id for two calls of one frame, each under its index.
+        assert_calls(
+            &[&[(at(0), "a", "weather", P), (at(1), "a", "weather", R)]],
+            &[("a", "weather", P), ("a", "weather", R)],
+        );
+    }
+
+    #[test]
+    fn a_name_may_come_in_parts_or_again() {
+        let one = [("a", "weather", P)];
+        let at = Some(0);
+        assert_calls(
+            &[
+                &[(at, "a", "wea", "")],
+                &[(at, "", "ther", "")],
+                &[(at, "", "", P)],
+            ],
+            &one,
+        );
+        assert_calls(&[&[(at, "a", "wea", "")], &[(at, "a", "weather", P)]], &one);
+        assert_calls(
+            &[
+                &[(at, "a", "weather", "")],
+                &[(at, "a", "weather", &P[..6])],
+                &[(at, "a", "weather", &P[6..])],
+            ],
+            &one,
+        );
+        assert_calls(&[&[(at, "", "", P)]], &[("", "", P)]);
+    }
+
+    #[test]
+    fn arguments_count_once() {
+        let one = [("a", "weather", P)];
+        let at = Some(0);
+        assert_calls(
+            &[
+                &[(at, "a", "weather", "")],
+                &[(at, "", "", &P[..6])],
+                &[(at, "", "", &P[6..])],
+                &[(at, "", "", P)],
+            ],
+            &one,
+        );
+        assert_calls(
+            &[&[(at, "a", "weather", P)], &[(at, "a", "weather", P)]],
+            &one,
+        );
+        assert_calls(
+            &[
+                &[(at, "a", "weather", &P[..3])],
+                &[(at, "", "", &P[..8])],
+                &[(at, "", "", P)],
+            ],
+            &one,
+        );
+        let quoted = serde_json::to_string(P).unwrap();
+        assert_calls(&[&[(at, "a", "weather", &quoted)]], &one);
+        for nothing in ["", "null", " {} "] {
+            assert_calls(&[&[(at, "a", "ping", nothing)]], &[("a", "ping", "{}")]);
+        }
+        // A last piece that is an object does not replace what is no JSON.
+        assert_calls(
+            &[&[(at, "a", "weather", "{'a':")], &[(at, "", "", "{}")]],
+            &[("a", "weather", "\"{'a':{}\"")],
+        );
+    }
+
+    #[test]
+    fn a_cut_call_never_runs() {
+        let at = Some;
+        for arguments in [P, &P[..6], ""] {
+            let read = read(
+                &[
+                    &[(at(0), "a", "weather", R)],
+                    &[(at(1), "b", "weather", arguments)],
+                ],
+                true,
+            );
+            assert_eq!(
+                (&*read[0].2, &*read[1].2),
+                (R, &*Json::of(&arguments).as_str().to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_as_an_object_are_the_arguments() {
+        let mut calls = Calls::default();
+        let piece = Piece {
+            index: Some(0),
+            order: 0,
+            id: Some("a"),
+            name: Some("weather"),
+            arguments: Arguments::Whole(P.to_owned()),
+        };
+        calls.hear(&piece).unwrap();
+        calls.sign(0, "x".into()).unwrap();
+        let call = calls.finish(false).remove(0);
+        assert_eq!(
+            (call.arguments.as_str(), &*call.signatures),
+            (P, &["x".to_owned()][..])
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! The body of a request for a chat completion.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    conversation::{Call, Conversation, File, Message, Reply, UserPart},
+    parameters::{Parameters, merge},
+    port::{ModelRequest, OfferedTool},
+    profile::{MaxTokens, Profile, Roles, Thoughts},
+    strict_schema::strict,
+    wire::chat::reply::{DETAILS, EXTRA_CONTENT, REASONING_CONTENT},
+};
+
+/// The model's message between a tool's result and a user's message, for providers that refuse the one after the other.
+const BETWEEN: &str = "(The results of the tools are above.)";
+
+/// Returns the body of a request for a streamed reply.
+pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
+    let conversation = Conversation::of(request, profile);
+    let mut body = json!({
+        "model": request.model,
+        "messages": messages(conversation, profile),
+        "stream": true,
+    });
+    if profile.stream_options {
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    // OpenAI refuses an empty list.
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+        // OpenAI refuses a tool choice in a request without tools.
+        if request.wants_text {
+            body["tool_choice"] = json!("none");
+        }
+    }
+    if let Some(output) = request.schema_field(profile.kind) {
+        body["response_format"] = json!({"type": "json_schema", "json_schema": {
+            "name": output.name,
+            "strict": true,
+            "schema": strict(&output.schema),
+        }});
+    }
+    if let Some(limit) = request.max_output_tokens {
+        let name = match profile.max_tokens {
+            MaxTokens::MaxTokens => "max_tokens",
+            MaxTokens::MaxCompletionTokens => "max_completion_tokens",
+        };
+        body[name] = json!(limit);
+    }
+    let Parameters {
+        temperature,
+        top_p,
+        reasoning_effort,
+        stop,
+        seed,
+        extra_body,
+    } = &request.parameters;
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body[key] = value;
+        }
+    };
+    set("temperature", temperature.map(Value::from));
+    set("top_p", top_p.map(Value::from));
+    set(
+        "reasoning_effort",
+        reasoning_effort.map(|it| it.as_str().into()),
+    );
+    set("stop", (!stop.is_empty()).then(|| json!(stop)));
+    set("seed", seed.map(Value::from));
+    merge(&mut body, Value::Object(extra_body.clone()));
+    // An empty object in `extra_body` takes the field away, for servers that refuse it.
+    if extra_body
+        .get("stream_options")
+        .is_some_and(|given| given.as_object().is_some_and(Map::is_empty))
+        && let Some(fields) = body.as_object_mut()
+    {
+        fields.remove("stream_options");
+    }
+    body
+}
+
+fn messages(conversation: Conversation, profile: &Profile) -> Vec<Value> {
+    let conversation = match profile.roles {
+        Roles::Any => conversation,
+        Roles::Alternate => conversation.with_joined_users(),
+    };
+    let mut messages = Vec::new();
+    if let Some(system) = &conversation.system {
+        messages.push(json!({"role": "system", "content": system}));
+    }
+    for message in &conversation.messages {
+        match message {
+            Message::User(parts) => {
+                let is_after_result = messages
+                    .last()
+                    .is_some_and(|last: &Value| last["role"] == "tool");
+                if is_after_result && profile.roles == Roles::Alternate {
+                    messages.push(json!({"role": "assistant", "content": BETWEEN}));
+                }
+                messages.push(json!({"role": "user", "content": content(parts)}));
+            }
+            Message::Model(reply) => push_reply(&mut messages, reply, profile),
+        }
+    }
+    messages
+}
+
+/// Returns the content of a user's message: a text, or parts.
+fn content(parts: &[UserPart]) -> Value {
+    match parts {
+        [UserPart::Text(text)] => json!(text),
+        parts => parts.iter().map(part).collect(),
+    }
+}
+
+fn part(part: &UserPart) -> Value {
+    match part {
+        UserPart::Text(text) => json!({"type": "text", "text": text}),
+        UserPart::File(file) if file.is_image() => {
+            json!({"type": "image_url", "image_url": {"url": file.url()}})
+        }
+        UserPart::File(file @ File { name, .. }) => {
+            json!({"type": "file", "file": {"filename": name, "file_data": file.url()}})
+        }
+    }
+}
+
+/// Adds a reply, and the results of its calls in call order.
+fn push_reply(messages: &mut Vec<Value>, reply: &Reply, profile: &Profile) {
+    let mut message = json!({"role": "assistant"});
+    if let Some(text) = &reply.text {
+        message["content"] = json!(text);
+    }
+    if !reply.calls.is_empty() {
+        message["tool_calls"] = reply.calls.iter().map(call).collect();
+    }
+    for block in reply.calls.iter().flat_map(|call| &call.signatures) {
+        match block["type"].as_str() {
+            Some(REASONING_CONTENT) if profile.thoughts == Thoughts::ReasoningContent => {
+                message["reasoning_content"] = block["text"].clone();
+            }
+            Some(DETAILS) => message["reasoning_details"] = block["details"].clone(),
+            _ => {}
+        }
+    }
+    messages.push(message);
+    messages.extend(
+        reply
+            .calls
+            .iter()
+            .map(|call| json!({"role": "tool", "tool_call_id": call.id, "content": call.result})),
+    );
+}
+
+fn call(call: &Call) -> Value {
+    let mut written = json!({
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments.as_str()},
+    });
+    let extra = call
+        .signatures
+        .iter()
+        .find(|block| block["type"] == EXTRA_CONTENT);
+    if let Some(extra) = extra {
+        written["extra_content"] = extra["value"].clone();
+    }
+    written
+}
+
+fn tool(offered: &OfferedTool) -> Value {
+    json!({"type": "function", "function": {
+        "name": offered.name,
+        "description": offered.description,
+        "parameters": offered.parameters,
+    }})
+}

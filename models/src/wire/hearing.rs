@@ -1,0 +1,133 @@
+//! The texts of a reply while they arrive: they are kept, reported to the listener, and bounded (invariant 10, nothing
+//! grows without a bound).
+
+use everturn_stream::Part;
+
+use super::think_tags::ThinkTags;
+use crate::{error::ModelError, limits::check_size, port::ReplyListener};
+
+/// The text between two blocks of a text.
+const BREAK: &str = "\n\n";
+
+/// Hears the texts of one reply.
+pub(crate) struct Hearing<'a> {
+    listener: &'a mut dyn ReplyListener,
+    text: Heard,
+    reasoning: Heard,
+    /// The reader of `<think>` tags, for servers that leave thoughts in the text.
+    tags: Option<ThinkTags>,
+}
+
+/// The heard part of a text.
+#[derive(Default)]
+struct Heard {
+    text: String,
+    /// The block of the last piece.
+    block: Option<u64>,
+}
+
+/// The texts of a reply.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Texts {
+    pub(crate) text: String,
+    pub(crate) reasoning: String,
+}
+
+impl<'a> Hearing<'a> {
+    /// `has_tags`: thoughts may be in the text, within `<think>` tags.
+    pub(crate) fn new(listener: &'a mut dyn ReplyListener, has_tags: bool) -> Self {
+        Self {
+            listener,
+            text: Heard::default(),
+            reasoning: Heard::default(),
+            tags: has_tags.then(ThinkTags::default),
+        }
+    }
+
+    /// Takes a piece of a text that has no blocks.
+    pub(crate) fn hear(&mut self, part: Part, piece: &str) -> Result<(), ModelError> {
+        self.hear_block(part, 0, piece)
+    }
+
+    /// Takes a piece of the text in a block. A break divides the blocks of a text.
+    pub(crate) fn hear_block(
+        &mut self,
+        part: Part,
+        block: u64,
+        piece: &str,
+    ) -> Result<(), ModelError> {
+        match (part, &mut self.tags) {
+            (Part::Text, Some(tags)) => {
+                for (part, piece) in tags.push(piece) {
+                    self.say(part, block, &piece)?;
+                }
+                Ok(())
+            }
+            _ => self.say(part, block, piece),
+        }
+    }
+
+    /// Ends the texts.
+    pub(crate) fn finish(&mut self) -> Result<Texts, ModelError> {
+        if let Some(tags) = self.tags.take() {
+            for (part, piece) in tags.finish() {
+                self.say(part, self.text.block.unwrap_or_default(), &piece)?;
+            }
+        }
+        Ok(Texts {
+            text: std::mem::take(&mut self.text.text),
+            reasoning: std::mem::take(&mut self.reasoning.text),
+        })
+    }
+
+    fn say(&mut self, part: Part, block: u64, piece: &str) -> Result<(), ModelError> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let heard = match part {
+            Part::Text => &mut self.text,
+            Part::Reasoning => &mut self.reasoning,
+        };
+        let is_next = heard.block.replace(block).is_some_and(|last| last != block);
+        let mut said = String::new();
+        if is_next && !heard.text.is_empty() {
+            said.push_str(BREAK);
+        }
+        // Neither PostgreSQL nor a terminal takes a NUL.
+        said.push_str(&piece.replace('\0', "\u{fffd}"));
+        check_size("text", heard.text.len() + said.len())?;
+        heard.text.push_str(&said);
+        self.listener.delta(part, &said);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_divided_and_a_nul_is_replaced() {
+        let mut said = Vec::new();
+        let mut listener = |part: Part, piece: &str| said.push((part, piece.to_owned()));
+        let mut hearing = Hearing::new(&mut listener, false);
+        for (block, piece) in [(0, "One"), (0, "."), (2, ""), (2, "Tw\0o.")] {
+            hearing.hear_block(Part::Text, block, piece).unwrap();
+        }
+        hearing.hear(Part::Reasoning, "hm").unwrap();
+        let texts = hearing.finish().unwrap();
+        assert_eq!(
+            texts,
+            Texts {
+                text: "One.\n\nTw\u{fffd}o.".into(),
+                reasoning: "hm".into()
+            }
+        );
+        let joined: String = said
+            .iter()
+            .filter(|(part, _)| *part == Part::Text)
+            .map(|(_, piece)| &**piece)
+            .collect();
+        assert_eq!(joined, "One.\n\nTw\u{fffd}o.");
+    }
+}

@@ -1,0 +1,80 @@
+//! Everturn's adapters for the wires of providers: one request builder and one state machine for each wire.
+//!
+//! - [`call`]: one call, from the request to the reply
+//! - [`frames`], [`json`]: the lenient readers of bytes
+//! - [`hearing`], [`think_tags`]: the texts of a reply
+//! - [`calls`]: the tool calls of a reply
+//! - [`finish`]: the ends of a reply
+//! - [`received`]: the parts of a reply, and the trait of the state machines
+//! - [`chat`], [`anthropic`], [`gemini`]: the wires
+//!
+//! Data flows one way: bytes → frames → JSON → a wire's state machine → [`received::Received`] → our reply. The state
+//! machine of a wire knows the names of the wire's fields and nothing else: which piece belongs to which call, and
+//! whether an end is an answer, is decided in [`calls`] and [`finish`].
+
+mod call;
+mod calls;
+mod chat;
+mod finish;
+mod frames;
+mod hearing;
+mod json;
+mod received;
+mod think_tags;
+
+pub(crate) use call::{Exchange, run};
+pub(crate) use json::shown;
+
+use reqwest::Url;
+use serde_json::Value;
+
+use crate::{port::ModelRequest, profile::Profile, provider::ProviderKind};
+use received::ReplyReader;
+
+/// Returns the body of a request for a streamed reply.
+pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
+    match profile.kind {
+        ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::OpenAiResponses => {
+            chat::request::body(request, profile)
+        }
+        ProviderKind::Anthropic | ProviderKind::Gemini => Value::Null,
+    }
+}
+
+/// Returns the state machine for one reply of the wire.
+pub(crate) fn reader(kind: ProviderKind) -> Box<dyn ReplyReader> {
+    match kind {
+        ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::OpenAiResponses => {
+            Box::<chat::reply::Reader>::default()
+        }
+        ProviderKind::Anthropic | ProviderKind::Gemini => Box::<chat::reply::Reader>::default(),
+    }
+}
+
+/// Returns the URL of a streamed call. The query of the base URL stays, like Azure's `api-version`.
+pub(crate) fn url(kind: ProviderKind, base: &Url, model: &str) -> Url {
+    let mut url = base.clone();
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty();
+        match kind {
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+                path.extend(["chat", "completions"]);
+            }
+            ProviderKind::Anthropic => {
+                path.push("messages");
+            }
+            // A name with a slash is a resource of another collection, like `tunedModels/mine`.
+            ProviderKind::Gemini => {
+                let model = format!("{model}:streamGenerateContent");
+                if !model.contains('/') {
+                    path.push("models");
+                }
+                path.extend(model.split('/'));
+            }
+        }
+    }
+    if kind == ProviderKind::Gemini {
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
+    url
+}
