@@ -26,9 +26,6 @@ pub enum RegisterError {
         "a tool cannot be called `{0}`: use letters, digits, `_` and `-`, at most 64 characters"
     )]
     InvalidName(String),
-    /// The model client would mistake the tool for a tool of the provider.
-    #[error("a tool cannot be called `{0}`: the name belongs to a tool of providers")]
-    ReservedName(String),
     /// The name is taken, or belongs to a source.
     #[error("a tool with the name `{0}` exists already")]
     Duplicate(String),
@@ -61,9 +58,6 @@ impl CheckedTool {
         } = tool.spec();
         if !names::is_valid(name) {
             return Err(RegisterError::InvalidName(name.clone()));
-        }
-        if names::is_providers_own(name) {
-            return Err(RegisterError::ReservedName(name.clone()));
         }
         if let Some(Err(reason)) = title.as_deref().map(TitleTemplate::parse) {
             let name = name.clone();
@@ -118,7 +112,7 @@ impl CheckedTool {
 /// Returns the error for arguments that are not an object.
 fn not_an_object(value: &Value) -> String {
     let what = match value {
-        // genai passes arguments that are not JSON as a string, for example after a cut.
+        // The model client passes arguments that are not JSON as a string, for example after a cut.
         Value::String(text) if text.trim_start().starts_with('{') => {
             "are not complete JSON: the text was cut off before the end, or is malformed. Make the call again with \
              complete, and if needed shorter, arguments"
@@ -169,8 +163,6 @@ mod tests {
             );
         }
         assert!(CheckedTool::new(fake(&"x".repeat(64), json!({"type": "object"}))).is_ok());
-        let reserved = refusal("web_search", json!({"type": "object"}));
-        assert_eq!(reserved, RegisterError::ReservedName("web_search".into()));
     }
 
     #[test]

@@ -18,33 +18,10 @@ const ALL: &str = "*";
 /// Characters of the hash in a shortened name: 32 bits, enough for the few tools of a server.
 const HASH_CHARS: usize = 8;
 
-/// Names that the model client turns into tools of the provider (genai 0.7: the adapters of Anthropic, OpenAI and
-/// Gemini). A tool of ours with such a name would never be called.
-const PROVIDERS_OWN: [&str; 13] = [
-    "web_search",
-    "googleSearch",
-    "googleSearchRetrieval",
-    "codeExecution",
-    "urlContext",
-    "google_search",
-    "code_execution",
-    "url_context",
-    "file_search",
-    "computer_use",
-    "google_maps",
-    "mcp_server",
-    "retrieval",
-];
-
 /// Returns true for a name that every provider accepts.
 pub fn is_valid(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
-}
-
-/// Returns true for the name of a provider's own tool.
-pub fn is_providers_own(name: &str) -> bool {
-    PROVIDERS_OWN.contains(&name)
 }
 
 /// Returns true for a valid source name: at most 30 letters, digits, `-` and single `_`, with a letter or digit at

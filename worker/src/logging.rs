@@ -41,11 +41,10 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// Libraries whose entries never reach the log, whatever the filter is. Their entries repeat texts of providers and
-/// servers, and a text may be a key: genai (docs/libraries.md, genai: its log holds what providers say) and rmcp
-/// (docs/libraries.md, rmcp: its log holds what servers say). Our own entries report the important parts of their
-/// errors.
-const NEVER: [&str; 2] = ["genai", "rmcp"];
+/// Libraries whose entries never reach the log, whatever the filter is. The entries of rmcp repeat texts of servers, and
+/// a text may be a key (docs/libraries.md, rmcp: its log holds what servers say). Our own entries report the important
+/// parts of their errors.
+const NEVER: [&str; 1] = ["rmcp"];
 
 /// Returns false for the targets of [`NEVER`], which are the listed crates and all their modules.
 fn may_be_logged(target: &str) -> bool {
@@ -93,7 +92,7 @@ mod tests {
 
     #[test]
     fn libraries_that_repeat_what_they_are_sent_are_never_logged() {
-        for target in ["genai", "genai::webc", "rmcp", "rmcp::transport::worker"] {
+        for target in ["rmcp", "rmcp::transport::worker"] {
             assert!(!may_be_logged(target), "{target}");
         }
         for target in ["everturn_worker", "rmcp_like", "temporalio_client", ""] {

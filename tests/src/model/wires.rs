@@ -22,7 +22,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The wires on which genai speaks.
+    /// The wires with streamed replies.
     pub const CHAT: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Gemini];
 
     /// The kind of its providers in everturn.toml.

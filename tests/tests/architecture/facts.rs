@@ -17,7 +17,7 @@ fn comments(source: &Source) -> String {
 }
 
 /// What a citation writes behind the page's name. A fact of docs/libraries.md stands behind its library, as in
-/// "genai: an end without a stop"; docs/engine.md has one subject.
+/// "Temporal SDK: declarations of activities"; docs/engine.md has one subject.
 fn facts(page: &str) -> Vec<String> {
     let text = read(page).to_lowercase();
     let mut section = String::new();

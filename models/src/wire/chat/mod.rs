@@ -2,3 +2,5 @@
 
 pub(super) mod reply;
 pub(super) mod request;
+#[cfg(test)]
+mod tests;
