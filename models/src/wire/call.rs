@@ -35,25 +35,40 @@ pub(crate) struct Exchange<'a> {
     pub(crate) has_tags: bool,
 }
 
+impl<'a> Exchange<'a> {
+    fn call(&self) -> Call<'a> {
+        Call {
+            provider: &self.request.provider,
+            model: &self.request.model,
+        }
+    }
+}
+
 /// Makes the call.
 pub(crate) async fn run(
     exchange: Exchange<'_>,
     post: RequestBuilder,
     listener: &mut dyn ReplyListener,
 ) -> Result<ModelReply, ModelError> {
+    let answer = post
+        .send()
+        .await
+        .map_err(|error| failure::from_reqwest(exchange.call(), &error))?;
+    read(exchange, answer, listener).await
+}
+
+/// Reads the answer to a call.
+pub(super) async fn read(
+    exchange: Exchange<'_>,
+    answer: Response,
+    listener: &mut dyn ReplyListener,
+) -> Result<ModelReply, ModelError> {
+    let call = exchange.call();
     let Exchange {
         request,
         reader,
         has_tags,
     } = exchange;
-    let call = Call {
-        provider: &request.provider,
-        model: &request.model,
-    };
-    let answer = post
-        .send()
-        .await
-        .map_err(|error| failure::from_reqwest(call, &error))?;
     let decoder = Decoder::of(&answer).ok_or_else(|| failure::unknown_encoding(call))?;
     if !answer.status().is_success() {
         return Err(refusal(call, answer, decoder).await);
@@ -159,20 +174,26 @@ impl Reading<'_> {
 
     /// Reads a body that is no stream.
     fn read_loose(&mut self, text: &str) -> Result<(), ModelError> {
-        let Some(values) = json::read_loose(text) else {
-            return Err(failure::not_a_stream(self.call, text));
-        };
-        for value in &values {
-            self.read(value, &value.to_string())?;
+        match json::read_loose(text) {
+            Some(values) => self.read_all(&values),
+            None if json::is_cut(text) => Err(failure::stream_cut(self.call.provider)),
+            None => Err(failure::not_a_stream(self.call, text)),
+        }
+    }
+
+    /// Reads frames, each with its text.
+    fn read_all(&mut self, frames: &[(Value, String)]) -> Result<(), ModelError> {
+        for (value, text) in frames {
+            if self.received.progress < Progress::Over {
+                self.read(value, text)?;
+            }
         }
         Ok(())
     }
 
     fn read(&mut self, value: &Value, text: &str) -> Result<(), ModelError> {
-        if let Value::Array(values) = value {
-            return values
-                .iter()
-                .try_for_each(|value| self.read(value, &value.to_string()));
+        if value.is_array() {
+            return self.read_all(&json::read_loose(text).unwrap_or_default());
         }
         if failure::is_error(value) {
             return Err(failure::from_body(self.call, value));

@@ -10,6 +10,8 @@ const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 const MAX_LOOSE_BYTES: usize = 16 * 1024 * 1024;
 /// The data that ends a stream of OpenAI's wire.
 const DONE: &str = "[DONE]";
+/// The names of an event's fields.
+const FIELDS: [&str; 4] = ["data", "event", "id", "retry"];
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A frame of a stream.
@@ -64,7 +66,7 @@ impl FrameReader {
     /// Ends the body, and adds the frames that no empty line has ended.
     pub(crate) fn finish(mut self, frames: &mut Vec<Frame>) -> Result<(), TooLong> {
         let is_whole = self.line.is_empty();
-        if !is_whole {
+        if !is_whole && !self.begins_field() {
             self.end_line(frames)?;
         }
         self.end_event(is_whole, frames);
@@ -72,6 +74,13 @@ impl FrameReader {
             frames.push(Frame::Loose(std::mem::take(&mut self.loose)));
         }
         Ok(())
+    }
+
+    /// True when the line is the beginning of a field's name, and the body ended there.
+    fn begins_field(&self) -> bool {
+        FIELDS
+            .iter()
+            .any(|name| name.as_bytes().starts_with(&self.line))
     }
 
     fn grow(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
@@ -200,6 +209,8 @@ mod tests {
         ];
         assert_eq!(read(&[b"data: 1\n\ndata: {\"a"]), cut);
         assert_eq!(read(&[b""]), []);
+        // A name that is cut off is no text.
+        assert_eq!(read(&[b"data: 1\n\nda"]), [data("1")]);
     }
 
     #[test]

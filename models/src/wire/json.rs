@@ -29,16 +29,39 @@ pub(crate) fn read(text: &str) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// Reads the values of a body that is no stream: one value, one after another, or a list of them.
-pub(crate) fn read_loose(text: &str) -> Option<Vec<Value>> {
+/// Reads the values of a body that is no stream: one value, one after another, or a list of them. Each value has its
+/// text.
+pub(crate) fn read_loose(text: &str) -> Option<Vec<(Value, String)>> {
     let text = repaired(text);
-    let values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
-    let values: Vec<Value> = values.collect::<Result<_, _>>().ok()?;
-    let flat = values.into_iter().flat_map(|value| match value {
-        Value::Array(values) => values,
-        value => vec![value],
+    let values = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
+    let values: Vec<&RawValue> = values.collect::<Result<_, _>>().ok()?;
+    let flat = values.into_iter().flat_map(|value| match value.get() {
+        list if list.starts_with('[') => raw_items(list, &[]),
+        value => vec![value.to_owned()],
     });
-    Some(flat.collect())
+    let read = flat.map(|text| Some((serde_json::from_str(&text).ok()?, text)));
+    read.collect()
+}
+
+/// True for JSON that ends too early.
+pub(crate) fn is_cut(text: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let error = values.find_map(Result::err);
+    text.trim_start().starts_with(['{', '[']) && error.is_some_and(|error| error.is_eof())
+}
+
+/// Returns the items of a list in a frame, each as the server wrote it; no items for a part that is no list.
+pub(crate) fn raw_items(text: &str, path: &[Step<'_>]) -> Vec<String> {
+    let items = raw(text, path).and_then(|list| {
+        let items: Vec<&RawValue> = serde_json::from_str(&list).ok()?;
+        Some(
+            items
+                .into_iter()
+                .map(|item| item.get().to_owned())
+                .collect(),
+        )
+    });
+    items.unwrap_or_default()
 }
 
 /// Returns the part of a frame as the server wrote it, when it is an object or a list; `None` for other values, and for
@@ -141,15 +164,24 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_stream_gives_its_values() {
-        let both = Some(vec![json!({"a": 1}), json!({"b": 2})]);
+        let both = [r#"{"a":1}"#, r#"{"b":2.50}"#];
         for body in [
-            "{\"a\":1}\n{\"b\":2}\n",
-            "[{\"a\":1},\n{\"b\":2}]",
-            "{\"a\":1}{\"b\":2}",
+            "{\"a\":1}\n{\"b\":2.50}\n",
+            "[{\"a\":1},\n{\"b\":2.50}]",
+            "{\"a\":1}{\"b\":2.50}",
         ] {
-            assert_eq!(read_loose(body), both, "{body}");
+            let (values, texts): (Vec<_>, Vec<_>) = read_loose(body).unwrap().into_iter().unzip();
+            assert_eq!(values, [json!({"a": 1}), json!({"b": 2.5})], "{body}");
+            assert_eq!(texts, both, "{body}");
         }
-        assert_eq!(read_loose("<html>"), None);
+        for (bad, is_json) in [
+            ("<html>", false),
+            ("[{\"a\":1},\n{\"b", true),
+            ("{\"a\" 1}", false),
+        ] {
+            assert_eq!(read_loose(bad), None);
+            assert_eq!(is_cut(bad), is_json, "{bad}");
+        }
     }
 
     #[test]
@@ -168,7 +200,7 @@ mod tests {
         #[test]
         fn valid_json_is_read_as_it_is_and_nothing_panics(any in "\\PC{0,60}", value in "[\\\\\"a-z0-9é]{0,20}") {
             let _is_error = read(&any);
-            let _is_none = read_loose(&any);
+            let _is_none = (read_loose(&any), is_cut(&any));
             let text = json!({"a": value}).to_string();
             prop_assert_eq!(read(&text).unwrap(), json!({"a": value}));
         }

@@ -17,9 +17,12 @@ mod calls;
 mod chat;
 mod finish;
 mod frames;
+mod gemini;
 mod hearing;
 mod json;
 mod received;
+#[cfg(test)]
+mod tests;
 mod think_tags;
 
 pub(crate) use call::{Exchange, run};
@@ -37,7 +40,8 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
         ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::OpenAiResponses => {
             chat::request::body(request, profile)
         }
-        ProviderKind::Anthropic | ProviderKind::Gemini => Value::Null,
+        ProviderKind::Gemini => gemini::request::body(request, profile),
+        ProviderKind::Anthropic => Value::Null,
     }
 }
 
@@ -47,7 +51,8 @@ pub(crate) fn reader(kind: ProviderKind) -> Box<dyn ReplyReader> {
         ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::OpenAiResponses => {
             Box::<chat::reply::Reader>::default()
         }
-        ProviderKind::Anthropic | ProviderKind::Gemini => Box::<chat::reply::Reader>::default(),
+        ProviderKind::Gemini => Box::<gemini::reply::Reader>::default(),
+        ProviderKind::Anthropic => Box::<chat::reply::Reader>::default(),
     }
 }
 

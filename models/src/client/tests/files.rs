@@ -97,7 +97,7 @@ async fn files_for_anthropic() {
 async fn files_for_gemini() {
     let body = sent(ProviderKind::Gemini).await;
     let contents = body["contents"].as_array().unwrap();
-    let data = |mime: &str, data: &str| json!({"inline_data": {"mime_type": mime, "data": data}});
+    let data = |mime: &str, data: &str| json!({"inlineData": {"mimeType": mime, "data": data}});
     let parts = contents[0]["parts"].as_array().unwrap();
     assert_eq!(
         parts,

@@ -36,6 +36,11 @@ fn end(reason: &str) -> Value {
     })
 }
 
+/// A reply with a text.
+fn hello() -> Script {
+    Script::sse([frame(&[text("Hello")]), end("STOP")])
+}
+
 async fn listen(frames: impl IntoIterator<Item = Value>) -> super::Heard {
     ask(ProviderKind::Gemini, Script::sse(frames)).await.1
 }
@@ -103,7 +108,7 @@ async fn reply_of(part: Value) -> ModelReply {
 
 #[tokio::test]
 async fn the_request_holds_the_whole_context() {
-    let server = Server::start([Script::sse([end("STOP")])]).await;
+    let server = Server::start([hello()]).await;
     let mut messages = context();
     // An id of ours: Gemini gave none, and gets none back.
     let own = everturn_proto::ids::call_id("exec_000000000001");
@@ -169,12 +174,7 @@ async fn a_signature_goes_back_with_its_call_to_the_model_that_made_it() {
         frame(&[signed, function("weather", json!({"a": 1}))]),
         end("STOP"),
     ]);
-    let server = Server::start([
-        first,
-        Script::sse([end("STOP")]),
-        Script::sse([end("STOP")]),
-    ])
-    .await;
+    let server = Server::start([first, hello(), hello()]).await;
     let client = client(ProviderKind::Gemini, server.base_url());
     let reply = hear(&client, request(vec![user("Weather?")]))
         .await
@@ -237,12 +237,14 @@ async fn a_refused_prompt_and_a_stopped_reply_are_the_content_policy() {
 
 #[tokio::test]
 async fn a_call_that_gemini_could_not_write_is_an_invalid_reply() {
-    for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"] {
+    for (reason, expected) in [
+        ("MALFORMED_FUNCTION_CALL", FailureCode::LlmInvalidResponse),
+        ("UNEXPECTED_TOOL_CALL", FailureCode::LlmInvalidResponse),
+        ("OTHER", FailureCode::LlmEmptyReply),
+        ("STOP", FailureCode::LlmEmptyReply),
+    ] {
         let error = fail([end(reason)]).await;
-        assert_eq!(
-            (error.code.clone(), error.is_retryable()),
-            (FailureCode::LlmInvalidResponse, true)
-        );
+        assert_eq!((error.code.clone(), error.is_retryable()), (expected, true));
         assert!(error.message.contains(reason), "{error}");
     }
 }
@@ -251,7 +253,7 @@ async fn a_call_that_gemini_could_not_write_is_an_invalid_reply() {
 async fn a_reply_at_the_limit_of_tokens_says_so() {
     let cut = reply([frame(&[text("Half")]), end("MAX_TOKENS")]).await;
     assert!(cut.is_cut && cut.text == "Half");
-    assert!(!reply([end("STOP")]).await.is_cut);
+    assert!(!reply([frame(&[text("All")]), end("STOP")]).await.is_cut);
 }
 
 #[tokio::test]
@@ -290,16 +292,12 @@ async fn an_error_inside_the_stream_is_the_error() {
 }
 
 #[tokio::test]
-async fn too_much_ends_the_call() {
+async fn too_much_is_left_out_or_ends_the_call() {
     let call = function("weather", json!({}));
     let frames = vec![frame(&[call]); limits::MAX_TOOL_CALLS + 1];
-    let error = fail(frames.into_iter().chain([end("STOP")])).await;
-    assert_eq!(error.code, FailureCode::LlmInvalidResponse);
-    let long = function(
-        "weather",
-        json!({"x": "y".repeat(limits::MAX_TEXT_BYTES / 2)}),
-    );
-    let frames = vec![frame(&[long]); 3];
-    let error = fail(frames.into_iter().chain([end("STOP")])).await;
+    let reply = reply(frames.into_iter().chain([end("STOP")])).await;
+    assert_eq!(reply.tool_calls.len(), limits::MAX_TOOL_CALLS);
+    let long = function("weather", json!({"x": "y".repeat(limits::MAX_TEXT_BYTES)}));
+    let error = fail([frame(&[long]), end("STOP")]).await;
     assert_eq!(error.code, FailureCode::LlmInvalidResponse);
 }
