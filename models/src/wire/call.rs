@@ -160,6 +160,8 @@ impl Reading<'_> {
                 Frame::Done => self.received.progress = Progress::Over,
                 Frame::Data { text, is_whole } => match json::read(&text) {
                     Ok(value) => self.read(&value, &text)?,
+                    // Only counts of tokens follow the end of a reply.
+                    Err(_) if self.received.progress != Progress::Open => {}
                     Err(_) if !is_whole => return Err(failure::stream_cut(self.call.provider)),
                     Err(_) => return Err(failure::unreadable_frame(self.call, &text)),
                 },

@@ -12,6 +12,7 @@
 //! machine of a wire knows the names of the wire's fields and nothing else: which piece belongs to which call, and
 //! whether an end is an answer, is decided in [`calls`] and [`finish`].
 
+mod anthropic;
 mod call;
 mod calls;
 mod chat;
@@ -29,19 +30,30 @@ pub(crate) use call::{Exchange, run};
 pub(crate) use json::shown;
 
 use reqwest::Url;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{port::ModelRequest, profile::Profile, provider::ProviderKind};
 use received::ReplyReader;
 
+/// The body of a request.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Body {
+    /// A body without parts that a tree would change.
+    Tree(Value),
+    /// Anthropic's body.
+    Anthropic(anthropic::request::Body),
+}
+
 /// Returns the body of a request for a streamed reply.
-pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
+pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Body {
     match profile.kind {
         ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::OpenAiResponses => {
-            chat::request::body(request, profile)
+            Body::Tree(chat::request::body(request, profile))
         }
-        ProviderKind::Gemini => gemini::request::body(request, profile),
-        ProviderKind::Anthropic => Value::Null,
+        ProviderKind::Gemini => Body::Tree(gemini::request::body(request, profile)),
+        ProviderKind::Anthropic => Body::Anthropic(anthropic::request::body(request, profile)),
     }
 }
 
@@ -52,7 +64,7 @@ pub(crate) fn reader(kind: ProviderKind) -> Box<dyn ReplyReader> {
             Box::<chat::reply::Reader>::default()
         }
         ProviderKind::Gemini => Box::<gemini::reply::Reader>::default(),
-        ProviderKind::Anthropic => Box::<chat::reply::Reader>::default(),
+        ProviderKind::Anthropic => Box::<anthropic::reply::Reader>::default(),
     }
 }
 

@@ -1,22 +1,40 @@
-//! The reading of replies from their bytes, without a network.
+//! Replies from bytes, without a network: the helpers that the tests of every wire share.
 
+use std::convert::Infallible;
+
+use axum::http;
 use everturn_stream::Part;
 use futures::stream;
-use reqwest::Body;
+use proptest::{prelude::*, sample::Index};
 use serde_json::json;
 
-use super::*;
+use super::{Exchange, call, reader};
 use crate::{
     client::tests::{request, user},
     error::ModelError,
     port::{ModelReply, OfferedTool},
+    profile::Profile,
+    provider::ProviderKind,
 };
 
-/// Reads a reply whose bytes arrive in these chunks. The model had the tools `weather` and `ping`.
-pub(super) fn read<T: AsRef<[u8]>>(
-    kind: ProviderKind,
-    chunks: impl IntoIterator<Item = T>,
-) -> Result<ModelReply, ModelError> {
+/// A field that no wire knows.
+const NEW_FIELD: &str = r#""new_field":{"type":"x","a":[1,null]}"#;
+
+/// A heard reply.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) deltas: Vec<(Part, String)>,
+    pub(super) reply: Result<ModelReply, ModelError>,
+}
+
+/// Reads the reply of a wire from the pieces of a body.
+pub(super) fn hear(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
+    let pieces: Vec<_> = pieces
+        .iter()
+        .map(|piece| Ok::<_, Infallible>(piece.to_vec()))
+        .collect();
+    let body = reqwest::Body::wrap_stream(stream::iter(pieces));
+    let answer = http::Response::new(body).into();
     let mut request = request(vec![user("Hello")]);
     request.tools.push(OfferedTool {
         name: "ping".into(),
@@ -28,16 +46,96 @@ pub(super) fn read<T: AsRef<[u8]>>(
         reader: reader(kind),
         has_tags: Profile::of(kind, "x", &request.model).think_tags,
     };
-    let chunks = chunks.into_iter().map(|chunk| chunk.as_ref().to_vec());
-    let chunks: Vec<_> = chunks.map(Ok::<_, std::io::Error>).collect();
-    let answer = axum::http::Response::new(Body::wrap_stream(stream::iter(chunks)));
-    let mut heard = [String::new(), String::new()];
-    let mut listener = |part: Part, piece: &str| heard[usize::from(part == Part::Text)] += piece;
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.enable_time().build().unwrap();
-    let reply = runtime.block_on(call::read(exchange, answer.into(), &mut listener));
+    let mut deltas = Vec::new();
+    let mut listener = |part: Part, piece: &str| deltas.push((part, piece.to_owned()));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let reply = runtime.block_on(call::read(exchange, answer, &mut listener));
+    Heard { deltas, reply }
+}
+
+/// Reads a reply whose bytes arrive in these chunks. Readers hear the texts of a reply.
+pub(super) fn read<T: AsRef<[u8]>>(
+    kind: ProviderKind,
+    chunks: impl IntoIterator<Item = T>,
+) -> Result<ModelReply, ModelError> {
+    let chunks: Vec<T> = chunks.into_iter().collect();
+    let pieces: Vec<&[u8]> = chunks.iter().map(AsRef::as_ref).collect();
+    let Heard { deltas, reply } = hear(kind, &pieces);
     if let Ok(reply) = &reply {
-        assert_eq!(heard, [&*reply.reasoning, &*reply.text]);
+        let heard = |part: Part| -> String {
+            let of_part = deltas.iter().filter(|delta| delta.0 == part);
+            of_part.map(|(_, piece)| &**piece).collect()
+        };
+        assert_eq!(
+            [heard(Part::Reasoning), heard(Part::Text)],
+            [&*reply.reasoning, &*reply.text]
+        );
     }
     reply
+}
+
+/// Divides bytes at any places.
+pub(super) fn split<'a>(bytes: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
+    let mut cuts: Vec<usize> = at.iter().map(|at| at.index(bytes.len() + 1)).collect();
+    cuts.extend([0, bytes.len()]);
+    cuts.sort_unstable();
+    cuts.windows(2).map(|at| &bytes[at[0]..at[1]]).collect()
+}
+
+/// The form of a stream: what servers and proxies change without changing the reply.
+#[derive(Debug, Clone)]
+pub(super) struct Form {
+    is_named: bool,
+    colon: &'static str,
+    end: &'static str,
+    has_new_fields: bool,
+    /// Texts between the events.
+    between: Vec<(Index, &'static str)>,
+}
+
+/// Every form of a stream. `events` are events of the wire that change nothing.
+pub(super) fn forms(events: &'static [&'static str]) -> impl Strategy<Value = Form> {
+    let between = [
+        ": ping\n\n",
+        ":\n\n",
+        "\n\n",
+        "retry: 5\nid: 7\n\n",
+        "data:\n\n",
+    ];
+    let between: Vec<&str> = between.iter().chain(events).copied().collect();
+    let between = prop::collection::vec((any::<Index>(), prop::sample::select(between)), 0..6);
+    let ends = prop::sample::select(vec!["\n", "\r\n", "\r"]);
+    let colons = prop::sample::select(vec![":", ": "]);
+    (any::<bool>(), colons, ends, any::<bool>(), between).prop_map(
+        |(is_named, colon, end, has_new_fields, between)| Form {
+            is_named,
+            colon,
+            end,
+            has_new_fields,
+            between,
+        },
+    )
+}
+
+impl Form {
+    /// Writes the frames as a stream. A frame is the text of a JSON object.
+    pub(super) fn write(&self, frames: &[String]) -> String {
+        let mut events: Vec<String> = frames.iter().map(|frame| self.event(frame)).collect();
+        for (at, text) in &self.between {
+            events.insert(at.index(events.len() + 1), (*text).to_owned());
+        }
+        events.concat().replace('\n', self.end)
+    }
+
+    fn event(&self, frame: &str) -> String {
+        let name = if self.is_named { "event: some\n" } else { "" };
+        let data = match frame.strip_prefix('{') {
+            Some(rest) if self.has_new_fields => format!("{{{NEW_FIELD},{rest}"),
+            _ => frame.to_owned(),
+        };
+        format!("{name}data{}{data}\n\n", self.colon)
+    }
 }

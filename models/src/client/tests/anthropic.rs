@@ -63,6 +63,11 @@ fn script(blocks: impl IntoIterator<Item = Vec<Value>>, reason: &str) -> Script 
     )
 }
 
+/// A reply with a short text.
+fn answer() -> Script {
+    script([text(0, &["Ok."])], "end_turn")
+}
+
 #[tokio::test]
 async fn a_turn_with_parallel_calls() {
     let script = script(
@@ -116,7 +121,7 @@ async fn a_turn_with_parallel_calls() {
 
 #[tokio::test]
 async fn the_request_holds_the_whole_context() {
-    let server = Server::start([script([], "end_turn")]).await;
+    let server = Server::start([answer()]).await;
     let mut messages = context();
     // From a provider whose ids Anthropic refuses.
     messages[1].tool_calls[0].call_id = "functions.weather:0".into();
@@ -129,15 +134,22 @@ async fn the_request_holds_the_whole_context() {
     .unwrap();
     let body = server.seen().remove(0).body;
     assert_eq!(body["model"], "model-1");
-    assert_eq!(body["system"], "Be brief.");
+    let mark = json!({"type": "ephemeral"});
+    let last = |text: &str| json!({"type": "text", "text": text, "cache_control": mark});
+    assert_eq!(body["system"], json!([last("Be brief.")]));
     assert_eq!(body["tools"][0]["name"], "weather");
     assert_eq!(body["tools"][0]["input_schema"]["type"], "object");
     let tool_use = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
     let result = |id: &str, content: &str| json!({"type": "tool_result", "tool_use_id": id, "content": content});
+    let error = |id: &str, content: &str| {
+        let mut result = result(id, content);
+        result["is_error"] = json!(true);
+        result
+    };
     assert_eq!(
         body["messages"],
         json!([
-            {"role": "user", "content": "Weather?"},
+            {"role": "user", "content": [last("Weather?")]},
             {"role": "assistant", "content": [
                 {"type": "text", "text": "Let me see."},
                 tool_use("call_000000000001", "weather", json!({"city": "Oslo", "id": 9_007_199_254_740_993_u64})),
@@ -148,10 +160,10 @@ async fn the_request_holds_the_whole_context() {
             {"role": "user", "content": [
                 result("call_000000000001", r#"{"t":12}"#),
                 result("call_2", "plain text"),
-                result("call_3", r#"Error: {"error":"There is no tool."}"#),
-                result("call_4", "Error: the call was not carried out to its end; there is no result."),
+                error("call_3", r#"Error: {"error":"There is no tool."}"#),
+                error("call_4", "Error: the call was not carried out to its end; there is no result."),
+                last("And now?"),
             ]},
-            {"role": "user", "content": "And now?"},
         ])
     );
 }
@@ -172,7 +184,7 @@ async fn thinking_goes_back_signed_with_its_call() {
         [thinking, redacted, tool(2, "toolu_1", &["{}"])],
         "tool_use",
     );
-    let server = Server::start([first, script([], "end_turn")]).await;
+    let server = Server::start([first, answer()]).await;
     let client = client(ProviderKind::Anthropic, server.base_url());
     let (deltas, reply) = hear(&client, request(vec![user("Weather?")])).await;
     let reply = reply.unwrap();
@@ -209,7 +221,7 @@ async fn thinking_goes_back_signed_with_its_call() {
 
 #[tokio::test]
 async fn a_context_that_begins_with_the_assistant_gets_a_user_before_it() {
-    let server = Server::start([script([], "end_turn")]).await;
+    let server = Server::start([answer()]).await;
     let answer = ContextMessage {
         role: MessageRole::Assistant,
         ..user("Sunny.")
@@ -318,11 +330,13 @@ async fn usage_has_the_cached_the_written_and_the_thinking_tokens() {
         "input_tokens": 10, "cache_read_input_tokens": 70, "cache_creation_input_tokens": 20, "output_tokens": 1,
     });
     let thinking = json!({"output_tokens": 25, "output_tokens_details": {"thinking_tokens": 15}});
-    let script = Script::named([
-        json!({"type": "message_start", "message": {"usage": usage}}),
+    let begin = json!({"type": "message_start", "message": {"usage": usage}});
+    let end = [
         json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": thinking}),
         json!({"type": "message_stop"}),
-    ]);
+    ];
+    let events = [begin].into_iter().chain(text(0, &["Ok."]));
+    let script = Script::named(events.chain(end));
     let usage = ask(ProviderKind::Anthropic, script)
         .await
         .1
@@ -342,7 +356,7 @@ async fn another_model_gets_no_thinking_back() {
         ("p/model-2", 1),
         ("q/model-1", 1),
     ] {
-        let server = Server::start([script([], "end_turn")]).await;
+        let server = Server::start([answer()]).await;
         let mut call = call(1, "weather", "{}");
         let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
         call.signatures = vec![thinking.to_string()];
