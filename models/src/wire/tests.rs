@@ -28,7 +28,7 @@ pub(super) struct Heard {
 }
 
 /// Reads the reply of a wire from the pieces of a body.
-pub(super) fn hear(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
+pub(super) fn heard(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
     let pieces: Vec<_> = pieces
         .iter()
         .map(|piece| Ok::<_, Infallible>(piece.to_vec()))
@@ -63,14 +63,14 @@ pub(super) fn read<T: AsRef<[u8]>>(
 ) -> Result<ModelReply, ModelError> {
     let chunks: Vec<T> = chunks.into_iter().collect();
     let pieces: Vec<&[u8]> = chunks.iter().map(AsRef::as_ref).collect();
-    let Heard { deltas, reply } = hear(kind, &pieces);
+    let Heard { deltas, reply } = heard(kind, &pieces);
     if let Ok(reply) = &reply {
-        let heard = |part: Part| -> String {
+        let said = |part: Part| -> String {
             let of_part = deltas.iter().filter(|delta| delta.0 == part);
             of_part.map(|(_, piece)| &**piece).collect()
         };
         assert_eq!(
-            [heard(Part::Reasoning), heard(Part::Text)],
+            [said(Part::Reasoning), said(Part::Text)],
             [&*reply.reasoning, &*reply.text]
         );
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     provider::ProviderKind,
-    wire::tests::{Heard, hear},
+    wire::tests::{Heard, heard},
 };
 
 const PARIS: &str = r#"{"city":"Paris"}"#;
@@ -25,7 +25,7 @@ fn hear(events: &[Value]) -> Heard {
             )
         })
         .collect();
-    hear(ProviderKind::Anthropic, &[stream.as_bytes()])
+    heard(ProviderKind::Anthropic, &[stream.as_bytes()])
 }
 
 /// The reply of a stream with these blocks, and this end.

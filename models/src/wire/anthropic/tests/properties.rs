@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{end, redacted, server_tool, start, text, thinking, tool};
 use crate::{
     provider::ProviderKind,
-    wire::tests::{Form, Heard, forms, hear, split},
+    wire::tests::{Form, Heard, forms, heard, split},
 };
 
 /// Events that change nothing.
@@ -125,7 +125,7 @@ fn assert_read(blocks: &[Block], heard: &Heard) {
 
 fn read_form(form: &Form, frames: &[String], at: &[Index]) -> Heard {
     let stream = form.write(frames);
-    hear(ProviderKind::Anthropic, &split(stream.as_bytes(), at))
+    heard(ProviderKind::Anthropic, &split(stream.as_bytes(), at))
 }
 
 proptest! {
@@ -153,8 +153,8 @@ proptest! {
     ) {
         let frames = frames(&blocks);
         let stream = form.write(&frames);
-        let whole = hear(ProviderKind::Anthropic, &[stream.as_bytes()]);
-        let cut = hear(ProviderKind::Anthropic, &[&stream.as_bytes()[..at.index(stream.len())]]);
+        let whole = heard(ProviderKind::Anthropic, &[stream.as_bytes()]);
+        let cut = heard(ProviderKind::Anthropic, &[&stream.as_bytes()[..at.index(stream.len())]]);
         let whole = whole.reply.map_err(|error| error.code);
         match cut.reply.map_err(|error| error.code) {
             Err(FailureCode::LlmStreamCut) => {}

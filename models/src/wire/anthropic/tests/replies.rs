@@ -10,7 +10,7 @@ use super::{
 use crate::{
     port::ModelReply,
     provider::ProviderKind,
-    wire::tests::{Heard, hear},
+    wire::tests::{Heard, heard},
 };
 
 /// The id and the arguments of each call.
@@ -176,7 +176,7 @@ fn digits_are_kept_in_every_place() {
          \"input\":{BIG}}}],\"stop_reason\":\"tool_use\"}}\n\n"
     );
     for stream in [stream(BIG, ""), stream("{}", &delta), whole] {
-        let heard = hear(ProviderKind::Anthropic, &[stream.as_bytes()]);
+        let heard = heard(ProviderKind::Anthropic, &[stream.as_bytes()]);
         assert_calls(heard, &[("t", BIG)]);
     }
 }
@@ -269,7 +269,7 @@ fn names_of_events_only_in_the_line_before_the_data() {
         format!("event: {}\ndata: {event}\n\n", name.as_str().unwrap())
     };
     let stream: String = events.into_iter().map(without_type).collect();
-    let reply = hear(ProviderKind::Anthropic, &[stream.as_bytes()])
+    let reply = heard(ProviderKind::Anthropic, &[stream.as_bytes()])
         .reply
         .unwrap();
     assert_eq!(reply.text, "HELLO");
@@ -309,7 +309,7 @@ fn a_whole_message_in_place_of_a_stream() {
         "usage": {"input_tokens": 7, "cache_read_input_tokens": 3, "output_tokens": 5},
     });
     for body in [message.to_string(), format!("data: {message}\n\n")] {
-        let heard = hear(ProviderKind::Anthropic, &[body.as_bytes()]);
+        let heard = heard(ProviderKind::Anthropic, &[body.as_bytes()]);
         let reply = heard.reply.as_ref().unwrap();
         assert_eq!((&*reply.text, &*reply.reasoning), ("One.\n\nTwo.", "hm"));
         assert_eq!(calls(reply), [("toolu_1", PARIS), ("toolu_2", "{}")]);
