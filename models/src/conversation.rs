@@ -5,7 +5,10 @@
 //! objects, names and ids fit a pattern, texts are not empty. This module changes the unfit parts, because a refused
 //! message would make every later turn of the conversation fail. Must not be here: the form of one wire.
 
-use std::sync::Arc;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, iter, sync::Arc};
 
 use everturn_proto::{Json, event::Attachment, ids, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -105,9 +108,10 @@ impl File {
 impl Conversation {
     /// Makes the conversation of a request, for a provider with this profile.
     pub(crate) fn of(request: &ModelRequest, profile: &Profile) -> Self {
-        let reader = Reader {
+        let mut reader = Reader {
             profile,
             signer: signer(&request.provider, &request.model),
+            used: BTreeSet::new(),
         };
         let mut messages = Vec::new();
         let begins_with_user = |message: &ContextMessage| message.role != MessageRole::Assistant;
@@ -184,7 +188,9 @@ fn instructions(request: &ModelRequest, profile: &Profile) -> Option<String> {
     let output = request.output.as_ref();
     let output = output.filter(|output| !output.has_field(profile.kind, !request.tools.is_empty()));
     let given = request.instructions.iter().cloned();
-    let texts: Vec<String> = given.chain(output.map(OutputFormat::instruction)).collect();
+    let texts = given.chain(output.map(OutputFormat::instruction));
+    // Anthropic refuses an empty text.
+    let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
@@ -201,12 +207,14 @@ fn summary(text: &str) -> String {
 struct Reader<'a> {
     profile: &'a Profile,
     signer: String,
+    /// The ids of the calls so far.
+    used: BTreeSet<String>,
 }
 
 impl Reader<'_> {
     /// Returns an assistant's message with the results of its calls; `None` for an empty message, which no provider
     /// accepts.
-    fn reply(&self, message: &ContextMessage) -> Option<Reply> {
+    fn reply(&mut self, message: &ContextMessage) -> Option<Reply> {
         let text = Some(&message.content).filter(|text| !text.trim().is_empty());
         let calls = message.tool_calls.iter().map(|call| {
             let mut results = message.tool_results.iter();
@@ -220,13 +228,14 @@ impl Reader<'_> {
         (reply != Reply::default()).then_some(reply)
     }
 
-    fn call(&self, call: &ToolCall, result: Option<&ToolResult>) -> Call {
+    fn call(&mut self, call: &ToolCall, result: Option<&ToolResult>) -> Call {
         let own = ids::call_id(&call.execution_id);
+        let id = self.id(&call.call_id, &own);
         // Another model would refuse the signatures.
         let is_signer = call.signed_by == self.signer;
         let signatures = call.signatures.iter().filter(|_| is_signer);
         Call {
-            id: self.profile.call_ids.fit(&call.call_id, &own),
+            id,
             has_own_id: call.call_id == own,
             name: fit_name(&call.tool_name),
             arguments: arguments(call.tool_input.as_ref()),
@@ -234,6 +243,16 @@ impl Reader<'_> {
             result: result.map_or_else(|| NO_RESULT.to_owned(), result_text),
             is_error: result.is_none_or(|result| result.is_error),
         }
+    }
+
+    /// Returns the id of a call in a form that the provider takes, and that no earlier call has. A shortened id may be
+    /// the id of another call.
+    fn id(&mut self, given: &str, own: &str) -> String {
+        let ids = self.profile.call_ids;
+        let further = (1_u32..).map(|number| ids.fit("", &format!("{own}{number}")));
+        let mut ids = iter::once(ids.fit(given, own)).chain(further);
+        ids.find(|id| self.used.insert(id.clone()))
+            .unwrap_or_default()
     }
 }
 

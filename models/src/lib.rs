@@ -14,6 +14,7 @@
 //! - [`SentFiles`]: the files of a request
 //! - `targets`, `endpoint`, `failure`, `said`, `limits`: code that the adapters share
 //! - `output`: the format of an agent's answers
+//! - [`refused`]: validators of requests, for tests
 //! - `gate`: the queue of calls that wait for a provider's limits
 //!
 //! Must not be here: the choice of a model, the context of a call, and its costs (`everturn-activities`).
@@ -32,6 +33,7 @@ mod parameters;
 mod port;
 mod profile;
 mod provider;
+pub mod refused;
 mod responses;
 mod said;
 mod strict_schema;

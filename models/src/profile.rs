@@ -52,10 +52,15 @@ pub enum Roles {
 /// The thoughts that go back to the model of the chat completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thoughts {
+    /// No thoughts: the provider sends none, and refuses fields that it does not know.
+    None,
     /// Only what the provider marks as needed: `reasoning_details` and `extra_content`.
     Marked,
     /// The field `reasoning_content`, too (DeepSeek, Kimi).
     ReasoningContent,
+    /// The field `reasoning_content` in every message of a model: DeepSeek and Moonshot refuse a message without the
+    /// field, even when another model has written the message.
+    Required,
 }
 
 /// The name of the field for the limit of a reply's tokens, on the wire of the chat completions.
@@ -104,6 +109,7 @@ const ROWS: &[Row] = &[
         set: |it| {
             it.roles = Roles::Any;
             it.think_tags = false;
+            it.thoughts = Thoughts::None;
             it.cache = Cache::Key;
         },
     },
@@ -114,6 +120,7 @@ const ROWS: &[Row] = &[
         set: |it| {
             it.roles = Roles::Any;
             it.think_tags = false;
+            it.thoughts = Thoughts::None;
         },
     },
     Row {
@@ -126,7 +133,10 @@ const ROWS: &[Row] = &[
         kinds: CHAT,
         hosts: &["api.mistral.ai"],
         models: &[],
-        set: |it| it.call_ids = CallIds::Nine,
+        set: |it| {
+            it.call_ids = CallIds::Nine;
+            it.thoughts = Thoughts::None;
+        },
     },
     Row {
         kinds: CHAT,
@@ -144,15 +154,15 @@ const ROWS: &[Row] = &[
     },
     Row {
         kinds: CHAT,
-        hosts: &["api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn"],
-        models: &[],
+        hosts: &[],
+        models: &["deepseek", "kimi"],
         set: |it| it.thoughts = Thoughts::ReasoningContent,
     },
     Row {
         kinds: CHAT,
-        hosts: &[],
-        models: &["deepseek", "kimi"],
-        set: |it| it.thoughts = Thoughts::ReasoningContent,
+        hosts: &["api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn"],
+        models: &[],
+        set: |it| it.thoughts = Thoughts::Required,
     },
 ];
 

@@ -18,6 +18,9 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use self::request::{Mode, body};
+
 use std::{sync::RwLock, time::Duration};
 
 use async_trait::async_trait;

@@ -18,15 +18,15 @@ const THOUGHTS: &str = "reasoning.encrypted_content";
 
 /// The mode in which a response is made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mode {
+pub(crate) struct Mode {
     /// True when the response goes on without a reader. The provider then stores the response for a while.
-    pub(super) is_background: bool,
+    pub(crate) is_background: bool,
     /// True when the request asks for the model's thoughts. Models without thoughts refuse the request.
-    pub(super) has_thoughts: bool,
+    pub(crate) has_thoughts: bool,
 }
 
 /// Returns the body of a request for a streamed response.
-pub(super) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Value {
+pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Value {
     let conversation = Conversation::of(request, profile);
     let input: Vec<Value> = conversation.messages.iter().flat_map(items).collect();
     let mut body = json!({

@@ -14,6 +14,9 @@ use crate::{
 /// The model's message between a tool's result and a user's message, for providers that refuse the one after the other.
 const BETWEEN: &str = "(The results of the tools are above.)";
 
+/// The text in place of the thoughts of another model. Moonshot takes an empty text for a missing field.
+const NO_THOUGHTS: &str = " ";
+
 /// Returns the body of a request for a streamed reply.
 pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     let conversation = Conversation::of(request, profile);
@@ -96,7 +99,7 @@ fn messages(conversation: Conversation, profile: &Profile) -> Vec<Value> {
                     .last()
                     .is_some_and(|last: &Value| last["role"] == "tool");
                 if is_after_result && profile.roles == Roles::Alternate {
-                    messages.push(json!({"role": "assistant", "content": BETWEEN}));
+                    messages.push(model(Some(BETWEEN), profile));
                 }
                 messages.push(json!({"role": "user", "content": content(parts)}));
             }
@@ -126,21 +129,30 @@ fn part(part: &UserPart) -> Value {
     }
 }
 
-/// Adds a reply, and the results of its calls in call order.
-fn push_reply(messages: &mut Vec<Value>, reply: &Reply, profile: &Profile) {
+/// Returns a model's message.
+fn model(text: Option<&str>, profile: &Profile) -> Value {
     let mut message = json!({"role": "assistant"});
-    if let Some(text) = &reply.text {
+    if let Some(text) = text {
         message["content"] = json!(text);
     }
-    if !reply.calls.is_empty() {
-        message["tool_calls"] = reply.calls.iter().map(call).collect();
+    if profile.thoughts == Thoughts::Required {
+        message["reasoning_content"] = json!(NO_THOUGHTS);
     }
-    for block in reply.calls.iter().flat_map(|call| &call.signatures) {
-        match block["type"].as_str() {
-            Some(REASONING_CONTENT) if profile.thoughts == Thoughts::ReasoningContent => {
+    message
+}
+
+/// Adds a reply, and the results of its calls in call order.
+fn push_reply(messages: &mut Vec<Value>, reply: &Reply, profile: &Profile) {
+    let mut message = model(reply.text.as_deref(), profile);
+    if !reply.calls.is_empty() {
+        message["tool_calls"] = reply.calls.iter().map(|it| call(it, profile)).collect();
+    }
+    for block in reply.calls.iter().flat_map(|call| signatures(call, profile)) {
+        match (block["type"].as_str(), profile.thoughts) {
+            (Some(REASONING_CONTENT), Thoughts::ReasoningContent | Thoughts::Required) => {
                 message["reasoning_content"] = block["text"].clone();
             }
-            Some(DETAILS) => message["reasoning_details"] = block["details"].clone(),
+            (Some(DETAILS), _) => message["reasoning_details"] = block["details"].clone(),
             _ => {}
         }
     }
@@ -153,14 +165,21 @@ fn push_reply(messages: &mut Vec<Value>, reply: &Reply, profile: &Profile) {
     );
 }
 
-fn call(call: &Call) -> Value {
+/// Returns the opaque parts of a call that the provider takes.
+fn signatures<'a>(call: &'a Call, profile: &Profile) -> &'a [Value] {
+    match profile.thoughts {
+        Thoughts::None => &[],
+        Thoughts::Marked | Thoughts::ReasoningContent | Thoughts::Required => &call.signatures,
+    }
+}
+
+fn call(call: &Call, profile: &Profile) -> Value {
     let mut written = json!({
         "id": call.id,
         "type": "function",
         "function": {"name": call.name, "arguments": call.arguments.as_str()},
     });
-    let extra = call
-        .signatures
+    let extra = signatures(call, profile)
         .iter()
         .find(|block| block["type"] == EXTRA_CONTENT);
     if let Some(extra) = extra {

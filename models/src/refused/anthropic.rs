@@ -1,0 +1,228 @@
+//! The demands of Anthropic's messages.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{
+    found::Problems,
+    rules::{self, is_text, is_word, list},
+};
+
+const MAX_ID_BYTES: usize = 64;
+/// The most marks of the cache in a request.
+const MAX_MARKS: usize = 4;
+/// The fewest tokens of a budget for thoughts.
+const MIN_BUDGET: u64 = 1024;
+
+pub(super) fn problems(body: &Value) -> Vec<String> {
+    let mut found = Problems::default();
+    fields(&mut found, body);
+    marks(&mut found, body);
+    let messages = list(&body["messages"]);
+    let ends = [messages.first(), messages.last()];
+    let are_users = ends
+        .iter()
+        .all(|it| it.is_some_and(|it| it["role"] == "user"));
+    found.unless(are_users, || {
+        "messages: the first or the last message is not a user's".to_owned()
+    });
+    Messages {
+        found: &mut found,
+        seen: BTreeSet::new(),
+        open: BTreeSet::new(),
+    }
+    .check(messages);
+    found.into_vec()
+}
+
+/// Checks the fields beside the messages.
+fn fields(found: &mut Problems, body: &Value) {
+    let has = |field: &str| body.get(field).is_some();
+    found.unless(is_text(&body["model"]), || "model: none".to_owned());
+    let limit = body["max_tokens"].as_u64().unwrap_or_default();
+    found.unless(limit > 0, || {
+        format!("max_tokens: {}", body["max_tokens"])
+    });
+    let budget = &body["thinking"]["budget_tokens"];
+    if !budget.is_null() {
+        let fits = budget
+            .as_u64()
+            .is_some_and(|budget| (MIN_BUDGET..limit).contains(&budget));
+        found.unless(fits, || {
+            format!("thinking: a budget of {budget} tokens beside max_tokens {limit}")
+        });
+    }
+    let blocks = list(&body["system"]);
+    let are_texts = blocks.iter().all(|block| is_text(&block["text"]));
+    let fits = !has("system") || is_text(&body["system"]) || !blocks.is_empty() && are_texts;
+    found.unless(fits, || "system: an empty text".to_owned());
+    let tools = list(&body["tools"]).iter();
+    let tools = tools.map(|tool| (&tool["name"], &tool["input_schema"]));
+    rules::tools(found, tools, has("tools"));
+    found.unless(!has("tool_choice") || has("tools"), || {
+        "tool_choice: without tools".to_owned()
+    });
+}
+
+/// Checks the marks of the cache: their number, and their places.
+fn marks(found: &mut Problems, body: &Value) {
+    let contents = list(&body["messages"]).iter().flat_map(|it| {
+        let blocks = list(&it["content"]).iter();
+        blocks.flat_map(|block| std::iter::once(block).chain(list(&block["content"])))
+    });
+    let blocks = list(&body["tools"]).iter().chain(list(&body["system"]));
+    let is_marked = |block: &&Value| block["cache_control"].is_object();
+    let marked: Vec<&Value> = blocks.chain(contents).filter(is_marked).collect();
+    let count = marked.len() + usize::from(body["cache_control"].is_object());
+    found.unless(count <= MAX_MARKS, || {
+        format!("cache_control: {count} marks")
+    });
+    for block in marked {
+        let is_empty = block["type"] == "text" && !is_text(&block["text"]);
+        found.unless(!is_thought(block) && !is_empty, || {
+            format!("cache_control: on {block}")
+        });
+    }
+}
+
+fn is_thought(block: &Value) -> bool {
+    matches!(
+        block["type"].as_str(),
+        Some("thinking" | "redacted_thinking")
+    )
+}
+
+/// The check of the messages, in their order.
+struct Messages<'a> {
+    found: &'a mut Problems,
+    /// The ids of all calls so far.
+    seen: BTreeSet<&'a str>,
+    /// The ids of the calls of the last message.
+    open: BTreeSet<&'a str>,
+}
+
+impl<'a> Messages<'a> {
+    fn check(mut self, messages: &'a [Value]) {
+        let mut awaits_user = true;
+        for (at, message) in messages.iter().enumerate() {
+            let place = format!("messages[{at}]");
+            let content = &message["content"];
+            let is_user = message["role"] == "user";
+            self.found
+                .unless(is_user || message["role"] == "assistant", || {
+                    format!("{place}: the role {}", message["role"])
+                });
+            self.found.unless(is_user == awaits_user, || {
+                format!("{place}: two messages of {} in a row", message["role"])
+            });
+            awaits_user = !is_user;
+            let blocks = list(content);
+            self.found
+                .unless(is_text(content) || !blocks.is_empty(), || {
+                    format!("{place}: an empty message")
+                });
+            if is_user {
+                self.user(&place, blocks);
+            } else {
+                self.model(&place, blocks);
+            }
+        }
+        self.results_are_complete("the end");
+    }
+
+    fn results_are_complete(&mut self, place: &str) {
+        let open = std::mem::take(&mut self.open);
+        self.found.unless(open.is_empty(), || {
+            format!("{place}: calls without a result: {open:?}")
+        });
+    }
+
+    /// Checks a user's message, which begins with the results of the calls before.
+    fn user(&mut self, place: &str, blocks: &[Value]) {
+        let mut is_after_results = false;
+        for block in blocks {
+            let is_result = block["type"] == "tool_result";
+            self.found.unless(!(is_result && is_after_results), || {
+                format!("{place}: a result after {block}")
+            });
+            is_after_results |= !is_result;
+            if is_result {
+                self.result(place, block);
+            } else {
+                self.content(place, block);
+            }
+        }
+        self.results_are_complete(place);
+    }
+
+    fn result(&mut self, place: &str, block: &Value) {
+        let id = block["tool_use_id"].as_str().unwrap_or_default();
+        self.found.unless(self.open.remove(id), || {
+            format!("{place}: a result of {id:?}, which no call before it awaits")
+        });
+        let parts = list(&block["content"]);
+        for part in parts {
+            self.content(place, part);
+        }
+        let has_content = is_text(&block["content"]) || !parts.is_empty();
+        self.found.unless(has_content, || {
+            format!("{place}: an empty result of {id:?}")
+        });
+    }
+
+    /// Checks a text or a file.
+    fn content(&mut self, place: &str, block: &Value) {
+        let fits = match block["type"].as_str() {
+            Some("text") => is_text(&block["text"]),
+            Some("image" | "document") => is_text(&block["source"]["data"]),
+            _ => false,
+        };
+        self.found
+            .unless(fits, || format!("{place}: the block {block}"));
+    }
+
+    fn model(&mut self, place: &str, blocks: &'a [Value]) {
+        let thoughts = blocks.iter().filter(|block| is_thought(block)).count();
+        let begins = blocks.first().is_some_and(is_thought);
+        let ends = blocks.last().is_some_and(is_thought);
+        self.found
+            .unless(thoughts == 0 || begins && !ends, || {
+                format!("{place}: thoughts that are not before the text and the calls")
+            });
+        for block in blocks {
+            match block["type"].as_str() {
+                Some("tool_use") => self.call(place, block),
+                Some("thinking") => {
+                    let fits = block["thinking"].is_string() && is_text(&block["signature"]);
+                    self.found
+                        .unless(fits, || format!("{place}: thoughts without a signature"));
+                }
+                Some("redacted_thinking") => {
+                    self.found.unless(is_text(&block["data"]), || {
+                        format!("{place}: thoughts without data")
+                    });
+                }
+                Some("text") => self.content(place, block),
+                _ => self
+                    .found
+                    .unless(false, || format!("{place}: the block {block}")),
+            }
+        }
+    }
+
+    fn call(&mut self, place: &str, block: &'a Value) {
+        self.found
+            .unless(is_word(&block["id"], MAX_ID_BYTES), || {
+                format!("{place}: the call's id {}", block["id"])
+            });
+        let id = block["id"].as_str().unwrap_or_default();
+        self.found
+            .unless(self.seen.insert(id), || format!("{place}: {id} twice"));
+        self.open.insert(id);
+        rules::name(self.found, place, &block["name"]);
+        self.found.unless(block["input"].is_object(), || {
+            format!("{place}: the arguments {}", block["input"])
+        });
+    }
+}

@@ -1,0 +1,18 @@
+//! The problems of one request.
+
+/// The problems that a validator has found.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Vec<String>);
+
+impl Problems {
+    /// Notes a problem unless a part of the request fits.
+    pub(super) fn unless(&mut self, fits: bool, problem: impl FnOnce() -> String) {
+        if !fits {
+            self.0.push(problem());
+        }
+    }
+
+    pub(super) fn into_vec(self) -> Vec<String> {
+        self.0
+    }
+}

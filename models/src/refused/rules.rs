@@ -1,0 +1,79 @@
+//! Demands that several wires share.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::found::Problems;
+
+/// The longest name of a tool, and of a format.
+pub(super) const MAX_NAME_BYTES: usize = 64;
+/// The most tools of a request.
+const MAX_TOOLS: usize = 128;
+
+/// Returns the values of a list; a missing list has none.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// True for a text of letters, digits, `_` and `-`, up to a length.
+pub(super) fn is_word(value: &Value, max_bytes: usize) -> bool {
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    value
+        .as_str()
+        .is_some_and(|text| (1..=max_bytes).contains(&text.len()) && text.bytes().all(is_of_word))
+}
+
+/// True for a text with more than space.
+pub(super) fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.trim().is_empty())
+}
+
+/// True for a text that is a JSON object.
+pub(super) fn is_object_text(value: &Value) -> bool {
+    let read = value
+        .as_str()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+    read.is_some_and(|value| value.is_object())
+}
+
+/// True for a URL with data in it.
+pub(super) fn is_data_url(value: &Value) -> bool {
+    let data = value.as_str().and_then(|url| url.split_once(";base64,"));
+    data.is_some_and(|(head, data)| {
+        head.starts_with("data:") && head.contains('/') && !data.is_empty()
+    })
+}
+
+/// Checks the offered tools: their names, the schemas of their arguments, and their number.
+pub(super) fn tools<'a>(
+    found: &mut Problems,
+    tools: impl Iterator<Item = (&'a Value, &'a Value)>,
+    is_listed: bool,
+) {
+    let mut seen = BTreeSet::new();
+    let mut count = 0;
+    for (name, schema) in tools {
+        count += 1;
+        found.unless(is_word(name, MAX_NAME_BYTES), || {
+            format!("tools: the name {name}")
+        });
+        found.unless(seen.insert(name.to_string()), || {
+            format!("tools: {name} twice")
+        });
+        found.unless(schema.is_object(), || {
+            format!("tools: the schema of {name} is {schema}")
+        });
+    }
+    found.unless(!is_listed || count > 0, || {
+        "tools: an empty list".to_owned()
+    });
+    found.unless(count <= MAX_TOOLS, || format!("tools: {count} tools"));
+}
+
+/// Checks a call's name.
+pub(super) fn name(found: &mut Problems, place: &str, name: &Value) {
+    found.unless(is_word(name, MAX_NAME_BYTES), || {
+        format!("{place}: the tool's name {name}")
+    });
+}
