@@ -56,5 +56,5 @@ pub use parameters::{Parameters, ReasoningEffort};
 pub use port::{
     ModelClient, ModelReply, ModelRequest, ModelToolCall, OfferedTool, ReplyListener, signer,
 };
-pub use profile::{Cache, CallIds, MaxTokens, Profile, Roles, Thoughts};
+pub use profile::{Cache, CallIds, Dialect, MaxTokens, Profile, Roles, Thoughts};
 pub use provider::{Provider, ProviderKind, Providers};

@@ -22,6 +22,8 @@ pub struct Profile {
     pub stream_options: bool,
     /// The name of the field for the limit of a reply's tokens.
     pub max_tokens: MaxTokens,
+    /// The names of the fields that providers of chat completions name differently.
+    pub dialect: Dialect,
     /// The way to cache the beginning of a request.
     pub cache: Cache,
     /// The most tools of a request.
@@ -70,6 +72,15 @@ pub enum MaxTokens {
     MaxTokens,
     /// `max_completion_tokens`: the reasoning models of OpenAI refuse the older name.
     MaxCompletionTokens,
+}
+
+/// The names of the fields that providers of chat completions name differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `seed`, and PDFs as `file`.
+    OpenAi,
+    /// `random_seed`, and PDFs as `document_url`. Mistral refuses unknown fields.
+    Mistral,
 }
 
 /// The way to cache the beginning of a request.
@@ -136,6 +147,9 @@ const ROWS: &[Row] = &[
         set: |it| {
             it.call_ids = CallIds::Nine;
             it.thoughts = Thoughts::None;
+            // Mistral counts the tokens of every stream.
+            it.stream_options = false;
+            it.dialect = Dialect::Mistral;
         },
     },
     Row {
@@ -205,6 +219,7 @@ impl Profile {
             think_tags: kind == ProviderKind::OpenAi,
             stream_options: true,
             max_tokens: MaxTokens::MaxTokens,
+            dialect: Dialect::OpenAi,
             cache: match kind {
                 ProviderKind::Anthropic => Cache::Marks,
                 ProviderKind::OpenAiResponses => Cache::Key,
@@ -255,7 +270,17 @@ mod tests {
             (of("api.openai.com", "x").roles, of("localhost", "x").roles),
             (Roles::Any, Roles::Alternate)
         );
-        assert_eq!(of("api.mistral.ai", "x").call_ids, CallIds::Nine);
+        let mistral = of("api.mistral.ai", "x");
+        assert_eq!(
+            (mistral.call_ids, mistral.dialect, mistral.stream_options),
+            (CallIds::Nine, Dialect::Mistral, false)
+        );
+        let thoughts = |host: &str, model: &str| of(host, model).thoughts;
+        assert_eq!(
+            thoughts("api.deepseek.com", "deepseek-chat"),
+            Thoughts::Required
+        );
+        assert_eq!(thoughts("api.openai.com", "x"), Thoughts::None);
         assert_eq!(
             of("notapi.mistral.ai.example", "x").call_ids,
             CallIds::Short

@@ -23,6 +23,10 @@ pub(super) struct Rules {
     alternates: bool,
     /// Further fields of a model's message and of its calls.
     further_fields: &'static [&'static str],
+    /// The fields of a request, when the provider refuses others.
+    fields: Option<&'static [&'static str]>,
+    /// The type of the parts with a PDF.
+    document: &'static str,
     /// True when every message of a model needs its thoughts, or a text in their place.
     needs_thoughts: bool,
 }
@@ -31,6 +35,8 @@ pub(super) const OPENAI: Rules = Rules {
     is_id: |id| id.chars().count() <= 40,
     alternates: false,
     further_fields: &[],
+    fields: None,
+    document: "file",
     needs_thoughts: false,
 };
 
@@ -43,12 +49,28 @@ pub(super) const TEMPLATE: Rules = Rules {
 pub(super) const MISTRAL: Rules = Rules {
     is_id: |id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
     alternates: true,
+    fields: Some(&[
+        "model",
+        "messages",
+        "stream",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "stop",
+        "random_seed",
+        "reasoning_effort",
+    ]),
+    document: "document_url",
     ..OPENAI
 };
 
 pub(super) const MISTRAL_MODEL: Rules = Rules {
-    further_fields: TEMPLATE.further_fields,
-    ..MISTRAL
+    is_id: MISTRAL.is_id,
+    ..TEMPLATE
 };
 
 pub(super) const DEEPSEEK: Rules = Rules {
@@ -58,7 +80,7 @@ pub(super) const DEEPSEEK: Rules = Rules {
 
 pub(super) fn problems(rules: &Rules, body: &Value) -> Vec<String> {
     let mut found = Problems::default();
-    fields(&mut found, body);
+    fields(&mut found, rules, body);
     let messages = list(&body["messages"]);
     found.unless(!messages.is_empty(), || "messages: none".to_owned());
     Messages {
@@ -76,8 +98,14 @@ pub(super) fn problems(rules: &Rules, body: &Value) -> Vec<String> {
 }
 
 /// Checks the fields beside the messages.
-fn fields(found: &mut Problems, body: &Value) {
+fn fields(found: &mut Problems, rules: &Rules, body: &Value) {
     let has = |field: &str| body.get(field).is_some();
+    for (field, _) in body.as_object().into_iter().flatten() {
+        let mut known = rules.fields.into_iter().flatten();
+        found.unless(rules.fields.is_none() || known.any(|it| it == field), || {
+            format!("{field}: unknown")
+        });
+    }
     found.unless(is_text(&body["model"]), || "model: none".to_owned());
     let tools = list(&body["tools"]).iter();
     let tools = tools.map(|tool| (&tool["function"]["name"], &tool["function"]["parameters"]));
@@ -160,15 +188,16 @@ impl<'a> Messages<'a> {
                 format!("{place}: an empty message")
             });
         for part in parts {
-            let fits = match part["type"].as_str() {
-                Some("text") => is_text(&part["text"]),
-                Some("image_url") => is_data_url(&part["image_url"]["url"]),
-                Some("file") => {
-                    is_text(&part["file"]["filename"]) && is_data_url(&part["file"]["file_data"])
-                }
-                _ => false,
+            let kind = part["type"].as_str().unwrap_or_default();
+            let is_known = matches!(kind, "text" | "image_url") || kind == self.rules.document;
+            let fits = match kind {
+                "text" => is_text(&part["text"]),
+                "image_url" => is_data_url(&part["image_url"]["url"]),
+                "document_url" => is_data_url(&part["document_url"]),
+                _ => is_text(&part["file"]["filename"]) && is_data_url(&part["file"]["file_data"]),
             };
-            self.found.unless(fits, || format!("{place}: a part {part}"));
+            self.found
+                .unless(is_known && fits, || format!("{place}: a part {part}"));
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod random;
 
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngAlgorithm};
 use serde_json::Value;
 
 use super::*;
@@ -29,7 +29,7 @@ const PROFILES: [(ProviderKind, &str, &str, Who); 13] = [
     (OpenAiResponses, "api.openai.com", "gpt-5.1-x", Who::Responses),
 ];
 /// The conversations of a test run, unless `PROPTEST_CASES` asks for more.
-const CASES: u32 = 1_000;
+const CASES: u32 = 1_500;
 
 /// The bodies of a request to a provider.
 fn bodies(request: &ModelRequest, profile: &Profile) -> Vec<Value> {
@@ -61,6 +61,7 @@ fn problems(mut request: ModelRequest) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: ProptestConfig::default().cases.max(CASES),
+        rng_algorithm: RngAlgorithm::XorShift,
         ..ProptestConfig::default()
     })]
 

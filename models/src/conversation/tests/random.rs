@@ -14,6 +14,7 @@ use super::PROFILES;
 use crate::{
     files::{SentFile, SentFiles},
     output::OutputFormat,
+    parameters::{Parameters, ReasoningEffort},
     port::{ModelRequest, OfferedTool, signer},
 };
 
@@ -32,9 +33,11 @@ pub(super) fn requests() -> impl Strategy<Value = ModelRequest> {
     let instructions = prop::option::of(select(&["", " ", "Be brief."][..]));
     let limit = prop::option::of(1_u32..9_000);
     let messages = prop::collection::vec(messages(), 0..9);
-    let more = (any::<bool>(), any::<bool>(), prop::option::of(any::<bool>()));
+    let output = prop::option::of(any::<bool>());
+    let more = (any::<bool>(), any::<bool>(), output, parameters());
     (messages, instructions, limit, more).prop_map(
-        |(messages, instructions, max_output_tokens, (has_tools, wants_text, output))| {
+        |(messages, instructions, max_output_tokens, more)| {
+            let (has_tools, wants_text, output, parameters) = more;
             ModelRequest {
                 instructions: instructions.map(str::to_owned),
                 messages: numbered(messages),
@@ -43,10 +46,20 @@ pub(super) fn requests() -> impl Strategy<Value = ModelRequest> {
                 max_output_tokens,
                 wants_text,
                 output: output.map(format),
+                parameters,
                 ..ModelRequest::default()
             }
         },
     )
+}
+
+fn parameters() -> impl Strategy<Value = Parameters> {
+    let efforts = prop::option::of(select(&ReasoningEffort::ALL[..]));
+    (efforts, prop::option::of(any::<u32>())).prop_map(|(reasoning_effort, seed)| Parameters {
+        reasoning_effort,
+        seed,
+        ..Parameters::default()
+    })
 }
 
 fn tool() -> OfferedTool {

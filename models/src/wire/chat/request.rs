@@ -6,7 +6,7 @@ use crate::{
     conversation::{Call, Conversation, File, Message, Reply, UserPart},
     parameters::{Parameters, merge},
     port::{ModelRequest, OfferedTool},
-    profile::{MaxTokens, Profile, Roles, Thoughts},
+    profile::{Dialect, MaxTokens, Profile, Roles, Thoughts},
     strict_schema::strict,
     wire::chat::reply::{DETAILS, EXTRA_CONTENT, REASONING_CONTENT},
 };
@@ -70,7 +70,11 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
         reasoning_effort.map(|it| it.as_str().into()),
     );
     set("stop", (!stop.is_empty()).then(|| json!(stop)));
-    set("seed", seed.map(Value::from));
+    let seed_name = match profile.dialect {
+        Dialect::OpenAi => "seed",
+        Dialect::Mistral => "random_seed",
+    };
+    set(seed_name, seed.map(Value::from));
     merge(&mut body, Value::Object(extra_body.clone()));
     // An empty object in `extra_body` takes the field away, for servers that refuse it.
     if extra_body
@@ -101,7 +105,7 @@ fn messages(conversation: Conversation, profile: &Profile) -> Vec<Value> {
                 if is_after_result && profile.roles == Roles::Alternate {
                     messages.push(model(Some(BETWEEN), profile));
                 }
-                messages.push(json!({"role": "user", "content": content(parts)}));
+                messages.push(json!({"role": "user", "content": content(parts, profile)}));
             }
             Message::Model(reply) => push_reply(&mut messages, reply, profile),
         }
@@ -110,22 +114,27 @@ fn messages(conversation: Conversation, profile: &Profile) -> Vec<Value> {
 }
 
 /// Returns the content of a user's message: a text, or parts.
-fn content(parts: &[UserPart]) -> Value {
+fn content(parts: &[UserPart], profile: &Profile) -> Value {
     match parts {
         [UserPart::Text(text)] => json!(text),
-        parts => parts.iter().map(part).collect(),
+        parts => parts.iter().map(|it| part(it, profile)).collect(),
     }
 }
 
-fn part(part: &UserPart) -> Value {
+fn part(part: &UserPart, profile: &Profile) -> Value {
     match part {
         UserPart::Text(text) => json!({"type": "text", "text": text}),
         UserPart::File(file) if file.is_image() => {
             json!({"type": "image_url", "image_url": {"url": file.url()}})
         }
-        UserPart::File(file @ File { name, .. }) => {
-            json!({"type": "file", "file": {"filename": name, "file_data": file.url()}})
-        }
+        UserPart::File(file @ File { name, .. }) => match profile.dialect {
+            Dialect::OpenAi => {
+                json!({"type": "file", "file": {"filename": name, "file_data": file.url()}})
+            }
+            Dialect::Mistral => {
+                json!({"type": "document_url", "document_url": file.url(), "document_name": name})
+            }
+        },
     }
 }
 
