@@ -40,7 +40,7 @@ fn bodies(request: &ModelRequest, profile: &Profile) -> Vec<Value> {
         });
         return modes.map(|mode| responses::body(request, mode, profile)).to_vec();
     }
-    vec![wire::body(request, profile)]
+    vec![serde_json::to_value(wire::body(request, profile)).unwrap()]
 }
 
 fn problems(mut request: ModelRequest) -> Vec<String> {
