@@ -22,7 +22,7 @@ pub(super) fn problems(body: &Value, needs_signatures: bool) -> Vec<String> {
     found.unless(are_users, || {
         "contents: the first or the last content is not a user's".to_owned()
     });
-    let mut awaits_user = true;
+    let mut is_after_model = false;
     let mut calls = Vec::new();
     for (at, content) in contents.iter().enumerate() {
         let place = format!("contents[{at}]");
@@ -30,10 +30,10 @@ pub(super) fn problems(body: &Value, needs_signatures: bool) -> Vec<String> {
         found.unless(is_user || content["role"] == "model", || {
             format!("{place}: the role {}", content["role"])
         });
-        found.unless(is_user == awaits_user, || {
-            format!("{place}: two contents of {} in a row", content["role"])
+        found.unless(is_user || !is_after_model, || {
+            format!("{place}: two contents of the model in a row")
         });
-        awaits_user = !is_user;
+        is_after_model = !is_user;
         let parts = list(&content["parts"]);
         found.unless(!parts.is_empty(), || format!("{place}: no parts"));
         for part in parts {
