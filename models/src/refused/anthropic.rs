@@ -183,13 +183,13 @@ impl<'a> Messages<'a> {
     }
 
     fn model(&mut self, place: &str, blocks: &'a [Value]) {
-        let thoughts = blocks.iter().filter(|block| is_thought(block)).count();
-        let begins = blocks.first().is_some_and(is_thought);
-        let ends = blocks.last().is_some_and(is_thought);
-        self.found
-            .unless(thoughts == 0 || begins && !ends, || {
-                format!("{place}: thoughts that are not before the text and the calls")
-            });
+        let is_after_text = blocks
+            .windows(2)
+            .any(|pair| pair[0]["type"] == "text" && is_thought(&pair[1]));
+        let is_last = blocks.last().is_some_and(is_thought);
+        self.found.unless(!is_after_text && !is_last, || {
+            format!("{place}: thoughts that are not before the text and the calls")
+        });
         for block in blocks {
             match block["type"].as_str() {
                 Some("tool_use") => self.call(place, block),
