@@ -174,8 +174,8 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
 
 /// The most calls of a step's model, over every worker and run: each call may be paid.
 pub(crate) const STEP_CALLS: u32 = 6;
-/// The most calls with an unusable reply. Each call is paid, and after two unusable replies a third is likely.
-pub(crate) const INVALID_REPLIES: u32 = 2;
+/// The most calls with an unusable reply (`FailureCode::is_repeated_once`).
+pub(crate) const UNUSABLE_REPLIES: u32 = 2;
 
 /// The time of the next call after a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,8 +193,8 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// Makes the failure of a model call, the step's `calls`th call.
 pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
-    let limit = if error.code == FailureCode::LlmInvalidResponse {
-        INVALID_REPLIES
+    let limit = if error.code.is_repeated_once() {
+        UNUSABLE_REPLIES
     } else {
         STEP_CALLS
     };

@@ -40,9 +40,10 @@ fn outcome(pick: &Pick<'_>, chain: &Fallback, error: &ModelError) -> Outcome {
     if !error.is_retryable() && error.code != FailureCode::LlmTimeout {
         return Outcome::Ends;
     }
-    let most = match error.code {
-        FailureCode::LlmInvalidResponse => chain.after.min(fail::INVALID_REPLIES),
-        _ => chain.after,
+    let most = if error.code.is_repeated_once() {
+        chain.after.min(fail::UNUSABLE_REPLIES)
+    } else {
+        chain.after
     };
     if pick.trial.is_some() || pick.at.failures + 1 >= most {
         Outcome::GivesUp
@@ -260,5 +261,7 @@ mod tests {
         assert_eq!(after(1, FailureCode::LlmTimeout), "gives up");
         assert_eq!(after(0, FailureCode::LlmContextTooLong), "gives up");
         assert_eq!(after(1, FailureCode::LlmBadRequest), "ends");
+        assert_eq!(after(0, FailureCode::LlmEmptyReply), "again");
+        assert_eq!(after(1, FailureCode::LlmEmptyReply), "gives up");
     }
 }

@@ -84,7 +84,7 @@ impl Compaction<'_> {
             .await;
         let error = match answered {
             Ok(reply) if !reply.text.trim().is_empty() => return Ok((reply, Some(sent))),
-            Ok(reply) if self.calls >= fail::INVALID_REPLIES => {
+            Ok(reply) if self.calls >= fail::UNUSABLE_REPLIES => {
                 return Ok((
                     ModelReply {
                         text: String::new(),
@@ -102,7 +102,8 @@ impl Compaction<'_> {
                 error
             }
         };
-        if !error.code.is_about_the_request() {
+        let is_last = error.code.is_repeated_once() && self.calls >= fail::UNUSABLE_REPLIES;
+        if !error.code.is_about_the_request() && !is_last {
             return Err(Failed::Model(error));
         }
         tracing::warn!(

@@ -201,7 +201,7 @@ impl<'a> Call<'a> {
                 }
             };
             self.note_id(&event["response"]).await?;
-            if event["type"] == "error" {
+            if failure::is_error(&event) {
                 let error = failure::from_body(self.names(), &event);
                 // For a response in the background, its state tells whether the response has failed.
                 return self

@@ -82,6 +82,7 @@ pub(super) async fn read(
             calls: Calls::new(offered),
             ..Received::default()
         },
+        has_begun: false,
     };
     reading.run(answer, decoder).await
 }
@@ -108,6 +109,8 @@ struct Reading<'a> {
     reader: Box<dyn ReplyReader>,
     hearing: Hearing<'a>,
     received: Received,
+    /// True after the first frame of the reply.
+    has_begun: bool,
 }
 
 impl Reading<'_> {
@@ -179,7 +182,7 @@ impl Reading<'_> {
         match json::read_loose(text) {
             Some(values) => self.read_all(&values),
             None if json::is_cut(text) => Err(failure::stream_cut(self.call.provider)),
-            None => Err(failure::not_a_stream(self.call, text)),
+            None => Err(failure::not_a_stream(self.call, text, self.has_begun)),
         }
     }
 
@@ -200,6 +203,7 @@ impl Reading<'_> {
         if failure::is_error(value) {
             return Err(failure::from_body(self.call, value));
         }
+        self.has_begun = true;
         self.reader
             .read(value, text, &mut self.received, &mut self.hearing)
     }

@@ -7,9 +7,6 @@ use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::{Value, value::RawValue};
 
-/// The most characters of an unreadable frame that an error shows.
-const SHOWN_CHARS: usize = 200;
-
 /// A step on the way to a part of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step<'a> {
@@ -84,15 +81,6 @@ pub(crate) fn raw(text: &str, path: &[Step<'_>]) -> Option<String> {
     at.get()
         .starts_with(['{', '['])
         .then(|| at.get().to_owned())
-}
-
-/// Returns the beginning of an unreadable text, for an error.
-pub(crate) fn shown(text: &str) -> String {
-    text.trim()
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(SHOWN_CHARS)
-        .collect()
 }
 
 /// Returns the text with U+FFFD for each escaped half of a surrogate pair, and `null` for numbers that JSON lacks.

@@ -27,7 +27,6 @@ mod tests;
 mod think_tags;
 
 pub(crate) use call::{Exchange, run};
-pub(crate) use json::shown;
 
 use reqwest::Url;
 use serde::Serialize;

@@ -107,6 +107,12 @@ impl FailureCode {
         )
     }
 
+    /// True for an unusable reply. The call is repeated once: each call is paid, and after two unusable replies a third
+    /// is likely.
+    pub fn is_repeated_once(&self) -> bool {
+        matches!(self, Self::LlmInvalidResponse | Self::LlmEmptyReply)
+    }
+
     /// True when a repeated model call may succeed later.
     pub fn may_pass(&self) -> bool {
         matches!(

@@ -163,20 +163,15 @@ fn hello() -> String {
 }
 
 #[tokio::test]
-async fn a_stream_without_done_was_cut() {
+async fn a_stream_without_an_end_was_cut() {
     let half = r#"data: {"choices": [{"index": 0, "del"#;
     let character = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"x\"}}]}\n\n";
     for script in [
         Script::sse([hello()]),
-        Script::sse([
-            hello(),
-            json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string(),
-        ]),
         Script::sse([hello()]).then(half),
         Script::sse([hello()]).then(character).then_abort(),
         Script::sse::<String>([]),
         Script::status(200, r#"{"choices": []}"#),
-        Script::status(200, "<html>a portal</html>"),
     ] {
         let error = fail(script).await;
         assert_eq!(
@@ -186,6 +181,14 @@ async fn a_stream_without_done_was_cut() {
             error.message
         );
     }
+}
+
+#[tokio::test]
+async fn a_page_in_place_of_a_stream_is_a_wrong_address() {
+    let error = fail(Script::status(200, "<html>a portal</html>")).await;
+    assert_eq!(error.code, FailureCode::LlmBadRequest);
+    assert!(error.message.contains("a portal"), "{error}");
+    assert!(error.message.contains("base_url"), "{error}");
 }
 
 #[tokio::test]
