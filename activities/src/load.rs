@@ -150,7 +150,7 @@ impl Loader {
             agent_hash: hash,
             max_steps: definition.max_steps,
             max_parallel_tools: definition.max_parallel_tools,
-            llm_timeout_ms: definition.llm_timeout_ms,
+            llm_total_timeout_ms: definition.llm_total_timeout_ms,
             model_queue: self.queues.models.clone(),
             tool_queue: self.queues.tools.clone(),
             has_before_turn: hooks.is_some_and(|hooks| !hooks.before_turn.is_empty()),

@@ -139,7 +139,7 @@ func TestPodsHaveMoreTimeToStopThanTheConfigurationTakes(t *testing.T) {
 }
 
 func TestTheNotesWarnOfWhatCosts(t *testing.T) {
-	const cut = "a model call of agent default may take 60 s, and a worker that stops waits 20 s"
+	const cut = "the model of agent default may be silent for 60 s, and a worker that stops waits 20 s"
 	for _, given := range []struct {
 		values, expect string
 		isThere        bool

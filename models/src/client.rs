@@ -3,13 +3,11 @@
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use reqwest::{RequestBuilder, header::ACCEPT};
 
 use crate::{
-    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, ProviderError, READ_TIMEOUT},
+    endpoint::{Endpoint, HttpClients, ProviderError},
     error::ModelError,
     gate::Admission,
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
@@ -34,15 +32,7 @@ struct Target {
 impl StreamingClient {
     /// Makes a client of the providers.
     pub fn new(providers: &Providers) -> Result<Self, ProviderError> {
-        Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
-    }
-
-    fn with_timeouts(
-        providers: &Providers,
-        connect: Duration,
-        read: Duration,
-    ) -> Result<Self, ProviderError> {
-        let clients = HttpClients::new(connect, read)?;
+        let clients = HttpClients::new()?;
         let targets = Targets::new(providers, |provider, endpoint| Target {
             http: clients.of(&endpoint),
             kind: provider.kind,

@@ -17,10 +17,7 @@ use crate::{
     provider::{Provider, ProviderKind},
 };
 
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest silence on an open stream. A model may think for long, so the whole call has no limit here: the activity
-/// has its own deadline.
-pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The version of Anthropic's API for which the adapter is written.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
@@ -166,19 +163,20 @@ impl HttpClients {
         client.clone()
     }
 
-    pub(super) fn new(connect: Duration, read: Duration) -> Result<Self, reqwest::Error> {
+    pub(super) fn new() -> Result<Self, reqwest::Error> {
         Ok(Self {
-            remote: builder(connect, read).build()?,
-            local: builder(connect, read).no_proxy().build()?,
+            remote: builder().build()?,
+            local: builder().no_proxy().build()?,
         })
     }
 }
 
-fn builder(connect: Duration, read: Duration) -> ClientBuilder {
+/// Returns the settings of the clients. No time limit covers an answer: each call limits the provider's silence, and
+/// the activity the whole call.
+fn builder() -> ClientBuilder {
     reqwest::Client::builder()
         .user_agent(USER_AGENT)
-        .connect_timeout(connect)
-        .read_timeout(read)
+        .connect_timeout(CONNECT_TIMEOUT)
         // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).
         .retry(retry::never())
         // A redirect would carry the key in `x-api-key` to an unknown address.

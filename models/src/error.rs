@@ -26,12 +26,21 @@ impl ModelError {
         }
     }
 
-    /// Makes the error of a model that exceeded the agent's time limit. The workflow counts the time-outs, except in a
-    /// chain of models.
-    pub fn timeout() -> Self {
+    /// Makes the error of a call that exceeded the agent's limit for the whole call. The workflow counts the time-outs,
+    /// except in a chain of models.
+    pub fn out_of_time(limit: Duration) -> Self {
         Self::new(
             FailureCode::LlmTimeout,
-            "The model did not finish within `llm_timeout`.",
+            format!("The model did not finish within `llm_total_timeout` ({limit:?})."),
+        )
+    }
+
+    /// Makes the error of a model that was silent for longer than the agent's limit. The workflow counts the time-outs
+    /// like those of [`ModelError::out_of_time`].
+    pub fn silent(limit: Duration) -> Self {
+        Self::new(
+            FailureCode::LlmTimeout,
+            format!("The model was silent for longer than `llm_timeout` ({limit:?})."),
         )
     }
 

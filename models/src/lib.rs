@@ -12,7 +12,7 @@
 //! - `conversation`: a conversation in the form that every adapter writes
 //! - `profile`: the differences between providers of one wire
 //! - [`SentFiles`]: the files of a request
-//! - `targets`, `endpoint`, `failure`, `limits`: code that the adapters share
+//! - `targets`, `endpoint`, `failure`, `silence`, `limits`: code that the adapters share
 //! - `output`: the format of an agent's answers
 //! - [`refused`]: validators of requests, for tests
 //! - `gate`: the queue of calls that wait for a provider's limits
@@ -35,6 +35,7 @@ mod profile;
 mod provider;
 pub mod refused;
 mod responses;
+mod silence;
 mod strict_schema;
 mod targets;
 mod wire;

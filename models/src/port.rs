@@ -1,5 +1,7 @@
 //! The port to language models: a call, its reply, and the listener that hears the reply.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use everturn_proto::{Json, event::Usage, turn::Prices};
 use everturn_store::ContextMessage;
@@ -80,6 +82,9 @@ pub struct ModelRequest {
     pub files: SentFiles,
     /// Tools the model may ask for.
     pub tools: Vec<OfferedTool>,
+    /// How long the provider may send no byte, before the answer and during it; `None`: without a limit. A comment of
+    /// the stream and a piece of reasoning are bytes, too.
+    pub silence: Option<Duration>,
     /// The most tokens of the reply; without a limit the provider decides.
     pub max_output_tokens: Option<u32>,
     /// The settings for the model's writing.

@@ -63,7 +63,7 @@ fn a_good_configuration_is_shown_without_its_secrets() {
         "@redis.example.com",
         "temporal.example.com:7233/, namespace agents, TLS and an API key",
         "main           openai, http://localhost:1/v1, has a key",
-        "default        m-1 at main, at most 20 steps of 1m",
+        "default        m-1 at main, at most 20 steps of 30m",
         "tools: calculate",
     ] {
         assert!(shown.contains(expected), "{expected} is not in\n{shown}");

@@ -217,15 +217,13 @@ pub(crate) async fn think(
             return result.map_err(|error| call_error(&error));
         };
         match call_error(&error) {
-            CallError::Failed(Failure { code, .. }) if code == FailureCode::LlmTimeout => {
+            CallError::Failed(Failure { code, message }) if code == FailureCode::LlmTimeout => {
                 timeouts += 1;
                 if timeouts >= LLM_TIMEOUTS {
                     return Err(CallError::Failed(Failure {
                         code,
                         message: format!(
-                            "The model did not finish within {} s, twice. Raise `llm_timeout` of the agent, or ask for \
-                             shorter answers.",
-                            timeout.as_secs()
+                            "{message} The call was made twice. Raise the limit of the agent, or ask for shorter answers."
                         ),
                     }));
                 }

@@ -342,7 +342,7 @@ impl<'a> Turn<'a> {
             at_step_limit: self.step >= loaded.step_limit(),
             before_turn: loaded.has_before_turn && self.step == 0,
         };
-        let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
+        let timeout = Duration::from_millis(u64::from(loaded.llm_total_timeout_ms));
         let queue = loaded.model_queue.as_deref();
         calls::think(self.ctx, &self.cancellation, queue, request, timeout).await
     }

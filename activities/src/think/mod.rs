@@ -64,6 +64,7 @@ use everturn_models::ModelError;
 use everturn_proto::{
     Thread,
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
+    words::FailureCode,
 };
 use everturn_store::{ClaimedCall, StepClaim, StepKey};
 use everturn_stream::TextWriter;
@@ -198,7 +199,7 @@ impl Thinker {
         call: &ClaimedCall,
     ) -> Result<Reply, ActivityError> {
         let agent = &*pick.agent;
-        let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
+        let limit = Duration::from_millis(u64::from(agent.llm_total_timeout_ms));
         let mut listener = self.listener(claimed, agent, text, call.background.clone());
         let context = self.context(claimed).read(agent).await?;
         let measure = self.known.measures.of(&claimed.step.agent_execution_id);
@@ -219,8 +220,11 @@ impl Thinker {
             Ended::Done(Err(Failed::Other(error))) => return Err(error),
             Ended::Done(Err(Failed::Model(error))) => error,
             Ended::Stopped => return Err(self.stopped(claimed).end(&listener).await),
-            Ended::OutOfTime => ModelError::timeout(),
+            Ended::OutOfTime => ModelError::out_of_time(limit),
         };
+        if error.code == FailureCode::LlmTimeout {
+            self.stopped(claimed).keep_text(text).await;
+        }
         let failed = self.failed(claimed, call.calls);
         Err(failed.end(pick, &error, &listener).await)
     }

@@ -3,7 +3,7 @@
 //!
 //! Must not be here: the decision whether the request fits (`ask`), and the call (`call`).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use everturn_models::{ModelRequest, OfferedTool, OutputFormat, Parameters};
 use everturn_proto::{
@@ -56,6 +56,7 @@ impl RequestMaker<'_> {
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
             tools: tools.iter().map(offered).collect(),
+            silence: Some(Duration::from_millis(agent.llm_timeout_ms.into())),
             max_output_tokens: agent.max_output_tokens,
             parameters: Parameters::of(agent),
             output: OutputFormat::of(agent),

@@ -36,24 +36,13 @@ pub(super) struct StoppedCall<'a> {
 
 impl StoppedCall<'_> {
     /// Stores the text so far. The engine does not tell the cause of the stop: a cancelled turn, a reset run, a shutdown
-    /// of the worker, or several at once. Therefore the text is stored where only the end of a cancelled turn reads it.
-    /// A response in the background is cancelled if the turn was cancelled.
+    /// of the worker, or several at once. Therefore the text is stored where only the end of a turn without an answer
+    /// reads it. A response in the background is cancelled if the turn was cancelled.
     pub(super) async fn end(&self, listener: &Listener<'_>) -> ActivityError {
-        let (claimed, text) = (self.claimed, listener.text);
-        let partial = LlmCompleteState {
-            agent_hash: claimed.agent_hash.to_owned(),
-            text: without_nul(text.text_so_far(Part::Text)),
-            reasoning: without_nul(text.text_so_far(Part::Reasoning)),
-            finish: FinishReason::Cancelled.into(),
-            generation: claimed.generation,
-            ..LlmCompleteState::default()
-        };
-        let saved = counted(self.model_calls.save_partial(claimed.step, partial));
+        let claimed = self.claimed;
+        let saved = self.save(listener.text);
         let cancelled = cancel_if_cancelled(listener.response(), claimed.attempt.ctx, self.model);
-        let (saved, ()) = tokio::join!(saved, cancelled);
-        if let Err(error) = saved {
-            tracing::warn!(%error, "the partial text of a stopped call could not be stored");
-        }
+        tokio::join!(saved, cancelled);
         if claimed.attempt.is_worker_stopping() {
             // After a cancel of the turn, the engine does not try again.
             return fail::transient(
@@ -62,5 +51,29 @@ impl StoppedCall<'_> {
             );
         }
         ActivityError::cancelled()
+    }
+
+    /// Stores the text of a call that has timed out. Only the workflow knows whether another call follows; the end of a
+    /// turn that has timed out reads the newest text. A call without a text leaves the text of an earlier call.
+    pub(super) async fn keep_text(&self, text: &TextWriter) {
+        if !text.text_so_far(Part::Text).is_empty() {
+            self.save(text).await;
+        }
+    }
+
+    async fn save(&self, text: &TextWriter) {
+        let claimed = self.claimed;
+        let partial = LlmCompleteState {
+            agent_hash: claimed.agent_hash.to_owned(),
+            text: without_nul(text.text_so_far(Part::Text)),
+            reasoning: without_nul(text.text_so_far(Part::Reasoning)),
+            finish: FinishReason::Cancelled.into(),
+            generation: claimed.generation,
+            ..LlmCompleteState::default()
+        };
+        let saved = counted(self.model_calls.save_partial(claimed.step, partial)).await;
+        if let Err(error) = saved {
+            tracing::warn!(%error, "the partial text of a stopped call could not be stored");
+        }
     }
 }

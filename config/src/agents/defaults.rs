@@ -18,6 +18,8 @@ use crate::{
 /// The time-out of a tool without a configured time-out.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
+/// Reasoning models write for many minutes.
+pub(super) const LLM_TOTAL_TIMEOUT: Duration = Duration::from_mins(30);
 pub(super) const MAX_STEPS: u32 = 20;
 /// The limit exists because a worker has 200 slots for all its turns, and because the services behind tools have
 /// limits, too.
@@ -69,6 +71,7 @@ pub(super) fn default_agent(
         max_steps: MAX_STEPS,
         max_parallel_tools: Some(MAX_PARALLEL_TOOLS),
         llm_timeout_ms: milliseconds(LLM_TIMEOUT),
+        llm_total_timeout_ms: milliseconds(LLM_TOTAL_TIMEOUT),
         ..AgentDefinition::default()
     }
 }

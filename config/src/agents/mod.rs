@@ -73,6 +73,7 @@ pub(super) struct AgentTable {
     max_steps: Option<Written<Number<1, 100_000>>>,
     max_parallel_tools: Option<Written<Number<1, { MAX_TOOL_CALLS as u64 }>>>,
     llm_timeout: Option<Written<Time<SECOND, HOUR>>>,
+    llm_total_timeout: Option<Written<Time<SECOND, DAY>>>,
     tool_timeout: Option<Written<Time<SECOND, DAY>>>,
     max_output_tokens: Option<u32>,
     context_window: Option<Written<ContextWindow>>,
@@ -291,6 +292,7 @@ impl AgentTable {
         let on_cut_reply = on_cut_reply.filter(|word| *word != OnCutReply::End);
         let parallel = check.value_or(&self.max_parallel_tools, defaults::MAX_PARALLEL_TOOLS);
         let llm_timeout = check.value_or(&self.llm_timeout, defaults::LLM_TIMEOUT);
+        let llm_total_timeout = self.llm_total_timeout(check, llm_timeout);
         AgentDefinition {
             max_steps: check.value_or(&self.max_steps, defaults::MAX_STEPS),
             max_parallel_tools: Some(parallel),
@@ -301,9 +303,26 @@ impl AgentTable {
             // A 0 in the file means: the provider's own limit applies.
             max_output_tokens: self.max_output_tokens.filter(|tokens| *tokens > 0),
             llm_timeout_ms: milliseconds(llm_timeout),
+            llm_total_timeout_ms: milliseconds(llm_total_timeout),
             turn_timeout_ms: check.value(&self.turn_timeout).map(milliseconds),
             on_cut_reply: on_cut_reply.map(String::from),
             ..AgentDefinition::default()
         }
+    }
+
+    /// Returns the time limit of a whole call. Without the key, the default never is shorter than the time for which the
+    /// model may be silent.
+    fn llm_total_timeout(&self, check: &mut Checker<'_>, llm_timeout: Duration) -> Duration {
+        let default = defaults::LLM_TOTAL_TIMEOUT.max(llm_timeout);
+        let total = check.value_or(&self.llm_total_timeout, default);
+        if total < llm_timeout
+            && let Some(written) = &self.llm_total_timeout
+        {
+            check.wrong(
+                &written.at,
+                "`llm_total_timeout` limits a whole call, and must be at least `llm_timeout`",
+            );
+        }
+        total
     }
 }

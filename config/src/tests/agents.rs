@@ -13,10 +13,11 @@ fn an_agent_takes_what_is_written() {
     assert_eq!(
         (
             agent.llm_timeout_ms,
+            agent.llm_total_timeout_ms,
             agent.max_steps,
             agent.tools[1].timeout_ms
         ),
-        (120_000, 3, 30_000)
+        (120_000, 1_800_000, 3, 30_000)
     );
     assert_eq!(
         config.providers["main"].base_url.as_deref(),
@@ -26,6 +27,20 @@ fn an_agent_takes_what_is_written() {
         !format!("{config:?}").contains("secret"),
         "keys stay out of logs"
     );
+}
+
+#[test]
+fn a_whole_call_may_last_at_least_as_long_as_a_silence() {
+    let limits = |lines: &str| {
+        let text =
+            format!("{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n{lines}");
+        let config = parse(&text, &[("KEY", "secret")]).unwrap();
+        let agent = &config.agents[0];
+        (agent.llm_timeout_ms, agent.llm_total_timeout_ms)
+    };
+    assert_eq!(limits(""), (60_000, 1_800_000));
+    assert_eq!(limits("llm_timeout = \"1h\"\n"), (3_600_000, 3_600_000));
+    assert_eq!(limits("llm_total_timeout = \"2m\"\n"), (60_000, 120_000));
 }
 
 #[test]
@@ -92,6 +107,10 @@ fn a_wrong_agent_is_explained() {
         (
             &format!("{PROVIDER}{agent}llm_timeout = \"2h\"\n"),
             "7:15: `llm_timeout` must be from 1s to 1h",
+        ),
+        (
+            &format!("{PROVIDER}{agent}llm_total_timeout = \"59s\"\n"),
+            "7:21: `llm_total_timeout` limits a whole call, and must be at least `llm_timeout`",
         ),
         (
             &format!("{PROVIDER}{agent}max_steps = 0\n"),

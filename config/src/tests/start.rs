@@ -12,9 +12,10 @@ fn without_a_file_the_demo_model_answers() {
     assert_eq!(
         (
             config.agents[0].llm_timeout_ms,
+            config.agents[0].llm_total_timeout_ms,
             config.agents[0].tools[0].timeout_ms
         ),
-        (60_000, 300_000)
+        (60_000, 1_800_000, 300_000)
     );
 }
 

@@ -41,9 +41,7 @@ fn fields(found: &mut Problems, body: &Value) {
     let has = |field: &str| body.get(field).is_some();
     found.unless(is_text(&body["model"]), || "model: none".to_owned());
     let limit = body["max_tokens"].as_u64().unwrap_or_default();
-    found.unless(limit > 0, || {
-        format!("max_tokens: {}", body["max_tokens"])
-    });
+    found.unless(limit > 0, || format!("max_tokens: {}", body["max_tokens"]));
     let budget = &body["thinking"]["budget_tokens"];
     if !budget.is_null() {
         let fits = budget
@@ -212,10 +210,9 @@ impl<'a> Messages<'a> {
     }
 
     fn call(&mut self, place: &str, block: &'a Value) {
-        self.found
-            .unless(is_word(&block["id"], MAX_ID_BYTES), || {
-                format!("{place}: the call's id {}", block["id"])
-            });
+        self.found.unless(is_word(&block["id"], MAX_ID_BYTES), || {
+            format!("{place}: the call's id {}", block["id"])
+        });
         let id = block["id"].as_str().unwrap_or_default();
         self.found
             .unless(self.seen.insert(id), || format!("{place}: {id} twice"));

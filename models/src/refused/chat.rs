@@ -102,9 +102,10 @@ fn fields(found: &mut Problems, rules: &Rules, body: &Value) {
     let has = |field: &str| body.get(field).is_some();
     for (field, _) in body.as_object().into_iter().flatten() {
         let mut known = rules.fields.into_iter().flatten();
-        found.unless(rules.fields.is_none() || known.any(|it| it == field), || {
-            format!("{field}: unknown")
-        });
+        found.unless(
+            rules.fields.is_none() || known.any(|it| it == field),
+            || format!("{field}: unknown"),
+        );
     }
     found.unless(is_text(&body["model"]), || "model: none".to_owned());
     let tools = list(&body["tools"]).iter();
@@ -218,13 +219,14 @@ impl<'a> Messages<'a> {
             .unless(content.is_null() || is_text(content), || {
                 format!("{place}: the content {content}")
             });
-        self.found.unless(is_text(content) || !calls.is_empty(), || {
-            format!("{place}: neither text nor calls")
-        });
         self.found
-            .unless(message.get("tool_calls").is_none() || !calls.is_empty(), || {
-                format!("{place}: an empty list of calls")
+            .unless(is_text(content) || !calls.is_empty(), || {
+                format!("{place}: neither text nor calls")
             });
+        self.found.unless(
+            message.get("tool_calls").is_none() || !calls.is_empty(),
+            || format!("{place}: an empty list of calls"),
+        );
         let thoughts = &message["reasoning_content"];
         let has_thoughts = thoughts.as_str().is_some_and(|text| !text.is_empty());
         let may_lack = !self.rules.needs_thoughts && thoughts.is_null();

@@ -39,7 +39,12 @@ pub(super) fn problems(body: &Value, needs_signatures: bool) -> Vec<String> {
         for part in parts {
             check_part(&mut found, &place, part, is_user);
         }
-        results(&mut found, &place, &calls, &fields_of(parts, "functionResponse"));
+        results(
+            &mut found,
+            &place,
+            &calls,
+            &fields_of(parts, "functionResponse"),
+        );
         calls = fields_of(parts, "functionCall");
         if needs_signatures {
             signature(&mut found, &place, parts);
@@ -140,9 +145,7 @@ fn results(found: &mut Problems, place: &str, calls: &[&Value], results: &[&Valu
 }
 
 fn signature(found: &mut Problems, place: &str, parts: &[Value]) {
-    let first = parts
-        .iter()
-        .find(|part| part.get("functionCall").is_some());
+    let first = parts.iter().find(|part| part.get("functionCall").is_some());
     let fits = first.is_none_or(|part| is_text(&part["thoughtSignature"]));
     found.unless(fits, || {
         format!("{place}: the first call has no thoughtSignature")

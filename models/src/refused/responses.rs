@@ -71,7 +71,8 @@ impl<'a> Items<'a> {
         for (at, item) in items.iter().enumerate() {
             let place = format!("input[{at}]");
             let is_thought = item["type"] == "reasoning";
-            let is_models = is_thought || item["type"] == "function_call" || item["role"] == "assistant";
+            let is_models =
+                is_thought || item["type"] == "function_call" || item["role"] == "assistant";
             self.found.unless(is_models || !is_after_thoughts, || {
                 format!("{place}: thoughts without the item that followed them")
             });
@@ -86,10 +87,9 @@ impl<'a> Items<'a> {
                 Some("function_call_output") => self.result(&place, item),
                 Some("reasoning") => {
                     let fits = self.is_stored || is_text(&item["encrypted_content"]);
-                    self.found
-                        .unless(fits && item["summary"].is_array(), || {
-                            format!("{place}: thoughts that nobody can read")
-                        });
+                    self.found.unless(fits && item["summary"].is_array(), || {
+                        format!("{place}: thoughts that nobody can read")
+                    });
                 }
                 _ => self
                     .found
@@ -107,14 +107,17 @@ impl<'a> Items<'a> {
 
     fn message(&mut self, place: &str, item: &Value) {
         let role = item["role"].as_str().unwrap_or_default();
-        self.found
-            .unless(matches!(role, "user" | "assistant"), || {
-                format!("{place}: the role {role:?}")
-            });
-        // A user's message between a call and its result would come before the result that the model awaits.
-        self.found.unless(role != "user" || self.open.is_empty(), || {
-            format!("{place}: a user's message before the results of {:?}", self.open)
+        self.found.unless(matches!(role, "user" | "assistant"), || {
+            format!("{place}: the role {role:?}")
         });
+        // A user's message between a call and its result would come before the result that the model awaits.
+        self.found
+            .unless(role != "user" || self.open.is_empty(), || {
+                format!(
+                    "{place}: a user's message before the results of {:?}",
+                    self.open
+                )
+            });
         let parts = list(&item["content"]);
         self.found
             .unless(is_text(&item["content"]) || !parts.is_empty(), || {
@@ -128,7 +131,8 @@ impl<'a> Items<'a> {
                 Some("input_file") => is_text(&part["filename"]) && is_data_url(&part["file_data"]),
                 _ => false,
             };
-            self.found.unless(fits, || format!("{place}: a part {part}"));
+            self.found
+                .unless(fits, || format!("{place}: a part {part}"));
         }
     }
 

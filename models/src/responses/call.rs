@@ -21,6 +21,7 @@ use crate::{
     error::ModelError,
     failure::{self, Call as Names},
     port::{ModelReply, ModelRequest, ReplyListener},
+    silence::within,
 };
 
 /// The pauses before the next look at a response without new events. The activity's own limit ends the looks.
@@ -126,7 +127,7 @@ impl<'a> Call<'a> {
             if answer.status().is_success() {
                 return Ok(answer);
             }
-            let refusal = Refusal::read(answer).await;
+            let refusal = Refusal::read(answer, self.request.silence).await;
             if !(mode.has_thoughts && refusal.is_about_thoughts()) {
                 return Err(refusal.error(self.names()));
             }
@@ -184,7 +185,7 @@ impl<'a> Call<'a> {
 
     /// Reads a stream to the end.
     async fn read(&mut self, stream: Response) -> Result<Read, ModelError> {
-        let mut events = limited_lines(stream.bytes_stream()).eventsource();
+        let mut events = limited_lines(stream.bytes_stream(), self.request.silence).eventsource();
         while let Some(event) = events.next().await {
             let event = match event {
                 Ok(event) if event.data == "[DONE]" => continue,
@@ -239,6 +240,7 @@ impl<'a> Call<'a> {
             Transport(LineError::Transport(error)) => {
                 Ok(Read::Cut(failure::from_reqwest(self.names(), &error)))
             }
+            Transport(LineError::Silent(silent)) => Ok(Read::Cut(silent)),
             Transport(error @ LineError::TooLong) => Err(failure::unreadable(self.names(), &error)),
             Utf8(_) => Ok(Read::Cut(self.stream_cut())),
             Parser(error) => Err(failure::unreadable(self.names(), &error)),
@@ -283,9 +285,11 @@ impl<'a> Call<'a> {
             return Ok(None);
         }
         if !answer.status().is_success() {
-            return Err(Refusal::read(answer).await.error(self.names()));
+            return Err(Refusal::read(answer, self.request.silence)
+                .await
+                .error(self.names()));
         }
-        let body = read_limited(answer, MAX_BODY_BYTES).await;
+        let body = read_limited(answer, MAX_BODY_BYTES, self.request.silence).await;
         let body = body.ok_or_else(|| self.stream_cut())?;
         let response = serde_json::from_slice(&body)
             .map_err(|error| failure::unreadable(self.names(), &error))?;
@@ -299,7 +303,7 @@ impl<'a> Call<'a> {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, ModelError> {
-        let sent = request.send().await;
+        let sent = within(self.request.silence, request.send()).await?;
         sent.map_err(|error| failure::from_reqwest(self.names(), &error))
     }
 
@@ -323,9 +327,9 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    pub(super) async fn read(answer: Response) -> Self {
+    pub(super) async fn read(answer: Response, silence: Option<Duration>) -> Self {
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = read_limited(answer, MAX_ERROR_BYTES).await;
+        let body = read_limited(answer, MAX_ERROR_BYTES, silence).await;
         Self {
             status,
             headers,

@@ -21,7 +21,7 @@ mod tests;
 #[cfg(test)]
 pub(crate) use self::request::{Mode, body};
 
-use std::{sync::RwLock, time::Duration};
+use std::sync::RwLock;
 
 use async_trait::async_trait;
 
@@ -30,8 +30,7 @@ use self::{
     target::Target,
 };
 use crate::{
-    endpoint::ProviderError,
-    endpoint::{CONNECT_TIMEOUT, HttpClients, READ_TIMEOUT},
+    endpoint::{HttpClients, ProviderError},
     error::ModelError,
     failure,
     gate::Admission,
@@ -48,15 +47,7 @@ pub(super) struct ResponsesClient {
 impl ResponsesClient {
     /// Makes a client of the providers.
     pub(super) fn new(providers: &Providers) -> Result<Self, ProviderError> {
-        Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
-    }
-
-    fn with_timeouts(
-        providers: &Providers,
-        connect: Duration,
-        read: Duration,
-    ) -> Result<Self, ProviderError> {
-        let http = HttpClients::new(connect, read)?;
+        let http = HttpClients::new()?;
         let targets = Targets::new(providers, |provider, endpoint| {
             let http = if endpoint.is_local() {
                 &http.local
@@ -109,7 +100,7 @@ impl ModelClient for ResponsesClient {
         if status.is_success() || is_over(status) {
             return Ok(());
         }
-        let error = Refusal::read(answer).await.error(call);
+        let error = Refusal::read(answer, None).await.error(call);
         Err(target.endpoint.failed(error))
     }
 }

@@ -6,7 +6,7 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use futures::StreamExt;
 use reqwest::{RequestBuilder, Response, header::CONTENT_ENCODING};
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     calls::Calls,
@@ -19,6 +19,7 @@ use crate::{
     error::ModelError,
     failure::{self, Call},
     port::{ModelReply, ModelRequest, ReplyListener},
+    silence::within,
 };
 
 /// The longest wait after the provider has reported the end of the reply. Only counts of tokens may follow, and some
@@ -50,10 +51,8 @@ pub(crate) async fn run(
     post: RequestBuilder,
     listener: &mut dyn ReplyListener,
 ) -> Result<ModelReply, ModelError> {
-    let answer = post
-        .send()
-        .await
-        .map_err(|error| failure::from_reqwest(exchange.call(), &error))?;
+    let answer = within(exchange.request.silence, post.send()).await?;
+    let answer = answer.map_err(|error| failure::from_reqwest(exchange.call(), &error))?;
     read(exchange, answer, listener).await
 }
 
@@ -71,11 +70,12 @@ pub(super) async fn read(
     } = exchange;
     let decoder = Decoder::of(&answer).ok_or_else(|| failure::unknown_encoding(call))?;
     if !answer.status().is_success() {
-        return Err(refusal(call, answer, decoder).await);
+        return Err(refusal(call, request.silence, answer, decoder).await);
     }
     let offered = request.tools.iter().map(|tool| tool.name.clone());
     let reading = Reading {
         call,
+        silence: request.silence,
         reader,
         hearing: Hearing::new(listener, has_tags),
         received: Received {
@@ -88,10 +88,15 @@ pub(super) async fn read(
 }
 
 /// Returns the error of an answer with an HTTP error.
-async fn refusal(call: Call<'_>, answer: Response, mut decoder: Decoder) -> ModelError {
+async fn refusal(
+    call: Call<'_>,
+    silence: Option<Duration>,
+    answer: Response,
+    mut decoder: Decoder,
+) -> ModelError {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let (mut body, mut chunks) = (Vec::new(), answer.bytes_stream());
-    while let Some(Ok(chunk)) = chunks.next().await {
+    while let Ok(Some(Ok(chunk))) = within(silence, chunks.next()).await {
         let Ok(bytes) = decoder.decode(&chunk) else {
             break;
         };
@@ -106,6 +111,7 @@ async fn refusal(call: Call<'_>, answer: Response, mut decoder: Decoder) -> Mode
 /// The reading of one reply.
 struct Reading<'a> {
     call: Call<'a>,
+    silence: Option<Duration>,
     reader: Box<dyn ReplyReader>,
     hearing: Hearing<'a>,
     received: Received,
@@ -121,14 +127,18 @@ impl Reading<'_> {
     ) -> Result<ModelReply, ModelError> {
         let mut chunks = answer.bytes_stream();
         let (mut frames, mut ready) = (FrameReader::default(), Vec::new());
+        let mut last = None;
         loop {
             let next = match self.received.progress {
                 Progress::Over => return self.end(),
-                Progress::Open => chunks.next().await,
-                Progress::Ended => match timeout(AFTER_END, chunks.next()).await {
-                    Ok(next) => next,
-                    Err(_silence) => return self.end(),
-                },
+                Progress::Open => within(self.silence, chunks.next()).await?,
+                Progress::Ended => {
+                    let last = *last.get_or_insert_with(|| Instant::now() + AFTER_END);
+                    match timeout_at(last, chunks.next()).await {
+                        Ok(next) => next,
+                        Err(_elapsed) => return self.end(),
+                    }
+                }
             };
             let chunk = match next {
                 Some(Ok(chunk)) => chunk,

@@ -63,7 +63,8 @@ pub trait ModelCalls: Send + Sync {
     /// Notes a try of a claimed model call without a reply, once. The step keeps its newest tries.
     async fn note_try(&self, step: &StepKey, tried: &FailedTry) -> Result<()>;
 
-    /// Stores the partial text of a stopped call (`llm_partial`; the newest generation wins). Only an end that cuts the
+    /// Stores the partial text of a stopped call, or of a call that has timed out (`llm_partial`; the newest generation
+    /// wins). Only an end that cuts the
     /// turn short reads the partial text. [`claim_step`] ignores the partial text.
     ///
     /// [`claim_step`]: super::StepClaims::claim_step

@@ -84,13 +84,14 @@ impl AgentExecutionEnd {
         }
     }
 
-    /// Returns true when the text so far of a stopped model call is kept, because no later text follows. The text of a
-    /// failed call is not kept, because it is not the model's answer.
+    /// Returns true when the text so far of a stopped model call is kept, because no later text follows. A call that has
+    /// timed out counts as stopped. The text of a call that failed otherwise is not kept, because it is not the model's
+    /// answer.
     pub(super) fn keeps_partial_text(&self) -> bool {
         match self {
             Self::Completed => false,
             Self::Cancelled { .. } => true,
-            Self::Failed { code, .. } => code.is_from_outside(),
+            Self::Failed { code, .. } => code.is_from_outside() || *code == FailureCode::LlmTimeout,
         }
     }
 }

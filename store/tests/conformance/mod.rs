@@ -199,6 +199,7 @@ macro_rules! conformance_suite {
             saves::cancel_ends_every_record,
             saves::cancel_keeps_the_text_so_far,
             saves::a_failed_end_does_not_read_the_partial_text,
+            saves::an_end_by_a_time_out_keeps_the_text_so_far,
             saves::a_tool_that_left_no_end_is_ended_by_its_observe,
             saves::a_tools_plan_events_are_saved_before_its_observe,
             saves::steer_joins_the_running_turn,

@@ -2,8 +2,8 @@
 
 use everturn_proto::{
     Thread, ids,
-    turn::{LlmCompleteState, SaveObserve, SaveSteer, SaveThought, save_request::Batch},
-    words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
+    turn::{LlmCompleteState, SaveEnd, SaveObserve, SaveSteer, SaveThought, save_request::Batch},
+    words::{AgentExecutionStatus, Effect, FailureCode, FinishReason, ToolStatus},
 };
 use everturn_store::{
     Conversations, EventWriter, Missing, ModelCalls, PageLimit, Saved, StepClaims, StoreError,
@@ -289,6 +289,27 @@ pub async fn a_failed_end_does_not_read_the_partial_text(backend: &impl Backend)
     turn.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(turn.types().await, ["user_message", "error"]);
     assert_eq!(turn.data("error").await["code"], "a_code");
+}
+
+pub async fn an_end_by_a_time_out_keeps_the_text_so_far(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.store
+        .save_partial(&turn.step(0), state("so f", vec![]))
+        .await
+        .unwrap();
+    let end = SaveEnd {
+        status: AgentExecutionStatus::Failed.into(),
+        code: Some(FailureCode::LlmTimeout.into()),
+        message: Some("too slow".into()),
+    };
+    turn.save(0, Batch::End(end)).await;
+    let types = turn.types().await;
+    assert_eq!(types, ["user_message", "assistant_message", "error"]);
+    let answer = turn.data("assistant_message").await;
+    assert_eq!(
+        (&answer["content"], &answer["partial"], &answer["finish"]),
+        (&"so f".into(), &true.into(), &"cancelled".into())
+    );
 }
 
 pub async fn a_tool_that_left_no_end_is_ended_by_its_observe(backend: &impl Backend) {

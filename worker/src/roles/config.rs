@@ -177,7 +177,7 @@ fn print_agents(config: &Config) {
         );
     }
     for agent in &config.agents {
-        let timeout = Duration::from_millis(agent.llm_timeout_ms.into());
+        let timeout = Duration::from_millis(agent.llm_total_timeout_ms.into());
         println!(
             "  {:<14} {} at {}, at most {} steps of {}",
             agent.name,

@@ -13,8 +13,12 @@ use everturn_proto::words::FailureCode;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{KEY, Script, Server, ask, client, client_that_waits, hear, request, user};
-use crate::{error::ModelError, provider::ProviderKind};
+use super::{KEY, Script, Server, ask, client, hear, request, user};
+use crate::{
+    error::ModelError,
+    port::{ModelReply, ModelRequest},
+    provider::ProviderKind,
+};
 
 async fn fail(script: Script) -> ModelError {
     let (server, (_, reply)) = ask(ProviderKind::OpenAi, script).await;
@@ -261,18 +265,65 @@ async fn a_stream_with_an_event_that_is_no_json_was_cut() {
 }
 
 #[tokio::test]
-async fn silence_is_unavailable() {
-    let hours = Duration::from_hours(2);
+async fn a_silent_model_has_timed_out() {
+    let pause = Duration::from_hours(2);
+    let mut urls = Vec::new();
     for script in [
-        Script::sse([hello()]).then_pause(hours),
-        Script::sse::<String>([]).then_pause(hours),
+        Script::sse([hello()]).then_pause(pause),
+        Script::sse::<String>([]).then_pause(pause),
     ] {
-        let server = Server::start([script]).await;
-        let (kind, read) = (ProviderKind::OpenAi, Duration::from_millis(300));
-        let client = client_that_waits(kind, server.base_url(), read);
-        let (_, reply) = hear(&client, request(vec![user("Hello")])).await;
-        assert_eq!(reply.unwrap_err().code, FailureCode::LlmUnavailable);
+        urls.push(Server::start([script]).await.base_url());
     }
+    // The system takes the connection, and nobody answers the request.
+    let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    urls.push(format!("http://{}/v1/", mute.local_addr().unwrap()));
+    for url in urls {
+        let error = ask_with_patience(url, Duration::from_millis(300)).await;
+        assert_eq!(error.as_ref().unwrap_err().code, FailureCode::LlmTimeout);
+        let message = "The model was silent for longer than `llm_timeout` (300ms).";
+        assert_eq!(error.unwrap_err().message, message);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_counts_although_its_body_does_not_end() {
+    let script = Script::status(429, "{").then_pause(Duration::from_hours(2));
+    let server = Server::start([script]).await;
+    let reply = ask_with_patience(server.base_url(), Duration::from_millis(300)).await;
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmRateLimited);
+}
+
+/// Calls a model that may be silent for so long.
+async fn ask_with_patience(url: String, silence: Duration) -> Result<ModelReply, ModelError> {
+    let request = ModelRequest {
+        silence: Some(silence),
+        ..request(vec![user("Hello")])
+    };
+    hear(&client(ProviderKind::OpenAi, url), request).await.1
+}
+
+#[tokio::test]
+async fn comments_and_reasoning_are_signs_of_life() {
+    let pause = Duration::from_millis(250);
+    let thought = r#"{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}"#;
+    let end = r#"{"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}"#;
+    let script = Script::sse::<String>([])
+        .then_pause(pause)
+        .then(": ping\n\n")
+        .then_pause(pause)
+        .then(format!("data: {thought}\n\n"))
+        .then_pause(pause)
+        .then(": ping\n\n")
+        .then_pause(pause)
+        .then(format!("data: {end}\n\ndata: [DONE]\n\n"));
+    let server = Server::start([script]).await;
+    let reply = ask_with_patience(server.base_url(), pause * 3)
+        .await
+        .unwrap();
+    assert_eq!(
+        (reply.text.as_str(), reply.reasoning.as_str()),
+        ("Yes.", "Hm.")
+    );
 }
 
 #[tokio::test]

@@ -26,7 +26,12 @@ const PROFILES: [(ProviderKind, &str, &str, Who); 13] = [
     (Anthropic, "api.anthropic.com", "claude", Who::Anthropic),
     (Gemini, "x.googleapis.com", "gemini-2.5-pro", Who::Gemini),
     (Gemini, "x.googleapis.com", "gemini-3-pro", Who::Gemini3),
-    (OpenAiResponses, "api.openai.com", "gpt-5.1-x", Who::Responses),
+    (
+        OpenAiResponses,
+        "api.openai.com",
+        "gpt-5.1-x",
+        Who::Responses,
+    ),
 ];
 /// The conversations of a test run, unless `PROPTEST_CASES` asks for more.
 const CASES: u32 = 1_500;
@@ -38,7 +43,9 @@ fn bodies(request: &ModelRequest, profile: &Profile) -> Vec<Value> {
             is_background,
             has_thoughts: true,
         });
-        return modes.map(|mode| responses::body(request, mode, profile)).to_vec();
+        return modes
+            .map(|mode| responses::body(request, mode, profile))
+            .to_vec();
     }
     vec![serde_json::to_value(wire::body(request, profile)).unwrap()]
 }
@@ -52,7 +59,11 @@ fn problems(mut request: ModelRequest) -> Vec<String> {
         // A wire without a body of its own.
         for body in bodies.iter().filter(|body| !body.is_null()) {
             let found = refused::problems(who, body);
-            problems.extend(found.into_iter().map(|it| format!("{host} {model}: {it}\n{body}")));
+            problems.extend(
+                found
+                    .into_iter()
+                    .map(|it| format!("{host} {model}: {it}\n{body}")),
+            );
         }
     }
     problems

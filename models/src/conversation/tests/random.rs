@@ -1,11 +1,6 @@
 //! Random conversations: messages as the store may have them, of models at any provider.
 
-use everturn_proto::{
-    Json,
-    event::Attachment,
-    turn::ToolCall,
-    words::MessageRole,
-};
+use everturn_proto::{Json, event::Attachment, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
 use proptest::{prelude::*, sample::select, strategy::Union};
 use serde_json::{Value, json};
@@ -26,7 +21,14 @@ const FILES: [(&str, &str, &str); 4] = [
     ("blob_4", "application/zip", "all of it.zip"),
 ];
 
-const TEXTS: [&str; 6] = ["", " \n", "Hello.", " Two\n\nlines. ", "{\"n\": 1}", "\u{0}é😀"];
+const TEXTS: [&str; 6] = [
+    "",
+    " \n",
+    "Hello.",
+    " Two\n\nlines. ",
+    "{\"n\": 1}",
+    "\u{0}é😀",
+];
 
 /// A request with a random conversation. Provider and model are left to the test.
 pub(super) fn requests() -> impl Strategy<Value = ModelRequest> {
@@ -168,7 +170,15 @@ fn calls() -> impl Strategy<Value = ToolCall> {
         (1, "[é./ \"]{1,4}".boxed()),
     ]);
     let long = "x".repeat(70);
-    let names = ["weather", "no tool!", "", "9lives", "mcp.files/read", "ä", &long];
+    let names = [
+        "weather",
+        "no tool!",
+        "",
+        "9lives",
+        "mcp.files/read",
+        "ä",
+        &long,
+    ];
     let names = names.map(str::to_owned).to_vec();
     let inputs = [
         "{}",
@@ -213,7 +223,14 @@ fn signatures() -> impl Strategy<Value = String> {
 /// A result of a call; `None`: the call has no result.
 fn results() -> impl Strategy<Value = Option<ToolResult>> {
     let file = r#"{"blob_id": "blob_1", "type": "image/png", "bytes": 5}"#;
-    let values = ["\"\"", "\" \"", "null", "{\"t\":12}", "\"plain text\"", file];
+    let values = [
+        "\"\"",
+        "\" \"",
+        "null",
+        "{\"t\":12}",
+        "\"plain text\"",
+        file,
+    ];
     let values = select(values.map(str::to_owned).to_vec());
     let results = (values, any::<bool>()).prop_map(|(value, is_error)| ToolResult {
         execution_id: String::new(),

@@ -80,11 +80,35 @@ async fn a_silent_stream_is_left_for_another() {
         ended("completed", "one two"),
     ])
     .await;
-    let client = client_that_waits(server.base_url(), true, Duration::from_millis(200));
     let mut recorder = Recorder::default();
-    let reply = client.complete(hello(), &mut recorder).await.unwrap();
+    let client = client(server.base_url(), true);
+    let reply = client.complete(hasty(), &mut recorder).await.unwrap();
     assert_eq!(reply.text, "one two");
     assert_eq!(recorder.heard, [accepted(), said("one "), said("two")]);
+}
+
+#[tokio::test]
+async fn a_provider_that_says_nothing_more_has_timed_out() {
+    let silent = || {
+        let begun = Script::named(numbered(0, [created(), delta("one ")]));
+        begun.then_pause(Duration::from_mins(10))
+    };
+    let mute = Script::named([]).then_pause(Duration::from_mins(10));
+    for (is_background, scripts) in [(false, vec![silent()]), (true, vec![mute])] {
+        let server = Server::start(scripts).await;
+        let mut recorder = Recorder::default();
+        let client = client(server.base_url(), is_background);
+        let error = client.complete(hasty(), &mut recorder).await.unwrap_err();
+        assert_eq!(error.code, FailureCode::LlmTimeout, "{is_background}");
+    }
+}
+
+/// A request whose provider may be silent for a short time only.
+fn hasty() -> ModelRequest {
+    ModelRequest {
+        silence: Some(Duration::from_millis(200)),
+        ..hello()
+    }
 }
 
 #[tokio::test]

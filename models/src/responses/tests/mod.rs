@@ -7,6 +7,8 @@ mod hostile;
 mod replies;
 mod wire;
 
+use std::time::Duration;
+
 use everturn_proto::words::FailureCode;
 use everturn_stream::Part;
 use serde_json::{Value, json};
@@ -55,11 +57,6 @@ impl ReplyListener for Recorder {
 }
 
 fn client(base_url: String, background: bool) -> ResponsesClient {
-    client_that_waits(base_url, background, Duration::from_mins(10))
-}
-
-/// A client that gives up a connection whose server has said nothing for so long.
-fn client_that_waits(base_url: String, background: bool, read: Duration) -> ResponsesClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
         base_url: Some(base_url),
@@ -68,7 +65,7 @@ fn client_that_waits(base_url: String, background: bool, read: Duration) -> Resp
         ..Provider::new(ProviderKind::OpenAiResponses)
     };
     let providers = [("p".to_owned(), provider)].into();
-    ResponsesClient::with_timeouts(&providers, CONNECT_TIMEOUT, read).unwrap()
+    ResponsesClient::new(&providers).unwrap()
 }
 
 /// The answer to a call, what the listener has heard, and the requests.

@@ -156,7 +156,11 @@ fn push_reply(messages: &mut Vec<Value>, reply: &Reply, profile: &Profile) {
     if !reply.calls.is_empty() {
         message["tool_calls"] = reply.calls.iter().map(|it| call(it, profile)).collect();
     }
-    for block in reply.calls.iter().flat_map(|call| signatures(call, profile)) {
+    for block in reply
+        .calls
+        .iter()
+        .flat_map(|call| signatures(call, profile))
+    {
         match (block["type"].as_str(), profile.thoughts) {
             (Some(REASONING_CONTENT), Thoughts::ReasoningContent | Thoughts::Required) => {
                 message["reasoning_content"] = block["text"].clone();

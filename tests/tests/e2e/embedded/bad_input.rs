@@ -1,5 +1,7 @@
 //! Models and callers that misbehave. Each case ends with a clear error or a visible retry, and never hangs.
 
+use std::time::Duration;
+
 use everturn_proto::ids;
 use everturn_tests::{
     events::types,
@@ -164,19 +166,45 @@ async fn an_endless_tool_loop_ends_at_the_step_limit() {
 async fn a_model_that_is_too_slow_twice_names_the_setting() {
     let agent = "tools = []\nllm_timeout = \"1s\"\n";
     let (stack, events) = run_agent(|_: &Request| Reply::text("Sti").held(), agent).await;
-    assert_eq!(types(&events), "user_message error");
-    assert_eq!(events[1]["event_data"]["code"], "llm_timeout");
+    assert_eq!(types(&events), "user_message assistant_message error");
+    let kept = &events[1]["event_data"];
+    assert_eq!(
+        (&kept["content"], &kept["partial"]),
+        (&"Sti".into(), &true.into())
+    );
+    let error = &events[2]["event_data"];
+    assert_eq!(error["code"], "llm_timeout");
+    let message = error["message"].as_str().unwrap();
     assert!(
-        events[1]["event_data"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("llm_timeout")
+        message.contains("silent for longer than `llm_timeout` (1s)"),
+        "{message}"
     );
     assert_eq!(
         stack.model.requests().len(),
         2,
         "a long answer is not paid for again and again"
     );
+}
+
+#[tokio::test]
+async fn a_model_that_writes_without_an_end_is_cut_off() {
+    let agent = "tools = []\nllm_timeout = \"1s\"\nllm_total_timeout = \"2s\"\n";
+    let slow = |_: &Request| {
+        let pieces = vec!["more ".to_owned(); 1000];
+        Reply::pieces(pieces, Duration::from_millis(100))
+    };
+    let (stack, events) = run_agent(slow, agent).await;
+    assert_eq!(types(&events), "user_message assistant_message error");
+    let kept = events[1]["event_data"]["content"].as_str().unwrap();
+    assert!(kept.starts_with("more more "), "{kept}");
+    let error = &events[2]["event_data"];
+    assert_eq!(error["code"], "llm_timeout");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("within `llm_total_timeout` (2s)"),
+        "{message}"
+    );
+    assert_eq!(stack.model.requests().len(), 2);
 }
 
 #[tokio::test]
