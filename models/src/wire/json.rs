@@ -42,9 +42,11 @@ pub(crate) fn read_loose(text: &str) -> Option<Vec<(Value, String)>> {
 
 /// True for JSON that ends too early.
 pub(crate) fn is_cut(text: &str) -> bool {
+    // A line feed at the end may stand within a string.
+    let text = text.trim();
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let error = values.find_map(Result::err);
-    text.trim_start().starts_with(['{', '[']) && error.is_some_and(|error| error.is_eof())
+    text.starts_with(['{', '[']) && error.is_some_and(|error| error.is_eof())
 }
 
 /// Returns the items of a list in a frame, each as the server wrote it; no items for a part that is no list.
@@ -164,7 +166,7 @@ mod tests {
         }
         for (bad, is_json) in [
             ("<html>", false),
-            ("[{\"a\":1},\n{\"b", true),
+            ("[{\"a\":1},\n{\"b\n", true),
             ("{\"a\" 1}", false),
         ] {
             assert_eq!(read_loose(bad), None);

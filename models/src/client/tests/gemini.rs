@@ -70,7 +70,8 @@ async fn a_turn_with_parallel_calls() {
     let reply = reply.unwrap();
     let expected = [
         (Part::Reasoning, "Two cities."),
-        (Part::Text, "I will look."),
+        (Part::Text, "I will "),
+        (Part::Text, "look."),
     ];
     assert_eq!(deltas, expected.map(|(part, text)| (part, text.to_owned())));
     let calls = reply.tool_calls.iter();

@@ -124,9 +124,10 @@ impl Reader {
             self.signature = Some(signature.to_owned());
         }
         if let Some(text) = part["text"].as_str() {
-            match part["thought"] == true {
-                true => hearing.hear(Part::Reasoning, text)?,
-                false => hearing.hear_block(Part::Text, self.block, text)?,
+            if part["thought"] == true {
+                hearing.hear(Part::Reasoning, text)?;
+            } else {
+                hearing.hear_block(Part::Text, self.block, text)?;
             }
         }
         for text in [code(part), code_result(part), file(part)] {

@@ -1,5 +1,8 @@
 //! Replies of Gemini from their bytes.
 
+// Literals read better in a test than references to them.
+#![allow(clippy::needless_pass_by_value)]
+
 use everturn_proto::words::FailureCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -248,7 +251,7 @@ fn code_and_files_are_shown_in_the_text() {
     );
 }
 
-/// A part of a reply, and its name in snake case.
+/// A part of a reply.
 fn any_part() -> impl Strategy<Value = Value> {
     let id = prop::option::of("[a-z0-9]{1,8}");
     let arguments = prop::option::of(("[a-zé\"\\\\]{0,6}", any::<u64>()));
