@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     report::Report,
-    table::{BAD_CALL, Kind, REST, Row},
+    table::{BAD_CALL, FIRM, Kind, REST, Row},
     too_long::is_too_long,
 };
 
@@ -24,12 +24,17 @@ const LONG_WAIT: Duration = Duration::from_mins(10);
 
 /// Returns the kind of an error, when the words say more than the status.
 pub(super) fn by_words(report: &Report, status: Option<u16>) -> Option<Kind> {
-    let fits = |row: &Row| fits(row, report, status).then_some(row.kind);
-    let first = || fits(&BAD_CALL);
-    let second = || is_too_long(report, status).then_some(Kind::TooLong);
+    let first = |rows: &[Row]| {
+        let row = rows.iter().find(|row| fits(row, report, status));
+        row.map(|row| row.kind)
+    };
+    let too_long = || is_too_long(report, status).then_some(Kind::TooLong);
     let quota = || is_quota(report, status).then_some(Kind::Quota);
-    let rest = || REST.iter().find_map(fits);
-    first().or_else(second).or_else(quota).or_else(rest)
+    first(&BAD_CALL)
+        .or_else(too_long)
+        .or_else(|| first(&FIRM))
+        .or_else(quota)
+        .or_else(|| first(&REST))
 }
 
 /// Returns the kind of an error by its status alone.
@@ -49,10 +54,7 @@ pub(super) fn by_status(status: Option<u16>) -> Kind {
 fn fits(row: &Row, report: &Report, status: Option<u16>) -> bool {
     (row.at)(status)
         && (row.names.iter().any(|name| report.is_named(name))
-            || row
-                .mentions
-                .iter()
-                .any(|name| report.is_named(name) || report.mentions(name))
+            || row.mentions.iter().any(|name| report.mentions(name))
             || row.phrases.iter().any(|phrase| report.says(phrase)))
 }
 

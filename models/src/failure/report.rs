@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     keys::{Meaning, meaning, squeezed},
     shape::{MAX_VALUES, fault_of_field, is_blank, told, values, within},
-    text::{short, title},
+    text::{is_page, short, title},
     wait,
 };
 
@@ -77,7 +77,7 @@ impl Report {
     pub(super) fn of_text(body: &str) -> Self {
         let mut report = Self::default();
         let body = body.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-        if body.starts_with('<') {
+        if is_page(body) {
             report.is_page = true;
             report.add_words(&title(body));
             return report;
@@ -138,9 +138,9 @@ impl Report {
         self.names.iter().any(|it| it == name)
     }
 
-    /// True when a text has the name, in any spelling.
+    /// True when a name of the error or a text contains the name, in any spelling. `name` is squeezed.
     pub(super) fn mentions(&self, name: &str) -> bool {
-        self.squeezed.contains(name)
+        self.has_name_with(name) || self.squeezed.contains(name)
     }
 
     /// True when a name of the error contains the part. `part` is squeezed.
@@ -246,7 +246,7 @@ impl Report {
     /// Adds a text. An error as JSON within the text counts, too.
     fn add_text(&mut self, text: &str, level: Level) {
         let text = text.trim();
-        if text.starts_with('<') {
+        if is_page(text) {
             self.add_words(&title(text));
             return;
         }

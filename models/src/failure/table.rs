@@ -29,7 +29,7 @@ pub(super) enum Kind {
     BadRequest,
 }
 
-/// A row of the table. The first row that fits decides.
+/// A row of the table. The first fitting row decides.
 pub(super) struct Row {
     pub(super) kind: Kind,
     /// The HTTP statuses at which the row counts; `None` is an error within a stream, without a status.
@@ -42,7 +42,8 @@ pub(super) struct Row {
     pub(super) phrases: &'static [&'static str],
 }
 
-pub(super) const BAD_CALL: Row = Row {
+/// The rows that come first: a model's words in a failed call are about anything.
+pub(super) const BAD_CALL: [Row; 1] = [Row {
     kind: Kind::BadCall,
     at: |status| matches!(status, None | Some(400 | 422 | 500..=599)),
     names: &[],
@@ -62,13 +63,15 @@ pub(super) const BAD_CALL: Row = Row {
         "invalid tool call arguments",
         "tool call validation failed",
         "generated output that could not be parsed",
+        "malformed tool call",
+        "malformed function call",
         "model produced invalid",
         "model produced an invalid",
         // llama.cpp reads the model's text with a grammar.
         "failed to parse input at pos",
         "now finding less tool calls",
     ],
-};
+}];
 const QUOTA: Row = Row {
     kind: Kind::Quota,
     at: |_| true,
@@ -136,6 +139,7 @@ const POLICY: Row = Row {
         "content management policy",
         "content policy",
         "requires moderation",
+        "content moderation",
         "was flagged",
         "usage policy",
         "usage policies",
@@ -187,6 +191,7 @@ const OVERLOADED: Row = Row {
         "no instances available",
         "no available instances",
         "high demand",
+        "high traffic",
         "heavy load",
         "high load",
         "server is busy",
@@ -226,7 +231,12 @@ const RATE_LIMITED: Row = Row {
         "throttlingratequota",
         "throttlingerror",
     ],
-    phrases: &["temporarily rate-limited", "exceed…rate limit"],
+    phrases: &[
+        "temporarily rate-limited",
+        "exceed…rate limit",
+        "your rate limit",
+        "too many tokens…wait",
+    ],
 };
 const NOT_FOUND: Row = Row {
     kind: Kind::NotFound,
@@ -252,13 +262,6 @@ const BAD_REQUEST: Row = Row {
 };
 
 /// The rows that come after the words for a context that is too long.
-pub(super) const REST: [Row; 8] = [
-    QUOTA,
-    POLICY,
-    KEY,
-    OVERLOADED,
-    LOADING,
-    RATE_LIMITED,
-    NOT_FOUND,
-    BAD_REQUEST,
-];
+pub(super) const FIRM: [Row; 3] = [QUOTA, POLICY, KEY];
+/// The rows that come after the words for a limit that may be a quota.
+pub(super) const REST: [Row; 5] = [OVERLOADED, LOADING, RATE_LIMITED, NOT_FOUND, BAD_REQUEST];

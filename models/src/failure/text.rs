@@ -25,6 +25,14 @@ fn is_unseen(c: char) -> bool {
     c.is_control() || is_mark
 }
 
+/// True for the text of a web page, or another text with tags.
+pub(super) fn is_page(text: &str) -> bool {
+    let tag = text.strip_prefix('<');
+    let is_tag =
+        |tag: &str| tag.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '!' | '?'));
+    tag.is_some_and(is_tag) && (text.contains("</") || text.contains("<!"))
+}
+
 /// Returns the title of a web page, or the page's text when the page has no title.
 pub(super) fn title(page: &str) -> String {
     let titled = ["title", "h1"].iter().find_map(|tag| {
@@ -117,6 +125,17 @@ mod tests {
         ] {
             assert_eq!(title(page), expected, "{page}");
         }
+        for text in [
+            "<400> a < b",
+            "<|tool|>",
+            "<function=x{}",
+            "< a </b>",
+            "a <b></b>",
+            "",
+        ] {
+            assert!(!is_page(text), "{text}");
+        }
+        assert!(is_page("<!doctype html>") && is_page("<h1>x</h1>"));
     }
 
     proptest! {

@@ -31,11 +31,18 @@ const PHRASES: &[&str] = &[
     "long context beta is not",
     "prompt is too long",
     "prompt was too long",
+    "prompt too long",
+    "prompt is too large",
+    "prompt too large",
     "input is too long",
     "input was too long",
+    "input too long",
     "inputs are too long",
     "messages are too long",
     "conversation is too long",
+    "conversation too long",
+    "messages too long",
+    "context too long",
     "context is too long",
     "history is too long",
     "text is too long",
@@ -48,7 +55,8 @@ const PHRASES: &[&str] = &[
     "maximum sequence length",
     "maximum prompt length",
     "max prompt length",
-    "prompt length exceed",
+    "prompt length…exceed",
+    "sequence length…exceed",
     "prompt exceeds",
     "prompt token count…exceed",
     "prompt_tokens…must be less",
@@ -57,7 +65,7 @@ const PHRASES: &[&str] = &[
     "maximum input length",
     "max input length",
     "maximum allowed input length",
-    "input length exceed",
+    "input length…exceed",
     "range of input length",
     "input token count…exceed",
     "input token count…only supports",
@@ -107,6 +115,45 @@ const WEAK: &[&str] = &[
     "shorten the",
     "shorter input",
     "shorter prompt",
+];
+/// The three parts of a sentence in unknown words: a part of the request, an excess, and a unit.
+const SENTENCE: [&[&str]; 3] = [
+    &[
+        "prompt",
+        "input",
+        "message",
+        "conversation",
+        "history",
+        "request",
+        "sequence",
+        "total",
+        "token count",
+        "token length",
+    ],
+    &[
+        "too long",
+        "too large",
+        "too many",
+        "exceed",
+        "longer than",
+        "larger than",
+        "greater than",
+        "more than",
+        "at most",
+        "must be less",
+    ],
+    &["token", "context"],
+];
+/// Words that are no part of a sentence about a context: names of parameters, and pydantic's words for any fault.
+const NO_SENTENCE: [&str; 8] = [
+    "maximum tokens you requested",
+    "maximum tokens value",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "budget_tokens",
+    "input should",
 ];
 /// Signs of a limit in a span of time.
 const RATE: [&str; 12] = [
@@ -160,13 +207,21 @@ pub(super) fn is_too_long(report: &Report, status: Option<u16>) -> bool {
     }
     let is_larger_than_limit = is_rate && asks_for_more(report);
     let is_body_of_tokens = status == Some(413) && report.is_named("tokens");
-    NAMES
-        .iter()
-        .any(|name| report.is_named(name) || report.mentions(name))
+    NAMES.iter().any(|name| report.mentions(name))
         || says(PHRASES)
-        || (is_weak_possible && says(WEAK))
+        || (is_weak_possible && (says(WEAK) || has_sentence(&report.searched)))
         || is_larger_than_limit
         || is_body_of_tokens
+}
+
+/// True for a text with all parts of a sentence about a context that is too long.
+fn has_sentence(text: &str) -> bool {
+    let text = NO_SENTENCE
+        .iter()
+        .fold(text.to_owned(), |text, word| text.replace(word, ""));
+    SENTENCE
+        .iter()
+        .all(|words| words.iter().any(|word| text.contains(word)))
 }
 
 /// True when a request asks for more output than the model ever writes. A shorter context does not help.

@@ -1,6 +1,7 @@
 //! Errors of providers, as statuses and within streams: the code, the words in the message, and the time to wait.
 
 mod gateways;
+mod messages;
 mod overflow;
 mod shapes;
 mod statuses;

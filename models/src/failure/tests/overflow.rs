@@ -57,6 +57,14 @@ const WORDS: &[&str] = &[
     "Prompt exceeds max length",
     "the request exceeds the available context size. try increasing the context size or enable context shift",
     "Prompt 超长",
+    "The prompt is too large: 210000 tokens",
+    "prompt length 5000 exceeds maximum 4096",
+    "Conversation too long: please start a new chat",
+    // No phrase of these sentences is in the table.
+    "The total length of your request (9000 tokens) exceeds the allowed maximum (8192)",
+    "This model supports at most 8192 tokens, but 9000 input tokens were given",
+    "input tokens (9000) + max_tokens (1000) exceeds 8192",
+    "Your messages resulted in 9000 tokens, more than 8192",
 ];
 
 #[test]
@@ -64,7 +72,7 @@ fn every_wording_is_found_at_every_status() {
     for words in WORDS {
         let body = json!({"error": {"message": words, "type": "invalid_request_error"}});
         let code = &FailureCode::LlmContextTooLong;
-        let begin = &words[..8];
+        let begin = words.split(' ').next().unwrap();
         for at in [400, 413, 422] {
             check(&status(at, &body.to_string()), code, begin, words);
         }
@@ -234,6 +242,16 @@ fn similar_words_have_another_remedy() {
             FailureCode::LlmRateLimited,
         ),
         (
+            400,
+            "`max_tokens` must be greater than `thinking.budget_tokens` of the request",
+            FailureCode::LlmBadRequest,
+        ),
+        (
+            400,
+            "messages.5.content.0.image: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+            FailureCode::LlmBadRequest,
+        ),
+        (
             504,
             "Post \"http://x\": context deadline exceeded",
             FailureCode::LlmUnavailable,
@@ -246,7 +264,7 @@ fn similar_words_have_another_remedy() {
         check(
             &status(at, &body.to_string()),
             &expected,
-            &words[..20],
+            &words[..15],
             words,
         );
     }
