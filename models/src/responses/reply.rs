@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use everturn_proto::event::Usage;
-use everturn_proto::{Json, words::FailureCode};
+use everturn_proto::words::FailureCode;
 use everturn_stream::Part;
 use serde_json::{Value, json};
 
 use crate::{
     error::ModelError,
     failure::{self, Call},
-    limits::{check_calls, check_size, invalid},
-    port::{ModelReply, ModelToolCall, ReplyListener},
+    limits::{check_size, invalid},
+    port::{ModelReply, ReplyListener},
+    wire::{Arguments, Calls, End, Piece},
 };
 
 /// The text between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
@@ -205,11 +206,6 @@ fn unknown_status(status: Option<&str>) -> &'static str {
 }
 
 fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelError> {
-    let reason = response["incomplete_details"]["reason"].as_str();
-    if let Some(reason @ "content_filter") = reason {
-        return Err(failure::content_policy(call.provider, reason));
-    }
-    let is_cut = reason == Some("max_output_tokens");
     let items = response["output"].as_array();
     let items = items.map(Vec::as_slice).unwrap_or_default();
     let text = texts(items, "message", "content");
@@ -221,14 +217,17 @@ fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelErro
     };
     check_size("text", text.len())?;
     check_size("text", reasoning.len())?;
-    let tool_calls = tool_calls(items, is_cut)?;
-    if tool_calls.is_empty() && text.is_empty() {
-        tracing::warn!(reason, "the model's reply is empty");
-    }
+    let calls = tool_calls(items)?;
+    let reason = response["incomplete_details"]["reason"].as_str();
+    let end = End {
+        word: reason.map(str::to_owned),
+        detail: None,
+    };
+    let is_cut = end.judge(call.provider, !text.trim().is_empty(), !calls.is_empty())?;
     Ok(ModelReply {
         text,
         reasoning,
-        tool_calls,
+        tool_calls: calls.finish(is_cut),
         is_cut,
         usage: usage(&response["usage"]),
     })
@@ -246,23 +245,27 @@ fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
 }
 
 /// Returns the calls. A call has the thoughts before it.
-fn tool_calls(items: &[Value], is_cut: bool) -> Result<Vec<ModelToolCall>, ModelError> {
-    let mut calls = Vec::new();
+fn tool_calls(items: &[Value]) -> Result<Calls, ModelError> {
+    let mut calls = Calls::default();
     let mut thoughts = Vec::new();
-    for item in items {
+    for (order, item) in items.iter().enumerate() {
         match item["type"].as_str() {
             Some("reasoning") => thoughts.extend(thought(item)),
             Some("function_call") => {
-                check_calls(calls.len() + 1)?;
-                let written = item["arguments"].as_str().unwrap_or_default();
-                check_size("arguments", written.len())?;
-                let word = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
-                calls.push(ModelToolCall {
-                    call_id: Some(word("call_id")).filter(|id| !id.is_empty()),
-                    tool_name: word("name"),
-                    arguments: arguments(written, is_cut),
-                    signatures: std::mem::take(&mut thoughts),
-                });
+                let call = calls.hear(&Piece {
+                    index: Some(order as u64),
+                    order,
+                    id: item["call_id"].as_str(),
+                    name: item["name"].as_str(),
+                    arguments: match &item["arguments"] {
+                        Value::Null => Arguments::None,
+                        Value::String(letters) => Arguments::Letters(letters),
+                        value => Arguments::Whole(value.to_string()),
+                    },
+                })?;
+                for thought in std::mem::take(&mut thoughts) {
+                    calls.sign(call, thought)?;
+                }
             }
             Some("custom_tool_call") => {
                 return Err(invalid(
@@ -286,16 +289,6 @@ fn thought(item: &Value) -> Option<String> {
         "encrypted_content": content,
     });
     Some(thought.to_string())
-}
-
-/// Returns the arguments as the model wrote them, or a text when they are no JSON. In a cut reply, an empty text may be
-/// the beginning of any arguments.
-fn arguments(written: &str, is_cut: bool) -> Json {
-    let written = written.trim();
-    if written.is_empty() && !is_cut {
-        return Json::of(&json!({}));
-    }
-    Json::parse(written).unwrap_or_else(|_| Json::of(&written))
 }
 
 fn usage(usage: &Value) -> Usage {

@@ -27,6 +27,8 @@ mod tests;
 mod think_tags;
 
 pub(crate) use call::{Exchange, run};
+pub(crate) use calls::{Arguments, Calls, Piece};
+pub(crate) use finish::End;
 
 use reqwest::Url;
 use serde::Serialize;
