@@ -21,6 +21,7 @@
 //! - [`append`]: turns that nobody runs, whose batches are saved without a worker
 //! - [`outage`]: messages that come while the engine is away
 //! - [`soak`]: many short turns, and what they leave
+//! - `validated`: the validators of requests before the scripted models
 //! - [`random`]: pseudo-random numbers from a seed
 //!
 //! PostgreSQL, Redis, the production Temporal server, the TCP proxy and waiting are in `tests/servers`, and can be named
@@ -53,6 +54,7 @@ mod search_attributes;
 pub mod soak;
 pub mod stack;
 pub mod temporal;
+mod validated;
 
 pub use everturn_terminal::frames::{FollowedTurn, KnownFrame};
 

@@ -17,11 +17,12 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use everturn_models::refused::Who;
 use futures::{Stream, stream};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
-use crate::wait;
+use crate::{validated::refusal, wait};
 
 /// The time between two pieces of a text.
 const PACE: Duration = Duration::from_millis(5);
@@ -238,6 +239,10 @@ impl Shared {
 }
 
 async fn create(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
+    if let Some(words) = refusal(&[Who::Responses], &body) {
+        let body = json!({"error": {"message": words, "code": "invalid_request_error"}});
+        return (StatusCode::BAD_REQUEST, Json(body)).into_response();
+    }
     let number = {
         let mut paid = shared.paid.lock().unwrap();
         paid.push(body.clone());

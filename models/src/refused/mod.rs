@@ -16,6 +16,8 @@ mod found;
 mod gemini;
 mod responses;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 

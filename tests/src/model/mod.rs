@@ -28,6 +28,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use self::frames::frames;
 pub use self::{request::Request, wires::Wire};
+use crate::validated::refusal;
 
 /// The time between two pieces of a reply, so that they arrive as a stream and not in one read.
 const PACE: Duration = Duration::from_micros(200);
@@ -377,6 +378,10 @@ fn complete(wire: Wire, shared: &Shared, headers: HeaderMap, body: &[u8]) -> Res
         });
         request
     };
+    if let Some(words) = refusal(wire.whose(&request.headers), &request.body) {
+        let body = wire.error(400, &words, "invalid_request_error");
+        return (StatusCode::BAD_REQUEST, axum::Json(body)).into_response();
+    }
     let reply = (shared.script)(&request);
     if let Some(refusal) = reply.error {
         return refused(wire, refusal);

@@ -4,6 +4,7 @@ use axum::{
     body::Bytes,
     http::{HeaderMap, HeaderValue},
 };
+use everturn_models::refused::Who;
 use serde_json::{Value, json};
 
 use super::{CallUsage, Reply, USAGE};
@@ -32,6 +33,17 @@ impl Wire {
             Self::Responses => "openai_responses",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
+        }
+    }
+
+    /// The providers that must take each of its requests. A request to OpenAI's own service is one with Azure's header.
+    pub(super) fn whose(self, headers: &HeaderMap) -> &'static [Who] {
+        match self {
+            Self::OpenAi if headers.contains_key("api-key") => &[Who::OpenAi],
+            Self::OpenAi => &[Who::OpenAi, Who::Template],
+            Self::Responses => &[Who::Responses],
+            Self::Anthropic => &[Who::Anthropic],
+            Self::Gemini => &[Who::Gemini],
         }
     }
 

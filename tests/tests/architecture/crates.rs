@@ -97,6 +97,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "telemetry",
             "terminal",
             "workflows",
+            "models",
             "activities",
             "gateway",
             "worker",

@@ -20,6 +20,8 @@ use futures::{StreamExt, stream};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use crate::refused::{Who, problems};
+
 /// What a request gets.
 #[derive(Clone)]
 pub(crate) struct Script {
@@ -121,6 +123,25 @@ impl Script {
     }
 }
 
+/// The answer to a request that a provider would refuse. Its test fails with these words.
+fn refusal(path: &str, body: &Value) -> Option<Script> {
+    let whose: &[Who] = match path {
+        path if path.ends_with("/chat/completions") => &[Who::OpenAi, Who::Template],
+        path if path.ends_with("/messages") => &[Who::Anthropic],
+        path if path.ends_with(":streamGenerateContent") => &[Who::Gemini],
+        path if path.ends_with("/responses") => &[Who::Responses],
+        _ => &[],
+    };
+    // Cancels and other requests without a body.
+    let whose = if body.is_null() { &[] } else { whose };
+    let found: Vec<String> = whose.iter().flat_map(|who| problems(*who, body)).collect();
+    let words = format!("refused by the validator: {found:?} in {body}");
+    (!found.is_empty()).then(|| {
+        eprintln!("{words}");
+        Script::status(400, words)
+    })
+}
+
 /// A request as it came.
 pub(crate) struct Seen {
     pub(crate) path: String,
@@ -147,13 +168,15 @@ impl Server {
             let (parts, body) = request.into_parts();
             let body = to_bytes(body, usize::MAX).await.unwrap();
             let body = serde_json::from_slice(&body).unwrap_or_default();
+            let refusal = refusal(parts.uri.path(), &body);
             seen.lock().unwrap().push(Seen {
                 path: parts.uri.to_string(),
                 headers: parts.headers,
                 body,
             });
             let script = scripts.lock().unwrap().pop_front();
-            script
+            refusal
+                .or(script)
                 .unwrap_or_else(|| Script::status(500, "no script is left"))
                 .response()
         };

@@ -34,7 +34,7 @@ const PROFILES: [(ProviderKind, &str, &str, Who); 13] = [
     ),
 ];
 /// The conversations of a test run, unless `PROPTEST_CASES` asks for more.
-const CASES: u32 = 1_500;
+const CASES: u32 = 4_000;
 
 /// The bodies of a request to a provider.
 fn bodies(request: &ModelRequest, profile: &Profile) -> Vec<Value> {
