@@ -54,7 +54,7 @@ test: ## Everything CI checks: formatting, lints, all tests but the long ones. E
 	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) $(STEPS)
 
 verify: ## Before a release: make test, the long tests, the embedded tests on the production backends, a small benchmark.
-	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) scraped-alerts previous $(STEPS) long long-production other bench-smoke
+	@MAKE="$(MAKE)" scripts/steps.sh $(INSTALL) scraped-alerts previous $(STEPS) conversations long long-production other bench-smoke
 
 # Before a commit, on what `make test` has built and installed.
 quick: ## Before a commit, in 4 minutes: formatting, clippy of what has changed, unit tests, 20 end-to-end tests.
@@ -71,7 +71,7 @@ SOME := both::turn:: both::cost::a_turn_of_two_steps both::crash::while_the_mode
 E2E := cargo test --workspace --locked --test e2e --
 E2E_PRODUCTION := EVERTURN_TEST_BACKENDS=production $(E2E) --test-threads 5
 
-.PHONY: check-and-build empty-root page-and-clients crates embedded production long long-production other bench-smoke some
+.PHONY: check-and-build empty-root page-and-clients crates embedded production conversations long long-production other bench-smoke some
 empty-root:
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
@@ -98,6 +98,11 @@ embedded:
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
 	@$(E2E_PRODUCTION) both:: production::
+
+# The unit tests try fewer conversations.
+conversations:
+	@echo "▸ 10,000 random conversations, and the validator of every provider"
+	@$(MAKE) --no-print-directory fuzz INPUTS=10000 TEST=no_provider_refuses_a_conversation
 
 long:
 	@echo "▸ the long end-to-end tests on the embedded backends"

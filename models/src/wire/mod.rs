@@ -20,10 +20,12 @@ mod finish;
 mod frames;
 mod gemini;
 mod hearing;
+#[cfg(test)]
+mod hostile;
 mod json;
 mod received;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod think_tags;
 
 pub(crate) use call::{Exchange, run};

@@ -6,7 +6,7 @@ use axum::http;
 use everturn_stream::Part;
 use futures::stream;
 use proptest::{prelude::*, sample::Index};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{Exchange, call, reader};
 use crate::{
@@ -83,6 +83,30 @@ pub(super) fn split<'a>(bytes: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
     cuts.extend([0, bytes.len()]);
     cuts.sort_unstable();
     cuts.windows(2).map(|at| &bytes[at[0]..at[1]]).collect()
+}
+
+/// Values with the fields and the words of a wire.
+pub(crate) fn values(
+    names: &'static [&'static str],
+    words: &'static [&'static str],
+) -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        6 => prop::sample::select(words).prop_map(Value::from),
+        2 => (0_u64..4).prop_map(Value::from),
+        1 => any::<u64>().prop_map(Value::from),
+        1 => any::<String>().prop_map(Value::from),
+        1 => Just(Value::Null),
+    ];
+    leaf.prop_recursive(4, 40, 6, move |inner| {
+        let fields = prop::collection::hash_map(prop::sample::select(names), inner.clone(), 0..6);
+        prop_oneof![
+            1 => prop::collection::vec(inner, 0..4).prop_map(Value::from),
+            4 => fields.prop_map(|fields| {
+                let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+                Value::Object(fields.collect::<Map<_, _>>())
+            }),
+        ]
+    })
 }
 
 /// The form of a stream: what servers and proxies change without changing the reply.

@@ -5,17 +5,17 @@ use everturn_proto::{
     words::FailureCode,
 };
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Part;
 use crate::{
     failure::Call,
     responses::reply::{Hearing, State, id, reply},
+    wire,
 };
 
-/// Values with the fields of events and responses.
-fn values() -> impl Strategy<Value = Value> {
-    const NAMES: [&str; 22] = [
+/// The fields of events and responses.
+const NAMES: &[&str] = &[
         "type",
         "sequence_number",
         "delta",
@@ -39,7 +39,7 @@ fn values() -> impl Strategy<Value = Value> {
         "code",
         "incomplete_details",
     ];
-    const WORDS: [&str; 13] = [
+const WORDS: &[&str] = &[
         "response.output_text.delta",
         "response.reasoning_summary_text.delta",
         "response.output_item.done",
@@ -54,24 +54,9 @@ fn values() -> impl Strategy<Value = Value> {
         "{",
         "a",
     ];
-    let leaf = prop_oneof![
-        6 => prop::sample::select(&WORDS[..]).prop_map(Value::from),
-        2 => (0_u64..4).prop_map(Value::from),
-        1 => any::<u64>().prop_map(Value::from),
-        1 => any::<String>().prop_map(Value::from),
-        1 => Just(Value::Null),
-    ];
-    leaf.prop_recursive(4, 40, 6, |inner| {
-        let fields =
-            prop::collection::hash_map(prop::sample::select(&NAMES[..]), inner.clone(), 0..6);
-        prop_oneof![
-            1 => prop::collection::vec(inner, 0..4).prop_map(Value::from),
-            4 => fields.prop_map(|fields| {
-                let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
-                Value::Object(fields.collect::<Map<_, _>>())
-            }),
-        ]
-    })
+
+fn values() -> impl Strategy<Value = Value> {
+    wire::tests::values(NAMES, WORDS)
 }
 
 /// An event of a known type, in which everything else may be anything.

@@ -116,8 +116,7 @@ fn part(part: &UserPart) -> Value {
 fn parts_of(reply: &Reply, needs_signatures: bool) -> Vec<Value> {
     let text = reply.text.iter().map(|text| json!({"text": text}));
     let mut parts: Vec<Value> = text.collect();
-    let is_foreign = !reply.calls.iter().any(|call| signature(call).is_some());
-    let mut first = Some(FOREIGN).filter(|_| needs_signatures && is_foreign);
+    let mut first = Some(FOREIGN).filter(|_| needs_signatures);
     for call in &reply.calls {
         // The arguments become a protobuf `Struct`, whose numbers are doubles. Further digits would be lost there.
         let arguments = call.arguments.to_value();
