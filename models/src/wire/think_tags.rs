@@ -25,6 +25,8 @@ enum State {
     /// Before the first letter.
     #[default]
     Begin,
+    /// After the tag, before the first letter of the thoughts that this tag ends.
+    Before(&'static str),
     /// Within thoughts that this tag ends.
     Thoughts(&'static str),
     /// After the thoughts, before the first letter of the answer.
@@ -45,11 +47,11 @@ impl ThinkTags {
     /// Ends the text, and returns the rest.
     pub(crate) fn finish(self) -> Vec<(Part, String)> {
         let part = match self.state {
-            State::Thoughts(_) => Part::Reasoning,
+            State::Before(_) | State::Thoughts(_) => Part::Reasoning,
             State::Begin | State::After | State::Answer => Part::Text,
         };
         let rest = match self.state {
-            State::After => self.held.trim_start(),
+            State::Before(_) | State::After => self.held.trim_start(),
             _ => &self.held,
         };
         if rest.is_empty() {
@@ -65,8 +67,8 @@ impl ThinkTags {
             State::Begin => {
                 let text = self.held.trim_start();
                 if let Some((begin, end)) = TAGS.iter().find(|(begin, _)| text.starts_with(begin)) {
-                    self.held = text[begin.len()..].trim_start().to_owned();
-                    self.state = State::Thoughts(end);
+                    self.held = text[begin.len()..].to_owned();
+                    self.state = State::Before(end);
                     true
                 } else if TAGS.iter().any(|(begin, _)| begin.starts_with(text)) {
                     false
@@ -96,20 +98,23 @@ impl ThinkTags {
                 );
                 false
             }
-            State::After => {
-                let text = self.held.trim_start().to_owned();
-                let has_begun = !text.is_empty();
-                self.held = text;
-                if has_begun {
-                    self.state = State::Answer;
-                }
-                has_begun
-            }
+            State::Before(end) => self.begin(State::Thoughts(end)),
+            State::After => self.begin(State::Answer),
             State::Answer => {
                 say(said, Part::Text, std::mem::take(&mut self.held));
                 false
             }
         }
+    }
+
+    /// Leaves out the space before a text. Returns true when the text has begun.
+    fn begin(&mut self, next: State) -> bool {
+        self.held = self.held.trim_start().to_owned();
+        let has_begun = !self.held.is_empty();
+        if has_begun {
+            self.state = next;
+        }
+        has_begun
     }
 }
 
