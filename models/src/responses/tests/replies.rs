@@ -227,9 +227,6 @@ async fn what_has_no_end_is_stopped() {
         json!({"type": "function_call", "name": "x", "arguments": "{}"});
         limits::MAX_TOOL_CALLS + 1
     ];
-    let error = ask(true, [Script::named([completed(&calls)])]).await;
-    assert_eq!(
-        error.reply.unwrap_err().code,
-        FailureCode::LlmInvalidResponse
-    );
+    let many = ask(true, [Script::named([completed(&calls)])]).await;
+    assert_eq!(many.reply.unwrap().tool_calls.len(), limits::MAX_TOOL_CALLS);
 }
