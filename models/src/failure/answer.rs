@@ -33,14 +33,14 @@ pub(crate) fn from_status(
         return redirect(call, status, &report);
     }
     report.set_wait(retry_after::from_headers(headers));
-    Answer::new(call, Some(status.as_u16()), report).error()
+    Answer::new(call, Some(status.as_u16()), &report).error()
 }
 
 /// Returns the error of an error event in the middle of a stream. Gateways put the HTTP status of the provider behind
 /// them into the error.
 pub(crate) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     let report = Report::of(body);
-    Answer::new(call, report.status, report).error()
+    Answer::new(call, report.status, &report).error()
 }
 
 /// Returns the error of a frame that is no JSON. A server wrote an error as a text, or the frame was damaged on its way.
@@ -82,7 +82,7 @@ pub(crate) fn not_a_stream(call: Call<'_>, text: &str, has_begun: bool) -> Model
 /// Returns the error of a text whose words are in the table.
 fn known(call: Call<'_>, text: &str) -> Option<ModelError> {
     let report = Report::of_text(text);
-    let answer = Answer::new(call, None, report);
+    let answer = Answer::new(call, None, &report);
     answer.is_known.then(|| answer.error())
 }
 
@@ -108,12 +108,12 @@ struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn new(call: Call<'a>, status: Option<u16>, report: Report) -> Self {
+    fn new(call: Call<'a>, status: Option<u16>, report: &Report) -> Self {
         // The status of the provider behind a gateway is more exact than the gateway's.
         let exact = report.inner_status.or(status);
         let kind = match status {
             Some(402) => Some(Kind::Quota),
-            _ => by_words(&report, exact),
+            _ => by_words(report, exact),
         };
         Self {
             call,

@@ -94,7 +94,9 @@ impl Report {
                 report.add_text(text, Level::default());
             }
         } else {
-            values.iter().for_each(|value| report.add_whole(value));
+            for value in &values {
+                report.add_whole(value);
+            }
         }
         report
     }

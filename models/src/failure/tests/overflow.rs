@@ -83,187 +83,188 @@ fn every_wording_is_found_at_every_status() {
     }
 }
 
+/// A status, and the body of an error about a context that is too long.
+const SHAPES: &[(u16, &str)] = &[
+    (
+        400,
+        r#"{"message": "The model returned the following errors: Input is too long for requested model."}"#,
+    ),
+    (
+        400,
+        r#"{"object": "error", "message": "This model's maximum context length is 32768 tokens.", "type": "BadRequestError", "code": 400}"#,
+    ),
+    (400, r#"{"error": "prompt too long"}"#),
+    (
+        400,
+        r#"{"detail": "This model's maximum context length is 32768 tokens."}"#,
+    ),
+    (
+        400,
+        r#"{"code": "Client specified an invalid argument", "error": "This model's maximum prompt length is 5."}"#,
+    ),
+    (
+        400,
+        r#"{"error_code": "BAD_REQUEST", "message": "{\"message\":\"Input is too long.\"}"}"#,
+    ),
+    (
+        400,
+        r#"[{"error": {"code": 400, "message": "The input token count (9) exceeds the maximum number of tokens allowed (8).", "status": "INVALID_ARGUMENT"}}]"#,
+    ),
+    (
+        400,
+        r#"{"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "{\"error\": {\"message\": \"This model's maximum context length is 32768 tokens.\", \"code\": 400}}", "provider_name": "Nvidia"}}}"#,
+    ),
+    (
+        502,
+        r#"{"error": {"message": "Provider returned error", "code": 502, "metadata": {"raw": "{\"error\": {\"message\": \"This model's maximum context length is 32768 tokens.\", \"code\": 400}}"}}}"#,
+    ),
+    (
+        400,
+        r#"{"error": {"message": "No.", "type": "exceed_context_size_error"}}"#,
+    ),
+    (
+        400,
+        r#"{"error": {"message": "No.", "code": "model_max_prompt_tokens_exceeded"}}"#,
+    ),
+    (
+        400,
+        r#"{"error": {"message": "No.", "code": "context_length_exceeded"}}"#,
+    ),
+    (
+        400,
+        r#"{"error": {"type": "error", "error": {"code": "context_length_exceeded"}}}"#,
+    ),
+    (
+        500,
+        r#"{"error": {"message": "litellm.APIConnectionError: maximum context length exceeded", "code": "500"}}"#,
+    ),
+    (
+        500,
+        r#"{"error": {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}}"#,
+    ),
+    (503, r#"{"error": "prompt is too long"}"#),
+    (
+        413,
+        r#"{"error": {"message": "Request too large for model `x` in organization `o` on tokens per minute (TPM): Limit 6000, Requested 9000, please reduce your message size and try again.", "type": "tokens", "code": "rate_limit_exceeded"}}"#,
+    ),
+    (
+        429,
+        r#"{"error": {"message": "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 42389. The input or output tokens must be reduced in order to run successfully.", "type": "tokens", "code": "rate_limit_exceeded"}}"#,
+    ),
+    (
+        429,
+        r#"{"error": {"message": "Rate limit reached (TPM): Limit 30,000, Used 0, Requested 42,389."}}"#,
+    ),
+];
+
 #[test]
 fn every_shape_is_read() {
-    let context = "This model's maximum context length is 32768 tokens.";
-    let raw = json!({"error": {"message": context, "code": 400}}).to_string();
-    for (at, body) in [
-        (
-            400,
-            json!({"message": "The model returned the following errors: Input is too long for requested model."}),
-        ),
-        (
-            400,
-            json!({"object": "error", "message": context, "type": "BadRequestError", "code": 400}),
-        ),
-        (400, json!({"error": "prompt too long"})),
-        (400, json!({"detail": context})),
-        (
-            400,
-            json!({"code": "Client specified an invalid argument", "error": "This model's maximum prompt length is 5."}),
-        ),
-        (
-            400,
-            json!({"error_code": "BAD_REQUEST", "message": "{\"message\":\"Input is too long.\"}"}),
-        ),
-        (
-            400,
-            json!([{"error": {"code": 400, "message": "The input token count (9) exceeds the maximum number of tokens \
-            allowed (8).", "status": "INVALID_ARGUMENT"}}]),
-        ),
-        (
-            400,
-            json!({"error": {"message": "Provider returned error", "code": 400,
-            "metadata": {"raw": raw, "provider_name": "Nvidia"}}}),
-        ),
-        (
-            502,
-            json!({"error": {"message": "Provider returned error", "code": 502, "metadata": {"raw": raw}}}),
-        ),
-        (
-            400,
-            json!({"error": {"message": "No.", "type": "exceed_context_size_error"}}),
-        ),
-        (
-            400,
-            json!({"error": {"message": "No.", "code": "model_max_prompt_tokens_exceeded"}}),
-        ),
-        (
-            400,
-            json!({"error": {"message": "No.", "code": "context_length_exceeded"}}),
-        ),
-        (
-            400,
-            json!({"error": {"type": "error", "error": {"code": "context_length_exceeded"}}}),
-        ),
-        (
-            500,
-            json!({"error": {"message": "litellm.APIConnectionError: maximum context length exceeded", "code": "500"}}),
-        ),
-        (
-            500,
-            json!({"error": {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}}),
-        ),
-        (503, json!({"error": "prompt is too long"})),
-        (
-            413,
-            json!({"error": {"message": "Request too large for model `x` in organization `o` on tokens per minute (TPM): \
-            Limit 6000, Requested 9000, please reduce your message size and try again.", "type": "tokens",
-            "code": "rate_limit_exceeded"}}),
-        ),
-        (
-            429,
-            json!({"error": {"message": "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit \
-            30000, Requested 42389. The input or output tokens must be reduced in order to run successfully.",
-            "type": "tokens", "code": "rate_limit_exceeded"}}),
-        ),
-        (
-            429,
-            json!({"error": {"message": "Rate limit reached (TPM): Limit 30,000, Used 0, Requested 42,389."}}),
-        ),
-    ] {
-        let error = status(at, &body.to_string());
+    for (at, body) in SHAPES {
+        let error = status(*at, body);
         check(
             &error,
             &FailureCode::LlmContextTooLong,
             "context_window",
-            &body.to_string(),
+            body,
         );
         assert!(!error.is_retryable() && error.retry_after.is_none());
     }
 }
 
+/// A status, words like the words for a context that is too long, and the expected code of the failure.
+const SIMILAR: &[(u16, &str, FailureCode)] = &[
+    (
+        400,
+        "max_tokens is too large: 50000. This model supports at most 16384 completion tokens, whereas you provided 50000.",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-x",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the \
+             `context_window` for this model",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "'max_tokens' is too large: 40000. This model's maximum context length is 32768 tokens and your request has 50 \
+             input tokens (40000 > 32768 - 50).",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "Range of max_tokens should be [1, 8192]",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is \
+             lower than 4096.",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a \
+             string with length 46 instead.",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        422,
+        "max_tokens: Input should be greater than 0",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        429,
+        "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
+        FailureCode::LlmRateLimited,
+    ),
+    (
+        429,
+        "Too many tokens, please wait before trying again.",
+        FailureCode::LlmRateLimited,
+    ),
+    (
+        429,
+        "Number of request tokens has exceeded your per-minute rate limit. Please reduce the prompt length or the maximum \
+             tokens requested, or try again later.",
+        FailureCode::LlmRateLimited,
+    ),
+    (
+        429,
+        "This request would exceed your organization's rate limit of 40,000 input tokens per minute",
+        FailureCode::LlmRateLimited,
+    ),
+    (
+        400,
+        "`max_tokens` must be greater than `thinking.budget_tokens` of the request",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        400,
+        "messages.5.content.0.image: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+        FailureCode::LlmBadRequest,
+    ),
+    (
+        504,
+        "Post \"http://x\": context deadline exceeded",
+        FailureCode::LlmUnavailable,
+    ),
+    (500, "context canceled", FailureCode::LlmUnavailable),
+    (413, "request entity too large", FailureCode::LlmBadRequest),
+    (401, "The prompt is too long", FailureCode::LlmUnauthorized),
+];
+
 #[test]
 fn similar_words_have_another_remedy() {
-    for (at, words, expected) in [
-        (
-            400,
-            "max_tokens is too large: 50000. This model supports at most 16384 completion tokens, whereas you provided 50000.",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-x",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the \
-             `context_window` for this model",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "'max_tokens' is too large: 40000. This model's maximum context length is 32768 tokens and your request has 50 \
-             input tokens (40000 > 32768 - 50).",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "Range of max_tokens should be [1, 8192]",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is \
-             lower than 4096.",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a \
-             string with length 46 instead.",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            422,
-            "max_tokens: Input should be greater than 0",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            429,
-            "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
-            FailureCode::LlmRateLimited,
-        ),
-        (
-            429,
-            "Too many tokens, please wait before trying again.",
-            FailureCode::LlmRateLimited,
-        ),
-        (
-            429,
-            "Number of request tokens has exceeded your per-minute rate limit. Please reduce the prompt length or the maximum \
-             tokens requested, or try again later.",
-            FailureCode::LlmRateLimited,
-        ),
-        (
-            429,
-            "This request would exceed your organization's rate limit of 40,000 input tokens per minute",
-            FailureCode::LlmRateLimited,
-        ),
-        (
-            400,
-            "`max_tokens` must be greater than `thinking.budget_tokens` of the request",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            400,
-            "messages.5.content.0.image: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
-            FailureCode::LlmBadRequest,
-        ),
-        (
-            504,
-            "Post \"http://x\": context deadline exceeded",
-            FailureCode::LlmUnavailable,
-        ),
-        (500, "context canceled", FailureCode::LlmUnavailable),
-        (413, "request entity too large", FailureCode::LlmBadRequest),
-        (401, "The prompt is too long", FailureCode::LlmUnauthorized),
-    ] {
+    for (at, words, expected) in SIMILAR {
         let body = json!({"error": {"message": words}});
         check(
-            &status(at, &body.to_string()),
-            &expected,
+            &status(*at, &body.to_string()),
+            expected,
             &words[..15],
             words,
         );

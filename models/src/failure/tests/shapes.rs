@@ -2,60 +2,99 @@
 
 use super::*;
 
+/// A body, and the end of the message.
+const SHAPES: &[(&str, &str)] = &[
+    (r#"{"error": {"message": "Some words."}}"#, ": Some words."),
+    (r#"{"error": "Some words."}"#, ": Some words."),
+    (
+        r#"{"object": "error", "message": "Some words."}"#,
+        ": Some words.",
+    ),
+    (r#"{"detail": "Some words."}"#, ": Some words."),
+    (
+        r#"{"detail": [{"type": "missing", "loc": ["body", "messages", 0, "content"], "msg": "Field required", "input": {"secret": "x"}}]}"#,
+        ": body.messages.0.content: Field required",
+    ),
+    (r#"{"message": "Some words."}"#, ": Some words."),
+    (
+        r#"{"Message": "Some words.", "__type": "x#ValidationException"}"#,
+        ": Some words.",
+    ),
+    (
+        r#"{"code": 20015, "error": "Some words.", "data": null}"#,
+        ": Some words.",
+    ),
+    (
+        r#"{"error_code": "BAD_REQUEST", "message": "Some words."}"#,
+        ": Some words.",
+    ),
+    (
+        r#"[{"error": {"message": "Some words."}}]"#,
+        ": Some words.",
+    ),
+    (
+        r#"{"errors": ["Some words.", "More."]}"#,
+        ": Some words.: More.",
+    ),
+    (
+        r#"{"errors": [{"message": "Some words."}]}"#,
+        ": Some words.",
+    ),
+    (r#"{"errors": {"model": ["Some words."]}}"#, ": Some words."),
+    (
+        r#"{"error": {"message": "{\"error\": {\"message\": \"Inner words.\", \"code\": 400}}"}}"#,
+        ": Inner words.",
+    ),
+    (
+        r#"{"error": {"message": "Provider returned error", "metadata": {"raw": "{\"error\": {\"message\": \"Inner words.\", \"code\": 400}}", "provider_name": "Nvidia"}}}"#,
+        ": Provider returned error (Nvidia): Inner words.",
+    ),
+    (
+        r#"{"error": {"message": "Provider returned error", "metadata": {"raw": "plain words"}}}"#,
+        ": Provider returned error: plain words",
+    ),
+    (
+        r#"{"error": {"message": "Provider returned error", "metadata": {"raw": {"message": "Some words."}}}}"#,
+        ": Provider returned error: Some words.",
+    ),
+    (
+        r#"{"error": {"message": "litellm.BadRequestError: BedrockException - {\"message\":\"Inner words.\"}"}}"#,
+        ": litellm.BadRequestError: BedrockException - {\"message\":\"Inner words.\"}",
+    ),
+    (
+        r#"{"type": "about:blank", "title": "Bad", "detail": "Some words."}"#,
+        ": Bad: Some words.",
+    ),
+    (r#"{"error": {"code": "some_code"}}"#, ": somecode"),
+    (
+        r#"{"unknown": "Some words."}"#,
+        ": {\"unknown\":\"Some words.\"}",
+    ),
+    (r#""Some words.""#, ": Some words."),
+    ("Some words.\n", ": Some words."),
+    (
+        "event: error\ndata: {\"error\": {\"message\": \"Some words.\"}}\n\n",
+        ": Some words.",
+    ),
+    (
+        "{\"error\": {\"message\": \"Some wor",
+        ": {\"error\": {\"message\": \"Some wor",
+    ),
+    (
+        "<html><title>400 Bad Request</title></html>",
+        ": 400 Bad Request",
+    ),
+    (
+        r#"{"error": {"message": "<html><title>No</title></html>"}}"#,
+        ": No",
+    ),
+    (r#"{"error": {"message": "a\u0000b\nc\u202e"}}"#, ": a b c"),
+];
+
 #[test]
 fn the_words_of_every_shape_are_shown() {
-    let within = json!({"error": {"message": "Inner words.", "code": 400}}).to_string();
-    for (body, words) in [
-        (json!({"error": {"message": "Some words."}}).to_string(), ": Some words."),
-        (json!({"error": "Some words."}).to_string(), ": Some words."),
-        (json!({"object": "error", "message": "Some words."}).to_string(), ": Some words."),
-        (json!({"detail": "Some words."}).to_string(), ": Some words."),
-        (
-            json!({"detail": [{"type": "missing", "loc": ["body", "messages", 0, "content"], "msg": "Field required",
-                "input": {"secret": "x"}}]})
-            .to_string(),
-            ": body.messages.0.content: Field required",
-        ),
-        (json!({"message": "Some words."}).to_string(), ": Some words."),
-        (json!({"Message": "Some words.", "__type": "x#ValidationException"}).to_string(), ": Some words."),
-        (json!({"code": 20015, "error": "Some words.", "data": null}).to_string(), ": Some words."),
-        (json!({"error_code": "BAD_REQUEST", "message": "Some words."}).to_string(), ": Some words."),
-        (json!([{"error": {"message": "Some words."}}]).to_string(), ": Some words."),
-        (json!({"errors": ["Some words.", "More."]}).to_string(), ": Some words.: More."),
-        (json!({"errors": [{"message": "Some words."}]}).to_string(), ": Some words."),
-        (json!({"errors": {"model": ["Some words."]}}).to_string(), ": Some words."),
-        (json!({"error": {"message": within}}).to_string(), ": Inner words."),
-        (
-            json!({"error": {"message": "Provider returned error", "metadata": {"raw": within, "provider_name": "Nvidia"}}})
-                .to_string(),
-            ": Provider returned error (Nvidia): Inner words.",
-        ),
-        (
-            json!({"error": {"message": "Provider returned error", "metadata": {"raw": "plain words"}}}).to_string(),
-            ": Provider returned error: plain words",
-        ),
-        (
-            json!({"error": {"message": "Provider returned error", "metadata": {"raw": {"message": "Some words."}}}})
-                .to_string(),
-            ": Provider returned error: Some words.",
-        ),
-        (
-            json!({"error": {"message": "litellm.BadRequestError: BedrockException - {\"message\":\"Inner words.\"}"}})
-                .to_string(),
-            ": litellm.BadRequestError: BedrockException - {\"message\":\"Inner words.\"}",
-        ),
-        (json!({"type": "about:blank", "title": "Bad", "detail": "Some words."}).to_string(), ": Bad: Some words."),
-        (json!({"error": {"code": "some_code"}}).to_string(), ": somecode"),
-        (json!({"unknown": "Some words."}).to_string(), ": {\"unknown\":\"Some words.\"}"),
-        (json!("Some words.").to_string(), ": Some words."),
-        ("Some words.\n".to_owned(), ": Some words."),
-        ("event: error\ndata: {\"error\": {\"message\": \"Some words.\"}}\n\n".to_owned(), ": Some words."),
-        ("{\"error\": {\"message\": \"Some wor".to_owned(), ": {\"error\": {\"message\": \"Some wor"),
-        ("<html><title>400 Bad Request</title></html>".to_owned(), ": 400 Bad Request"),
-        (json!({"error": {"message": "<html><title>No</title></html>"}}).to_string(), ": No"),
-        (json!({"error": {"message": "a\u{0}b\nc\u{202e}"}}).to_string(), ": a b c"),
-    ] {
-        let error = status(400, &body);
+    for (body, words) in SHAPES {
+        let error = status(400, body);
         let expected = format!("Provider `p` refused the request (400){words}");
         assert_eq!(error.message, expected, "{body}");
         assert_eq!(error.code, FailureCode::LlmBadRequest);
