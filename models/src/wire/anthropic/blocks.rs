@@ -27,7 +27,7 @@ type Source<'a> = (&'a str, &'a [Step<'a>]);
 #[derive(Default)]
 pub(super) struct Blocks {
     /// The blocks in their order. The position of a block is its number.
-    blocks: Vec<Block>,
+    list: Vec<Block>,
     /// The thoughts in their order.
     thoughts: Vec<Thought>,
     thought_bytes: usize,
@@ -121,7 +121,7 @@ impl Blocks {
         hearing: &mut Hearing<'_>,
     ) -> Result<(), ModelError> {
         let found = self.find(index);
-        if found.is_some_and(|at| matches!(self.blocks[at].kind, Kind::Other)) {
+        if found.is_some_and(|at| matches!(self.list[at].kind, Kind::Other)) {
             return Ok(());
         }
         let text = |key: &str| delta[key].as_str().unwrap_or_default();
@@ -155,13 +155,13 @@ impl Blocks {
         let Some(at) = self.find(index) else {
             return Ok(());
         };
-        self.blocks[at].is_open = false;
+        self.list[at].is_open = false;
         self.settle(at, received)
     }
 
     /// Ends the reply: the thoughts go to the calls after them.
     pub(super) fn finish(&mut self, received: &mut Received) -> Result<(), ModelError> {
-        if let Some(last) = self.blocks.len().checked_sub(1) {
+        if let Some(last) = self.list.len().checked_sub(1) {
             self.settle(last, received)?;
         }
         for Thought { block, call } in self.thoughts.drain(..) {
@@ -179,7 +179,7 @@ impl Blocks {
         kind: Kind,
         received: &mut Received,
     ) -> Result<usize, ModelError> {
-        let number = self.blocks.len();
+        let number = self.list.len();
         if number >= MAX_BLOCKS {
             return Err(invalid(&format!(
                 "The model's reply has more than {MAX_BLOCKS} blocks."
@@ -189,7 +189,7 @@ impl Blocks {
             self.settle(last, received)?;
         }
         received.calls.followed();
-        self.blocks.push(Block {
+        self.list.push(Block {
             index,
             kind,
             is_open: true,
@@ -220,7 +220,7 @@ impl Blocks {
         let Some(Block {
             kind: Kind::Thought(at),
             ..
-        }) = self.blocks.get(number)
+        }) = self.list.get(number)
         else {
             return Ok(());
         };
@@ -249,8 +249,8 @@ impl Blocks {
         frame: &str,
         received: &mut Received,
     ) -> Result<(), ModelError> {
-        let is_call = |at: &usize| matches!(self.blocks[*at].kind, Kind::Call(_));
-        let last = self.blocks.len().checked_sub(1);
+        let is_call = |at: &usize| matches!(self.list[*at].kind, Kind::Call(_));
+        let last = self.list.len().checked_sub(1);
         let Some(at) = found.filter(is_call).or(last.filter(is_call)) else {
             return Ok(());
         };
@@ -263,7 +263,7 @@ impl Blocks {
             }
             _ => return Ok(()),
         };
-        if let Kind::Call(call) = &mut self.blocks[at].kind {
+        if let Kind::Call(call) = &mut self.list[at].kind {
             call.input = None;
         }
         received.calls.hear(&piece(at, arguments)).map(drop)
@@ -271,7 +271,7 @@ impl Blocks {
 
     /// Gives the call at the position the arguments of its beginning, if no piece has followed.
     fn settle(&mut self, at: usize, received: &mut Received) -> Result<(), ModelError> {
-        if let Kind::Call(call) = &mut self.blocks[at].kind
+        if let Kind::Call(call) = &mut self.list[at].kind
             && let Some(input) = call.input.take()
         {
             let piece = piece(at, Arguments::Letters(&input));
@@ -283,15 +283,15 @@ impl Blocks {
     /// Returns the position of the block under an index. Without an index, the last block.
     fn find(&self, index: Option<u64>) -> Option<usize> {
         match index {
-            Some(_) => self.blocks.iter().rposition(|block| block.index == index),
-            None => self.blocks.len().checked_sub(1),
+            Some(_) => self.list.iter().rposition(|block| block.index == index),
+            None => self.list.len().checked_sub(1),
         }
     }
 
     fn is_open_call(&self, index: Option<u64>, id: &str) -> bool {
         let block = self.find(index.filter(|_| !id.is_empty()));
         block.is_some_and(|at| {
-            let block = &self.blocks[at];
+            let block = &self.list[at];
             index.is_some()
                 && block.is_open
                 && matches!(&block.kind, Kind::Call(call) if call.id == id)

@@ -16,15 +16,11 @@ const ROME: &str = r#"{"city":"Rome"}"#;
 
 /// The reply of a stream with these events.
 fn hear(events: &[Value]) -> Heard {
-    let stream: String = events
-        .iter()
-        .map(|event| {
-            format!(
-                "event: {}\ndata: {event}\n\n",
-                event["type"].as_str().unwrap()
-            )
-        })
-        .collect();
+    let written = events.iter().map(|event| {
+        let name = event["type"].as_str().unwrap();
+        format!("event: {name}\ndata: {event}\n\n")
+    });
+    let stream = written.collect::<Vec<_>>().concat();
     heard(ProviderKind::Anthropic, &[stream.as_bytes()])
 }
 
