@@ -3,7 +3,7 @@
 use everturn_proto::words::FailureCode;
 use everturn_stream::Part;
 use proptest::{prelude::*, sample::Index};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{end, redacted, server_tool, start, text, thinking, tool};
 use crate::{
@@ -128,7 +128,68 @@ fn read_form(form: &Form, frames: &[String], at: &[Index]) -> Heard {
     heard(ProviderKind::Anthropic, &split(stream.as_bytes(), at))
 }
 
+/// Events with the fields of the wire and any values.
+fn any_event() -> impl Strategy<Value = Value> {
+    const EVENTS: [&str; 8] = [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message",
+        "ping",
+        "",
+    ];
+    const TYPES: [&str; 8] = [
+        "text",
+        "thinking",
+        "redacted_thinking",
+        "tool_use",
+        "text_delta",
+        "thinking_delta",
+        "signature_delta",
+        "input_json_delta",
+    ];
+    let leaf = prop_oneof![
+        4 => prop::sample::select(&TYPES[..]).prop_map(Value::from),
+        1 => any::<i64>().prop_map(Value::from),
+        1 => Just(json!(1e300)),
+        1 => Just(json!({})),
+        1 => Just(Value::Null),
+    ];
+    let value = leaf.prop_recursive(3, 16, 5, |inner| {
+        let name = "type|index|text|thinking|signature|id|name|input|partial_json|stop_reason|input_tokens";
+        prop_oneof![
+            1 => prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            3 => prop::collection::hash_map(name, inner, 0..5).prop_map(|fields| json!(fields)),
+        ]
+    });
+    let name = "index|content_block|delta|usage|message|content|stop_reason";
+    let fields = prop::collection::hash_map(name, value, 0..5);
+    (prop::sample::select(&EVENTS[..]), fields).prop_map(|(event, fields)| {
+        let mut frame = json!(fields);
+        if !event.is_empty() {
+            frame["type"] = event.into();
+        }
+        frame
+    })
+}
+
 proptest! {
+    #[test]
+    fn any_events_are_a_reply_or_an_error_with_a_code(
+        events in prop::collection::vec(any_event(), 0..20),
+        has_end in any::<bool>(),
+    ) {
+        let stream = events.iter().map(|event| format!("data: {event}\n\n"));
+        let last = has_end.then(|| "data: {\"type\":\"message_stop\"}\n\n".to_owned());
+        let stream = stream.chain(last).collect::<Vec<_>>().concat();
+        match read(ProviderKind::Anthropic, &[stream.as_bytes()]).reply {
+            Ok(reply) => prop_assert!(!reply.text.is_empty() || !reply.tool_calls.is_empty() || reply.is_cut),
+            Err(error) => prop_assert!(FailureCode::ALL.contains(&error.code), "{}", error),
+        }
+    }
+
     #[test]
     fn a_reply_in_any_form_is_the_reply(
         blocks in blocks(),
