@@ -184,7 +184,7 @@ proptest! {
         let stream = events.iter().map(|event| format!("data: {event}\n\n"));
         let last = has_end.then(|| "data: {\"type\":\"message_stop\"}\n\n".to_owned());
         let stream = stream.chain(last).collect::<Vec<_>>().concat();
-        match read(ProviderKind::Anthropic, &[stream.as_bytes()]).reply {
+        match heard(ProviderKind::Anthropic, &[stream.as_bytes()]).reply {
             Ok(reply) => prop_assert!(!reply.text.is_empty() || !reply.tool_calls.is_empty() || reply.is_cut),
             Err(error) => prop_assert!(FailureCode::ALL.contains(&error.code), "{}", error),
         }
