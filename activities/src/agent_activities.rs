@@ -131,6 +131,7 @@ impl AgentActivities {
                 agents: Arc::clone(&agents),
                 known: Known::new(settings.circuit),
                 kept_tries: settings.kept_tries,
+                refusal_pause: settings.refusal_pause,
                 approval_answers: settings.approval_answers,
                 worker: worker.id.clone(),
                 peers,

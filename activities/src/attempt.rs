@@ -148,6 +148,11 @@ impl<'a> Attempt<'a> {
         self.stopping.has_begun()
     }
 
+    /// Returns the time since the attempt's start.
+    pub(crate) fn age(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
     /// Returns the rest of the attempt's time.
     pub(crate) fn time_left(&self) -> Duration {
         let left = self.time_to_deadline();

@@ -172,7 +172,7 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
     ActivityError::application(failure)
 }
 
-/// The most calls of a step's model, over every worker and run: each call may be paid.
+/// The most calls of a step's model, over every worker and run: each call may be paid. Refused calls do not count.
 pub(crate) const STEP_CALLS: u32 = 6;
 /// The most calls with an unusable reply (`FailureCode::is_repeated_once`).
 pub(crate) const UNUSABLE_REPLIES: u32 = 2;
@@ -184,6 +184,8 @@ pub(crate) enum NextTry {
     Never,
     /// After the provider's Retry-After, or otherwise after the engine's pause.
     AsProviderAsks,
+    /// After this pause.
+    After(Duration),
     /// At once, because another model is asked.
     AtOnce,
 }
@@ -209,6 +211,7 @@ pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
 pub(crate) fn of_chain(error: &ModelError, next: NextTry) -> ActivityError {
     let delay = match next {
         NextTry::Never | NextTry::AsProviderAsks => error.retry_after,
+        NextTry::After(pause) => Some(pause.max(AT_ONCE)),
         NextTry::AtOnce => Some(AT_ONCE),
     };
     let failure = ApplicationFailure::builder(error.message.clone())

@@ -24,6 +24,8 @@ pub struct Settings {
     pub circuit: Duration,
     /// The tries without a reply that a step keeps with their reasons.
     pub kept_tries: u32,
+    /// The pause after a step's first refused call. The pause doubles with each refused call, up to 30 times its length.
+    pub refusal_pause: Duration,
     /// The most tools that run at a time.
     pub max_tools: usize,
 }

@@ -45,6 +45,8 @@ pub struct WorkerLimits {
     /// Tries without a reply that a step of an agent keeps with their reasons. Default 20: a call counts at most six paid
     /// tries, and a step of a provider that is over its limits seldom waits through more. A try takes some 300 bytes.
     pub kept_tries: u32,
+    /// The pause after a step's first refused call. Only tests change the pause.
+    pub refusal_pause: Duration,
     /// Activities, saves included, before a fresh worker of the SDK replaces the current one. Default 10,000: until
     /// then, the SDK keeps about 450 bytes of each activity, 4.5 MB in total.
     pub renew_after_activities: usize,
@@ -61,6 +63,7 @@ impl Default for WorkerLimits {
             lease: Duration::from_secs(2),
             circuit: Duration::from_mins(1),
             kept_tries: 20,
+            refusal_pause: Duration::from_secs(1),
             renew_after_activities: 10_000,
         }
     }
@@ -99,6 +102,7 @@ impl WorkerTable {
             lease: check.value_or(&self.lease, default.lease),
             circuit: check.value_or(&self.circuit, default.circuit),
             kept_tries: check.value_or(&self.kept_tries, default.kept_tries),
+            refusal_pause: default.refusal_pause,
             renew_after_activities: check
                 .value_or(&self.renew_after_activities, default.renew_after_activities),
         }

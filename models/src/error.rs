@@ -14,15 +14,37 @@ pub struct ModelError {
     pub message: String,
     /// The time that the provider asks to wait (429, 503).
     pub retry_after: Option<Duration>,
+    /// True when the provider refused the call before any work, or never got the call: nothing is billed, unless the
+    /// provider has sent a part of a reply before.
+    pub is_refused: bool,
 }
 
 impl ModelError {
-    /// An error without a wait.
+    /// An error without a wait. The code tells whether the provider refused the call.
     pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
         Self {
+            is_refused: is_refusal(&code),
             code,
             message: message.into(),
             retry_after: None,
+        }
+    }
+
+    /// Marks the error of a call that the provider refused, or never got, although the code alone does not say so.
+    #[must_use]
+    pub(crate) fn refused(self) -> Self {
+        Self {
+            is_refused: true,
+            ..self
+        }
+    }
+
+    /// Marks the error of a call that the provider has accepted before.
+    #[must_use]
+    pub(crate) fn accepted(self) -> Self {
+        Self {
+            is_refused: false,
+            ..self
         }
     }
 
@@ -48,4 +70,18 @@ impl ModelError {
     pub fn is_retryable(&self) -> bool {
         self.code.may_pass()
     }
+}
+
+/// True for the codes that a provider gives before any work.
+fn is_refusal(code: &FailureCode) -> bool {
+    matches!(
+        code,
+        FailureCode::LlmRateLimited
+            | FailureCode::LlmOverloaded
+            | FailureCode::LlmQuotaExceeded
+            | FailureCode::LlmBadRequest
+            | FailureCode::LlmUnauthorized
+            | FailureCode::LlmContextTooLong
+            | FailureCode::LlmNotFound
+    )
 }

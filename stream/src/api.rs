@@ -71,6 +71,26 @@ pub struct Announcement {
     pub sealed: Vec<SealedStep>,
 }
 
+/// The news of a model call that the provider has refused, and that is made again later. The stream does not keep the
+/// news.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelWait {
+    /// The user message of the turn.
+    pub message_id: String,
+    /// The agent execution of the call.
+    pub agent_execution_id: String,
+    /// The step of the call.
+    pub step: u32,
+    /// The code of the refusal.
+    pub code: String,
+    /// The refusal in a sentence.
+    pub message: String,
+    /// The number of the step's next call, refused calls included.
+    pub attempt: u32,
+    /// The time until the next call, in milliseconds.
+    pub retry_after_ms: u64,
+}
+
 /// An error of the stream. An error never fails a turn: readers get every event and the whole text from the store
 /// (invariant 8, a cursor never expires).
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +118,9 @@ pub trait StreamWriter: Send + Sync {
 
     /// Announces saved events to the readers.
     async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError>;
+
+    /// Tells the present readers of a call that waits for its provider.
+    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError>;
 
     /// Waits while the stream is known to be away, and returns at once otherwise. Every waiting caller goes on when
     /// the stream is back. Until then one caller after each pause goes on, to find out with a publication whether the
@@ -171,4 +194,6 @@ pub enum Item {
     Delta(Piece),
     /// Events were saved.
     Announced(Announcement),
+    /// A call waits for its provider.
+    Waiting(ModelWait),
 }

@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use everturn_proto::{LogId, limits::MAX_TEXT_BYTES};
 use everturn_stream::{
-    Announcement, InProcessStream, Part, Piece, Published, StreamError, StreamReader, StreamWriter,
-    TextWriter,
+    Announcement, InProcessStream, ModelWait, Part, Piece, Published, StreamError, StreamReader,
+    StreamWriter, TextWriter,
 };
 use futures::FutureExt;
 use tokio::time::{Instant, advance, sleep};
@@ -46,6 +46,10 @@ impl StreamWriter for Recorder {
     }
 
     async fn announce(&self, _: &LogId, _: Announcement) -> Result<(), StreamError> {
+        Ok(())
+    }
+
+    async fn announce_wait(&self, _: &LogId, _: ModelWait) -> Result<(), StreamError> {
         Ok(())
     }
 }

@@ -49,10 +49,13 @@ const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 const STORE_WAS_AWAY: &str = "the store was away: saving again";
 /// The Temporal UI's summary of an activity that the run's own worker could not carry out.
 const NOT_HERE: &str = "the worker lacks a needed agent, tool or provider: asking another worker";
-/// The most attempts that the engine makes of an LLM call or a tool. Most attempts cost nothing: they wait for the
+/// The most attempts that the engine makes of a tool. Most attempts cost nothing: they wait for the
 /// store, or for a worker with the tool. The store counts the real model calls and tool executions, and the activity
 /// ends at their own limits.
 const ATTEMPTS: u32 = 100;
+/// The most attempts that the engine makes of an LLM call. Besides the attempts of [`ATTEMPTS`], a step waits for a
+/// provider that refuses its calls: an hour at the most, with pauses of 15 s at the least after the first minute.
+const THINK_ATTEMPTS: u32 = ATTEMPTS + 300;
 /// The engine's extra time beyond the limit of an LLM call or a tool, which ends itself at its limit. A busy machine is
 /// late by some seconds. The engine would repeat an attempt that it gave up on: the call is paid again, or its outcome
 /// is unknown.
@@ -205,7 +208,7 @@ pub(crate) async fn think(
                 RetryPolicy::builder()
                     .initial_interval(Duration::from_secs(1))
                     .maximum_interval(Duration::from_secs(60))
-                    .maximum_attempts(ATTEMPTS)
+                    .maximum_attempts(THINK_ATTEMPTS)
                     .build(),
             )
             .summary(format!("step {}", request.step))

@@ -111,21 +111,11 @@ pub(super) fn estimated_tokens(
 
 /// True for a call that the provider refused before the first token, and does not bill.
 pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
-    let is_refused = matches!(
-        error.code,
-        FailureCode::LlmRateLimited
-            | FailureCode::LlmOverloaded
-            | FailureCode::LlmQuotaExceeded
-            | FailureCode::LlmBadRequest
-            | FailureCode::LlmUnauthorized
-            | FailureCode::LlmContextTooLong
-            | FailureCode::LlmNotFound
-    );
     let is_silent = text.is_none_or(|text| {
         let mut parts = [Part::Text, Part::Reasoning].into_iter();
         parts.all(|part| text.text_so_far(part).is_empty())
     });
-    is_refused && is_silent
+    error.is_refused && is_silent
 }
 
 /// Returns a sentence about the limit that the call exceeds.

@@ -1,12 +1,15 @@
 //! The chain of an agent's models: the consequence of a model's failure.
 //!
 //! The step's position in the chain is stored with its claim. A failed call is noted and ends its attempt. The engine
-//! makes the next attempt, which asks the noted model. Nothing here applies to an agent without a chain.
+//! makes the next attempt, which asks the noted model. For an agent without a chain, only refused calls are noted
+//! ([`patience`](super::patience)).
+
+use std::time::Duration;
 
 use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{event::ModelFallback, turn::Fallback, words::FailureCode};
-use everturn_store::{FailedCall, ModelCalls, NotedFailure, StepKey};
-use everturn_stream::{Announcement, StreamWriter};
+use everturn_store::{ChainPosition, FailedCall, ModelCalls, NotedFailure, Refusals, StepKey};
+use everturn_stream::{Announcement, ModelWait, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
@@ -16,6 +19,7 @@ use super::{
     circuits::Circuits,
     claimed::Claimed,
     model_name::ModelName,
+    patience::{Patience, milliseconds},
     pick::{Pick, is_at_once},
 };
 use crate::{
@@ -69,6 +73,8 @@ pub(super) struct FailedModel<'a> {
     pub(super) circuits: &'a Circuits,
     /// The number of the step's calls, the failed call included.
     pub(super) calls: u32,
+    /// The pause after the step's first refused call.
+    pub(super) first_pause: Duration,
 }
 
 impl FailedModel<'_> {
@@ -80,11 +86,14 @@ impl FailedModel<'_> {
         listener: &Listener<'_>,
     ) -> ActivityError {
         let (circuits, calls) = (self.circuits, self.calls);
+        let is_refused = is_refused(error, Some(listener.text));
         let Some(chain) = &pick.own.fallback else {
+            if is_refused && error.is_retryable() {
+                return self.wait_out(pick, error).await;
+            }
             return fail::from_model(error, calls);
         };
         // The number of possibly billed calls is limited, however many models the chain has.
-        let is_refused = is_refused(error, Some(listener.text));
         let is_over = !is_refused && calls >= fail::STEP_CALLS;
         let mut failed = FailedCall {
             chain: pick.at.clone(),
@@ -125,12 +134,8 @@ impl FailedModel<'_> {
         listener: &Listener<'_>,
     ) -> Result<(), ActivityError> {
         failpoint::reach("think.before_fallback").await;
-        let (claimed, model_calls) = (self.claimed, self.model_calls);
-        let noted = claimed
-            .attempt
-            .insist(|| model_calls.note_failed_call(claimed.step, claimed.generation, failed))
-            .await?;
-        match noted {
+        let claimed = self.claimed;
+        match self.note(failed).await? {
             NotedFailure::Superseded => Err(fail::superseded()),
             NotedFailure::Counted => Ok(()),
             NotedFailure::FellBack { last_sequence } => {
@@ -147,6 +152,61 @@ impl FailedModel<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+impl FailedModel<'_> {
+    /// Lets the step wait for the provider, which does not bill the refused call. The turn ends when the agent's patience
+    /// is over.
+    async fn wait_out(&self, pick: &Pick<'_>, error: &ModelError) -> ActivityError {
+        let claimed = self.claimed;
+        let patience = Patience {
+            limit: Duration::from_millis(pick.agent.patience_ms.into()),
+            first_pause: self.first_pause,
+        };
+        let before = pick.at.refused.as_ref();
+        let Some(wait) = patience.after(before, error.retry_after, claimed.attempt.age()) else {
+            return fail::of_chain(error, NextTry::Never);
+        };
+        let refused = wait.noted(claimed.generation, &error.code, self.calls);
+        let waiting = self.waiting(error, &refused, wait.pause);
+        let failed = FailedCall {
+            chain: ChainPosition {
+                refused: Some(refused),
+                ..pick.at.clone()
+            },
+            calls: self.calls - 1,
+            fallback: None,
+        };
+        match self.note(&failed).await {
+            Err(other) => return other,
+            Ok(NotedFailure::Superseded) => return fail::superseded(),
+            Ok(NotedFailure::Counted | NotedFailure::FellBack { .. }) => {}
+        }
+        readers::announce_wait(self.stream, claimed.log_id, waiting).await;
+        fail::of_chain(error, NextTry::After(wait.pause))
+    }
+
+    /// Returns the news of the wait, for the readers.
+    fn waiting(&self, error: &ModelError, refused: &Refusals, pause: Duration) -> ModelWait {
+        let step = self.claimed.step;
+        ModelWait {
+            message_id: step.message_id.clone(),
+            agent_execution_id: step.agent_execution_id.clone(),
+            step: step.step,
+            code: refused.code.clone(),
+            message: error.message.clone(),
+            attempt: refused.attempt,
+            retry_after_ms: milliseconds(pause),
+        }
+    }
+
+    async fn note(&self, failed: &FailedCall) -> Result<NotedFailure, ActivityError> {
+        let (claimed, model_calls) = (self.claimed, self.model_calls);
+        claimed
+            .attempt
+            .insist(|| model_calls.note_failed_call(claimed.step, claimed.generation, failed))
+            .await
     }
 }
 
@@ -173,10 +233,7 @@ fn fallback(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use everturn_proto::turn::{AgentDefinition, FallbackModel};
-    use everturn_store::ChainPosition;
 
     use super::*;
 
@@ -233,6 +290,7 @@ mod tests {
             position: 2,
             failures: 0,
             given_up: vec![0],
+            ..ChainPosition::default()
         };
         let pick = Pick::of(&agent, Some(at), &Circuits::new(Duration::ZERO));
         assert_eq!(pick.other_model().as_deref(), Some("p/large"));

@@ -17,7 +17,7 @@
 //!
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`chain`]: the consequence of a model's failure, by [`model_name`]; [`circuits`]: models without calls after a
-//!   failure
+//!   failure; [`patience`]: the wait for a provider that refuses calls
 //! - [`tries`]: the reason of a try without a reply, for the store
 //! - [`stops`]: the end of a call that became useless or was stopped
 //! - [`background`]: the receiver of a reply, and a response that the provider makes in the background
@@ -47,6 +47,7 @@ mod hook_step;
 mod known_contexts;
 mod measures;
 mod model_name;
+mod patience;
 mod pick;
 mod provider_limits;
 mod reply;

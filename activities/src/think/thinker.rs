@@ -46,6 +46,8 @@ pub(crate) struct Thinker {
     pub(crate) known: Known,
     /// The tries without a reply that a step keeps with their reasons.
     pub(crate) kept_tries: u32,
+    /// The pause after a step's first refused call.
+    pub(crate) refusal_pause: Duration,
     /// The way by which answers to approvals must come.
     pub(crate) approval_answers: AnswersFrom,
     /// The worker's name in claims.
@@ -252,6 +254,7 @@ impl Thinker {
             model: &*self.model,
             circuits: &self.known.circuits,
             calls,
+            first_pause: self.refusal_pause,
         }
     }
 

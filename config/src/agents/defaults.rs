@@ -20,6 +20,8 @@ pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
 /// Reasoning models write for many minutes.
 pub(super) const LLM_TOTAL_TIMEOUT: Duration = Duration::from_mins(30);
+/// Longer than most rate limits and overloads of providers last.
+pub(super) const PATIENCE: Duration = Duration::from_mins(10);
 pub(super) const MAX_STEPS: u32 = 20;
 /// The limit exists because a worker has 200 slots for all its turns, and because the services behind tools have
 /// limits, too.
@@ -72,6 +74,7 @@ pub(super) fn default_agent(
         max_parallel_tools: Some(MAX_PARALLEL_TOOLS),
         llm_timeout_ms: milliseconds(LLM_TIMEOUT),
         llm_total_timeout_ms: milliseconds(LLM_TOTAL_TIMEOUT),
+        patience_ms: milliseconds(PATIENCE),
         ..AgentDefinition::default()
     }
 }

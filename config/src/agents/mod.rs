@@ -74,6 +74,7 @@ pub(super) struct AgentTable {
     max_parallel_tools: Option<Written<Number<1, { MAX_TOOL_CALLS as u64 }>>>,
     llm_timeout: Option<Written<Time<SECOND, HOUR>>>,
     llm_total_timeout: Option<Written<Time<SECOND, DAY>>>,
+    patience: Option<Written<Time<0, HOUR>>>,
     tool_timeout: Option<Written<Time<SECOND, DAY>>>,
     max_output_tokens: Option<u32>,
     context_window: Option<Written<ContextWindow>>,
@@ -304,6 +305,7 @@ impl AgentTable {
             max_output_tokens: self.max_output_tokens.filter(|tokens| *tokens > 0),
             llm_timeout_ms: milliseconds(llm_timeout),
             llm_total_timeout_ms: milliseconds(llm_total_timeout),
+            patience_ms: milliseconds(check.value_or(&self.patience, defaults::PATIENCE)),
             turn_timeout_ms: check.value(&self.turn_timeout).map(milliseconds),
             on_cut_reply: on_cut_reply.map(String::from),
             ..AgentDefinition::default()

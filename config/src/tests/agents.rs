@@ -44,6 +44,19 @@ fn a_whole_call_may_last_at_least_as_long_as_a_silence() {
 }
 
 #[test]
+fn an_agent_waits_ten_minutes_for_a_provider_unless_another_time_is_written() {
+    let patience = |line: &str| {
+        let text =
+            format!("{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n{line}");
+        let config = parse(&text, &[("KEY", "secret")]).unwrap();
+        config.agents[0].patience_ms
+    };
+    assert_eq!(patience(""), 600_000);
+    assert_eq!(patience("patience = \"0s\"\n"), 0);
+    assert_eq!(patience("patience = \"1h\"\n"), 3_600_000);
+}
+
+#[test]
 fn an_output_has_no_limit_unless_one_is_written() {
     let limit = |line: &str| {
         let text =
@@ -111,6 +124,10 @@ fn a_wrong_agent_is_explained() {
         (
             &format!("{PROVIDER}{agent}llm_total_timeout = \"59s\"\n"),
             "7:21: `llm_total_timeout` limits a whole call, and must be at least `llm_timeout`",
+        ),
+        (
+            &format!("{PROVIDER}{agent}patience = \"2h\"\n"),
+            "7:12: `patience` must be from 0s to 1h",
         ),
         (
             &format!("{PROVIDER}{agent}max_steps = 0\n"),

@@ -132,10 +132,15 @@ impl<'a> Answer<'a> {
             code,
             FailureCode::LlmRateLimited | FailureCode::LlmOverloaded | FailureCode::LlmUnavailable
         );
-        ModelError {
-            code,
-            message,
+        let error = ModelError {
             retry_after: self.wait.filter(|_| may_wait),
+            ..ModelError::new(code, message)
+        };
+        // A provider answers 503 before any work.
+        if self.status == Some(503) {
+            error.refused()
+        } else {
+            error
         }
     }
 

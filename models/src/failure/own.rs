@@ -78,6 +78,10 @@ pub(crate) fn broken_off(provider: &str, reason: &str) -> ModelError {
 }
 
 pub(crate) fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError {
+    if error.is_connect() {
+        // Without a connection, the provider has no request.
+        return unavailable(call.provider, &root(error)).refused();
+    }
     if error.is_timeout() {
         return unavailable(call.provider, "the provider sent no data for too long");
     }
@@ -89,7 +93,7 @@ pub(crate) fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError
         );
         return ModelError::new(FailureCode::LlmBadRequest, message);
     }
-    if error.is_connect() || error.is_request() {
+    if error.is_request() {
         return unavailable(call.provider, &root(error));
     }
     stream_cut(call.provider)

@@ -264,8 +264,12 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the state of a response, after up to [`STATE_TRIES`] requests; `None` when the provider does not have
-    /// the response.
+    /// the response. A refused request for the state does not mean that the response is refused.
     async fn state(&self, id: &str) -> Result<Option<State>, ModelError> {
+        self.state_soon(id).await.map_err(ModelError::accepted)
+    }
+
+    async fn state_soon(&self, id: &str) -> Result<Option<State>, ModelError> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..STATE_TRIES {
             match self.state_once(id).await {

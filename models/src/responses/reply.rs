@@ -248,13 +248,13 @@ fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
 fn tool_calls(items: &[Value]) -> Result<Calls, ModelError> {
     let mut calls = Calls::default();
     let mut thoughts = Vec::new();
-    for (order, item) in items.iter().enumerate() {
+    for (position, item) in items.iter().enumerate() {
         match item["type"].as_str() {
             Some("reasoning") => thoughts.extend(thought(item)),
             Some("function_call") => {
                 let call = calls.hear(&Piece {
-                    index: Some(order as u64),
-                    order,
+                    index: Some(position as u64),
+                    order: None,
                     id: item["call_id"].as_str(),
                     name: item["name"].as_str(),
                     arguments: match &item["arguments"] {

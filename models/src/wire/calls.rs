@@ -35,8 +35,8 @@ pub(crate) enum Arguments<'a> {
 pub(crate) struct Piece<'a> {
     /// The number under which the provider counts the call.
     pub(crate) index: Option<u64>,
-    /// The position of the piece in its frame.
-    pub(crate) order: usize,
+    /// The position of the piece among the pieces of its frame; `None` for the only piece of a frame.
+    pub(crate) order: Option<usize>,
     pub(crate) id: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
     pub(crate) arguments: Arguments<'a>,
@@ -144,8 +144,7 @@ impl Calls {
         }
         let last = self.calls.len().checked_sub(1)?;
         if id.is_empty() && name.is_empty() {
-            let by_order = piece.order.min(last);
-            return Some(if piece.order == 0 { last } else { by_order });
+            return Some(piece.order.map_or(last, |order| order.min(last)));
         }
         (!self.begins_another(last, piece, id, name)).then_some(last)
     }
@@ -300,7 +299,7 @@ mod tests {
             for (order, (index, id, name, arguments)) in frame.iter().enumerate() {
                 let piece = Piece {
                     index: *index,
-                    order,
+                    order: (frame.len() > 1).then_some(order),
                     id: Some(id),
                     name: Some(name),
                     arguments: Arguments::Letters(arguments),
@@ -504,7 +503,7 @@ mod tests {
         let mut calls = Calls::default();
         let piece = Piece {
             index: Some(0),
-            order: 0,
+            order: None,
             id: Some("a"),
             name: Some("weather"),
             arguments: Arguments::Whole(P.to_owned()),

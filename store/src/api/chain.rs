@@ -1,5 +1,6 @@
 //! A step's position in the chain of its agent's models.
 
+use chrono::{DateTime, Utc};
 use everturn_proto::event::ModelFallback;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +13,41 @@ pub struct ChainPosition {
     pub failures: u32,
     /// The models that the step no longer calls.
     pub given_up: Vec<u32>,
+    /// The refused calls of a step whose agent has no chain. The provider does not bill them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refusals>,
 }
 
-/// A failed call of a model in a chain.
+/// The refused calls of a step, and the time of the next call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// The number of refused calls.
+    pub count: u32,
+    /// The time from the first refusal to the next call, in milliseconds. The workers add their own times up, so no
+    /// clock plays a part.
+    pub waited_ms: u64,
+    /// The generation of the last refused call. A newer generation has made the next call.
+    pub generation: u32,
+    /// The code of the last refusal.
+    pub code: String,
+    /// The number of the step's next call, refused calls included.
+    pub attempt: u32,
+    /// The time of the next call, by the clock of the worker.
+    pub next_try_at: DateTime<Utc>,
+}
+
+/// A model call that waits for its provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCall {
+    /// The agent execution.
+    pub agent_execution_id: String,
+    /// The step.
+    pub step: u32,
+    /// The refused calls, and the time of the next call.
+    pub refused: Refusals,
+}
+
+/// A failed call of a model in a chain, or a refused call of an agent without a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedCall {
     /// The step's new position.

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 use sqlx::{FromRow, types::Json as Column};
 
-use super::{Access, Result, Spent};
+use super::{Access, Result, Spent, WaitingCall};
 
 /// Reads the tree of agent executions. For gateways.
 #[async_trait]
@@ -32,6 +32,14 @@ pub trait AgentExecutions: Send + Sync {
         conversation_id: &str,
         id: &str,
     ) -> Result<Option<AgentExecution>>;
+
+    /// Returns the call of the conversation's running turn that waits for its provider after a refusal; of several
+    /// calls, the call that is made next.
+    async fn waiting_call(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+    ) -> Result<Option<WaitingCall>>;
 
     /// Returns the usage of an agent execution's LLM calls with stored replies: the newest `limit` calls, in the order
     /// of their steps.

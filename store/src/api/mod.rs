@@ -77,7 +77,7 @@ pub use self::{
         BudgetLimit, CutCall, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage,
         UsageBy, UsageCursor, UsageDay, UsageQuery,
     },
-    chain::{ChainPosition, FailedCall, NotedFailure},
+    chain::{ChainPosition, FailedCall, NotedFailure, Refusals, WaitingCall},
     connections::{ConnectionUsage, Connections},
     conversations::{Conversations, NewConversation, ResumePoint, UnfinishedTurn},
     events::{

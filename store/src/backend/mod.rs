@@ -67,7 +67,7 @@
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `events_before`, `event_links`, `conversation_head`, `last_sequences`, `context` | 1 |
-//! | `agent_executions`, `conversation`, `shown_conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
+//! | `agent_executions`, `waiting_call`, `conversation`, `shown_conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1; with an entry of the audit trail: 4 |
 //! | `owner_state`, `refused_owners` | 1 |
 //! | `change_owner` | 5; allows the owner: 6 |

@@ -2,14 +2,15 @@
 
 use everturn_proto::{event::ModelFallback, words::AgentExecutionStatus};
 use everturn_store::{
-    ChainPosition, ClaimedCall, DayBudget, Estimate, FailedCall, ModelCalls, NotedFailure,
-    Reservation, StepClaim, TenantUsage, Turns, UsageQuery,
+    Access, AgentExecutions, ChainPosition, ClaimedCall, DayBudget, Estimate, FailedCall,
+    ModelCalls, NotedFailure, Refusals, Reservation, StepClaim, TenantUsage, Turns, UsageQuery,
+    WaitingCall,
 };
 use serde_json::json;
 
 use super::{
     Backend,
-    fixture::{Turn, TurnStore},
+    fixture::{Turn, TurnStore, tenant},
 };
 
 /// The first model, after so many failures.
@@ -31,6 +32,7 @@ fn fallback(turn: &Turn<impl Sized>) -> FailedCall {
             position: 1,
             failures: 0,
             given_up: vec![0],
+            ..ChainPosition::default()
         },
         calls: 1,
         fallback: Some(ModelFallback {
@@ -84,6 +86,43 @@ pub async fn a_step_knows_its_place_in_the_chain(backend: &impl Backend) {
         "that is another step's"
     );
     assert_eq!(backend.row_count().await, rows, "it costs no row");
+}
+
+pub async fn a_refused_call_waits_until_the_next_call(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let access = tenant();
+    let waiting = || turn.store.waiting_call(&access, &turn.conversation);
+    claim(&turn, 0).await;
+    assert_eq!(waiting().await.unwrap(), None);
+    let refused = Refusals {
+        count: 1,
+        waited_ms: 1500,
+        generation: 1,
+        code: "llm_overloaded".into(),
+        attempt: 2,
+        next_try_at: "2026-11-21T12:19:37.118Z".parse().unwrap(),
+    };
+    let position = ChainPosition {
+        refused: Some(refused.clone()),
+        ..ChainPosition::default()
+    };
+    let failed = FailedCall {
+        chain: position.clone(),
+        calls: 0,
+        fallback: None,
+    };
+    assert_eq!(note(&turn, 1, &failed).await, NotedFailure::Counted);
+    let call = WaitingCall {
+        agent_execution_id: turn.execution.clone(),
+        step: 0,
+        refused,
+    };
+    assert_eq!(waiting().await.unwrap(), Some(call));
+    let other = Access::tenant("other");
+    let of_other = turn.store.waiting_call(&other, &turn.conversation);
+    assert_eq!(of_other.await.unwrap(), None);
+    assert_eq!(claim(&turn, 0).await, (2, 1, Some(position)));
+    assert_eq!(waiting().await.unwrap(), None);
 }
 
 pub async fn a_step_falls_back_once_and_tells_it(backend: &impl Backend) {

@@ -217,6 +217,7 @@ macro_rules! conformance_suite {
             background::the_next_claim_of_a_step_goes_on_with_its_response,
             background::a_call_whose_claim_is_lost_notes_nothing,
             chain::a_step_knows_its_place_in_the_chain,
+            chain::a_refused_call_waits_until_the_next_call,
             chain::a_step_falls_back_once_and_tells_it,
             chain::a_call_that_is_useless_notes_nothing,
             chain::what_a_cut_call_took_counts_for_its_model,

@@ -466,6 +466,7 @@ async fn a_sub_agent() {
         ("begin_sub_agent, repeated", 4),
         ("save end of a sub-agent", 10),
         ("agent_executions", 1),
+        ("waiting_call", 1),
     ];
     assert_eq!(costs.measured, expected);
 }
@@ -496,4 +497,6 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let access = tenant();
     let tree = store.agent_executions(&access, id, None, None, 100);
     costs.of("agent_executions", tree).await.unwrap();
+    let waiting = store.waiting_call(&access, id);
+    costs.of("waiting_call", waiting).await.unwrap();
 }

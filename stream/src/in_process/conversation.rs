@@ -7,7 +7,7 @@ use lru::LruCache;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::StreamOptions;
-use crate::api::{Announcement, Following, Item, OpenText, Piece, Published, TextKey};
+use crate::api::{Announcement, Following, Item, ModelWait, OpenText, Piece, Published, TextKey};
 
 /// The stream's state of one conversation.
 #[derive(Debug)]
@@ -127,6 +127,11 @@ impl Conversation {
             self.sealed.put(sealed.clone(), ());
         }
         self.send(&Item::Announced(announcement));
+    }
+
+    /// Tells the followers of a call that waits for its provider.
+    pub(super) fn announce_wait(&mut self, wait: ModelWait) {
+        self.send(&Item::Waiting(wait));
     }
 
     /// Adds a follower. Returns `None` when the conversation has too many followers.

@@ -17,8 +17,8 @@ use tokio::{sync::mpsc, time::Instant};
 
 use self::conversation::Conversation;
 use crate::api::{
-    Announcement, CancelNews, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
-    UNREAD_CANCELS,
+    Announcement, CancelNews, Following, ModelWait, Piece, Published, StreamError, StreamReader,
+    StreamWriter, UNREAD_CANCELS,
 };
 
 /// Limits of a stream (invariant 10, nothing grows without a bound). `limits::MAX_TEXT_BYTES` limits the bytes of one
@@ -194,6 +194,14 @@ impl StreamWriter for InProcessStream {
         let mut conversations = self.lock(now);
         let conversation = conversations.entry(log, &self.inner.options, now)?;
         conversation.announce(announcement);
+        Ok(())
+    }
+
+    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError> {
+        let now = Instant::now();
+        let mut conversations = self.lock(now);
+        let conversation = conversations.entry(log, &self.inner.options, now)?;
+        conversation.announce_wait(wait);
         Ok(())
     }
 }

@@ -51,7 +51,8 @@ use self::{
 };
 pub use self::{address::RedisPeer, options::RedisStreamOptions};
 use crate::api::{
-    Announcement, CancelNews, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
+    Announcement, CancelNews, Following, ModelWait, Piece, Published, StreamError, StreamReader,
+    StreamWriter,
 };
 
 /// The most snapshots taken at once. The limit bounds memory and requests when thousands of readers come back
@@ -184,6 +185,12 @@ impl StreamWriter for RedisStream {
 
     async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError> {
         Ok(self.inner.announce(log, &announcement).await?)
+    }
+
+    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError> {
+        let (names, options) = (self.inner.names.of(log), &self.inner.options);
+        let script = scripts::announce_wait(&names, wait, options);
+        Ok(self.inner.commands.run::<()>(&script).await?)
     }
 
     async fn may_publish(&self) {

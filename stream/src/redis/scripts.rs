@@ -12,7 +12,7 @@ use super::{
     options::RedisStreamOptions,
     wire::{self, Position},
 };
-use crate::api::{Announcement, OpenText, Part, Piece, Published};
+use crate::api::{Announcement, ModelWait, OpenText, Part, Piece, Published};
 
 static PUBLISH: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
@@ -100,6 +100,21 @@ pub(super) fn announce(
             script.key(names.text(&field)).arg(field);
         }
     }
+    script
+}
+
+/// Announces a waiting call to readers.
+pub(super) fn announce_wait(
+    names: &ConversationNames,
+    wait: ModelWait,
+    options: &RedisStreamOptions,
+) -> ScriptInvocation<'static> {
+    let mut script = ANNOUNCE.prepare_invoke();
+    script.key(names.open());
+    script
+        .arg(&names.channel)
+        .arg(wire::wait_header(wait))
+        .arg(millis(options.sealed_ttl));
     script
 }
 

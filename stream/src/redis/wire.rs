@@ -5,7 +5,7 @@
 use everturn_proto::SealedStep;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Announcement, Item, OpenText, Part, Piece, TextKey};
+use crate::api::{Announcement, Item, ModelWait, OpenText, Part, Piece, TextKey};
 
 /// The position of a message among the messages of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,6 +68,7 @@ enum Header {
         /// Pairs of an agent execution and a step.
         sealed: Vec<(String, u32)>,
     },
+    Wait(ModelWait),
 }
 
 impl Header {
@@ -119,6 +120,11 @@ pub(super) fn news_header(news: &Announcement) -> String {
         sealed: news.sealed.iter().map(to_wire).collect(),
     }
     .encode()
+}
+
+/// Encodes the header of the news of a waiting call.
+pub(super) fn wait_header(wait: ModelWait) -> String {
+    Header::Wait(wait).encode()
 }
 
 fn to_wire(sealed: &SealedStep) -> (String, u32) {
@@ -177,6 +183,7 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
             last_sequence,
             sealed: sealed.into_iter().map(from_wire).collect(),
         }),
+        Header::Wait(wait) => Item::Waiting(wait),
     };
     Some(Message { position, item })
 }
@@ -230,6 +237,17 @@ mod tests {
             }],
         };
         assert_eq!(sent(&news_header(&news), "").item, Item::Announced(news));
+        let wait = ModelWait {
+            message_id: "m".to_owned(),
+            agent_execution_id: "run/1 \n".to_owned(),
+            step: 3,
+            code: "llm_overloaded".to_owned(),
+            message: "The provider has too much to do.".to_owned(),
+            attempt: 4,
+            retry_after_ms: 12_000,
+        };
+        let received = sent(&wait_header(wait.clone()), "").item;
+        assert_eq!(received, Item::Waiting(wait));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn_stream::{Part, Published, StreamOptions, StreamWriter, TextKey};
+use everturn_stream::{
+    Item, ModelWait, Part, Published, StreamOptions, StreamReader, StreamWriter, TextKey,
+};
 use proptest::prelude::*;
 
 use super::{Backend, reader::Reader};
-use crate::support::{key, piece, publish, sealing};
+use crate::support::{key, next, piece, publish, sealing};
 
 pub async fn concurrent_followers_assemble_the_same(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
@@ -116,4 +118,25 @@ pub fn joining_at_any_point_has_no_gap_and_no_double<B: Backend>(backend: &B) {
             }
         });
     });
+}
+
+pub async fn the_present_followers_learn_of_a_wait(backend: &impl Backend) {
+    let stream = backend.fresh(StreamOptions::default()).await;
+    let mut following = stream.follow(&"c".into()).await.unwrap();
+    let wait = ModelWait {
+        message_id: "m".to_owned(),
+        agent_execution_id: "run".to_owned(),
+        step: 0,
+        code: "llm_overloaded".to_owned(),
+        message: "The provider has too much to do.".to_owned(),
+        attempt: 2,
+        retry_after_ms: 1000,
+    };
+    stream
+        .announce_wait(&"c".into(), wait.clone())
+        .await
+        .unwrap();
+    assert_eq!(next(&mut following.items).await, Some(Item::Waiting(wait)));
+    let later = stream.follow(&"c".into()).await.unwrap();
+    assert_eq!(later.open, []);
 }

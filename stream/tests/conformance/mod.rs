@@ -45,6 +45,7 @@ macro_rules! conformance_suite {
             texts::conversations_do_not_mix,
             texts::a_removed_conversation_leaves_no_text,
             joining::concurrent_followers_assemble_the_same,
+            joining::the_present_followers_learn_of_a_wait,
             limits::oversized_text_is_refused,
             limits::surplus_texts_are_forgotten,
             limits::slow_follower_is_cut_and_others_are_not,

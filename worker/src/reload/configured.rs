@@ -1,6 +1,6 @@
 //! The configuration of a process, with the tools of its agents.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_config::{Config, Reading, SeenFiles, Source};
@@ -37,6 +37,9 @@ struct Kit {
 }
 
 /// The MCP servers by name. A server with equal options keeps the connections.
+/// The pause after a step's first refused call in the end-to-end tests.
+const TEST_PAUSE: Duration = Duration::from_millis(20);
+
 type Servers = BTreeMap<String, (ServerOptions, Arc<McpServer>)>;
 
 /// The next configuration, ready for use.
@@ -54,11 +57,15 @@ impl Configured {
         test_tools: Option<PathBuf>,
         own: Vec<Arc<dyn Tool>>,
     ) -> anyhow::Result<Self> {
+        let is_test = test_tools.is_some();
         let test_tools = test_tools.map(builtin::test_tools).unwrap_or_default();
         let own = ToolRegistry::of(builtin::all().into_iter().chain(test_tools).chain(own))?;
         let source = Source::of_worker(common.config.as_deref(), own.names());
         let Reading { files, config } = source.read();
-        let config = config?;
+        let mut config = config?;
+        if is_test {
+            config.worker.refusal_pause = TEST_PAUSE;
+        }
         let egress =
             Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
         process::start_with(Launch::confined(config.processes.clone()));

@@ -230,6 +230,7 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
         wait_for_peer: limits.wait_for_peer,
         circuit: limits.circuit,
         kept_tries: limits.kept_tries,
+        refusal_pause: limits.refusal_pause,
         max_tools: limits.max_concurrent_activities,
     })
 }

@@ -350,3 +350,28 @@ async fn every_kind_is_waited_for_as_long_as_it_asks() {
         }
     }
 }
+
+#[tokio::test]
+async fn only_calls_that_cost_nothing_are_refused() {
+    let busy = |status| Script::status(status, "{}");
+    let kind = ProviderKind::OpenAi;
+    for status in [401, 404, 429, 503, 529] {
+        assert!(fail(kind, busy(status)).await.is_refused, "{status}");
+    }
+    for status in [408, 500, 502, 504] {
+        assert!(!fail(kind, busy(status)).await.is_refused, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_larger_than_a_minutes_limit_is_not_a_matter_of_time() {
+    let message = "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested \
+                   32000.";
+    for status in [413, 429] {
+        let kind = ProviderKind::OpenAi;
+        let body = body(kind, "rate_limit_exceeded", message);
+        let error = fail(kind, Script::status(status, body)).await;
+        assert_eq!(error.code, FailureCode::LlmContextTooLong, "{error}");
+        assert!(error.message.contains("Limit 30000"), "{error}");
+    }
+}

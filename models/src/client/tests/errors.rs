@@ -343,6 +343,7 @@ async fn nobody_there_is_unavailable() {
         .1
         .unwrap_err();
         assert_eq!(error.code, FailureCode::LlmUnavailable, "{}", error.message);
+        assert!(error.is_refused, "nobody has the request: {error}");
     }
 }
 
@@ -363,6 +364,7 @@ async fn a_connection_closed_without_an_answer_is_unavailable() {
         .1
         .unwrap_err();
     assert_eq!(error.code, FailureCode::LlmUnavailable, "{}", error.message);
+    assert!(!error.is_refused, "the request may be billed: {error}");
     let connections = connections.load(Ordering::SeqCst);
     assert_eq!(connections, 1, "no retries below either");
 }

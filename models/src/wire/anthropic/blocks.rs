@@ -303,7 +303,7 @@ impl Blocks {
 fn piece(number: usize, arguments: Arguments<'_>) -> Piece<'_> {
     Piece {
         index: Some(number as u64),
-        order: 0,
+        order: None,
         id: None,
         name: None,
         arguments,

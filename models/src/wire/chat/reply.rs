@@ -78,11 +78,12 @@ impl ReplyReader for Reader {
                 Step::Key("tool_calls"),
                 Step::At(order),
             ];
+            let order = (calls.len() > 1).then_some(order);
             self.call(call, order, text, &path, received)?;
         }
         if delta["function_call"].is_object() {
             let call = json!({"index": 0, "function": delta["function_call"]});
-            self.call(&call, 0, text, &[], received)?;
+            self.call(&call, None, text, &[], received)?;
         }
         if let Some(word) = choice["finish_reason"]
             .as_str()
@@ -182,7 +183,7 @@ impl Reader {
     fn call(
         &mut self,
         call: &Value,
-        order: usize,
+        order: Option<usize>,
         frame: &str,
         path: &[Step<'_>],
         received: &mut Received,

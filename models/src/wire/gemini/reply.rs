@@ -177,7 +177,7 @@ impl Reader {
         }
         let position = received.calls.hear(&Piece {
             index: Some(self.calls),
-            order: 0,
+            order: None,
             id,
             name,
             arguments,

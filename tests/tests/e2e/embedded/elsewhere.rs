@@ -109,7 +109,7 @@ async fn what_nobody_knows_ends_after_a_while() {
 /// A new run of the workflow has tries of its own, and the engine counts them anew.
 #[tokio::test]
 async fn a_step_is_not_called_more_often_because_its_run_was_reset() {
-    let model = Model::start(|_: &Request| Reply::error(503, "overloaded"));
+    let model = Model::start(|_: &Request| Reply::error(502, "bad_gateway"));
     let stack = Stack::new(model.await).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;

@@ -47,6 +47,7 @@ mod output;
 mod own_tools;
 mod owners;
 mod parallel;
+mod patience;
 mod pools;
 mod printed;
 mod provider_limits;
