@@ -10,7 +10,7 @@ import pytest
 import transcripts
 from cuts import cut
 
-from everturn import Reducer, State, UserMessage, answer_of_turn, reduce, timeline
+from everturn import Frame, Reducer, State, UserMessage, answer_of_turn, reduce, timeline
 from everturn.core.stream import frame_of
 from everturn.state.said import Said
 from everturn.wire.sse import SseParser
@@ -110,6 +110,23 @@ def test_what_follows_a_connection(case: Any) -> None:
 
 def test_a_very_long_row_of_failures_waits_as_long_as_a_long_one() -> None:
     assert next_step(Cut(), failures=100_000, retry_ms=1000, random=0.5) == Wait(22_500)
+
+
+def test_a_wait_lasts_until_its_model_writes() -> None:
+    reducer = Reducer()
+
+    def wait(agent: str, attempt: int) -> Frame:
+        known = {"type": "model_waiting", "message_id": "m", "step": 0, "code": "llm_overloaded", "message": "Busy."}
+        return Frame({**known, "agent_execution_id": agent, "attempt": attempt, "retry_after_ms": 12_000})
+
+    assert all(reducer.apply(frame) for frame in (wait("run_1", 2), wait("run_2", 2), wait("run_1", 4)))
+    assert [one.attempt for one in reducer.state.waits] == [2, 4]
+    assert reducer.state.waits[1].retry_after_ms == 12_000
+    text = {"type": "text_start", "agent_execution_id": "run_1", "step": 0, "part": "text", "generation": 4}
+    assert reducer.apply(Frame(text))
+    assert [one.agent_execution_id for one in reducer.state.waits] == ["run_2"]
+    assert reducer.apply(Frame({"type": "replay"}))
+    assert reducer.state.waits == ()
 
 
 def _messages(chunks: list[bytes]) -> list[dict[str, Any]]:

@@ -202,6 +202,23 @@ test("what was forgotten can be read again", () => {
   }
 });
 
+test("a wait lasts until its model writes", () => {
+  const reducer = new Reducer();
+  const wait = (agent: string, attempt: number) => ({
+    ...{ type: "model_waiting", message_id: "m", agent_execution_id: agent, step: 0, code: "llm_overloaded" },
+    ...{ message: "It is busy.", attempt, retry_after_ms: 12_000 },
+  });
+  for (const data of [wait("run_1", 2), wait("run_2", 2), wait("run_1", 4)]) assert.ok(reducer.apply({ data }));
+  const { waits } = reducer.state;
+  assert.deepEqual(waits?.map(({ attempt }) => attempt), [2, 4]);
+  assert.equal(waits?.[1]?.retryAfterMs, 12_000);
+  const text = { type: "text_start", agent_execution_id: "run_1", step: 0, part: "text", generation: 4 };
+  assert.ok(reducer.apply({ data: text }));
+  assert.equal(reducer.state.waits?.length, 1);
+  assert.ok(reducer.apply({ data: { type: "replay" } }));
+  assert.equal(reducer.state.waits, undefined);
+});
+
 test("what has not changed stays the same object", () => {
   const reducer = new Reducer();
   reducer.apply({ data: { type: "user_message", content: "a", message_id: "m", sequence_number: 1 } });

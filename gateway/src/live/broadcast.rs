@@ -8,7 +8,7 @@ use std::{
 
 use everturn_proto::event::Event;
 use everturn_store::{Conversation, EventLog};
-use everturn_stream::{OpenText, Piece};
+use everturn_stream::{ModelWait, OpenText, Piece};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -232,6 +232,12 @@ impl Broadcast {
             self.hand_out(&mut state, frame);
         }
         Ok(())
+    }
+
+    /// Shows that a call waits for its provider.
+    pub(super) fn show_wait(&self, wait: ModelWait) {
+        let mut state = self.lock();
+        self.hand_out(&mut state, LiveFrame::ModelWaiting(wait));
     }
 
     /// Notes a new subscription to the stream, because the tail may have missed pieces before.

@@ -192,6 +192,7 @@ impl Tail {
                     self.follow_anew_later();
                 }
             }
+            Some(Item::Waiting(wait)) => self.broadcast.show_wait(wait),
             Some(Item::Announced(news)) => {
                 self.is_behind |= news.last_sequence > self.log.sequence();
             }

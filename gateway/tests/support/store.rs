@@ -19,7 +19,7 @@ use everturn_store::{
     PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender, ResultSlice,
     ResumePoint, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd,
     ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery,
-    WantedLinks, sqlite::SqliteStore,
+    WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -134,6 +134,7 @@ pass_on! { AgentExecutions:
         access: &Access, conversation: &str, turn: Option<&str>, after: Option<AgentExecutionCursor>, limit: u32
     ) -> Vec<AgentExecution>;
     agent_execution(access: &Access, conversation: &str, id: &str) -> Option<AgentExecution>;
+    waiting_call(access: &Access, conversation: &str) -> Option<WaitingCall>;
     step_usage(access: &Access, conversation: &str, id: &str, limit: u32) -> Vec<StepUsage>;
     checkpoints(access: &Access, conversation: &str, id: &str, limit: u32) -> Vec<Checkpoint>;
     tool_executions(access: &Access, conversation: &str, id: &str, limit: u32) -> Vec<ToolExecution>;

@@ -1,8 +1,9 @@
 /** What the turn that runs waits for: a person, a client, tools, or the model. */
 
-import { type Item, type ToolCall, type TurnRow, turnRows, type Update } from "everturn-client";
+import { type Item, type ModelWait, type ToolCall, type TurnRow, turnRows, type Update } from "everturn-client";
 import { useMemo } from "preact/hooks";
-import { Clock } from "./clock";
+import { Clock, useNow } from "./clock";
+import { refusedText } from "./refused";
 import { visible } from "./shown";
 import { texts } from "./texts";
 import { askedOf } from "./tool";
@@ -16,6 +17,8 @@ export function Activity({ update: { state, connection } }: { update: Update }) 
   const waits = useMemo(() => (turn === null ? [] : waitsOf(items, turn)), [items, turn]);
   if (turn === null || waits.length === 0 || connection.status !== "open") return null;
   const isWriting = state.texts.some(({ ended }) => !ended);
+  const refused = state.waits?.at(-1);
+  if (refused && !isWriting) return <p class="activity"><Refused wait={refused} /></p>;
   const since = Math.min(...waits.map(({ started }) => started));
   return (
     <p class="activity">
@@ -23,6 +26,11 @@ export function Activity({ update: { state, connection } }: { update: Update }) 
       {since > 0 && <Clock since={since} />}
     </p>
   );
+}
+
+/** A provider has refused a call, which is made again after a while. */
+function Refused({ wait }: { wait: ModelWait }) {
+  return <span role="status" title={visible(wait.message)}>{refusedText(wait, useNow(true))}</span>;
 }
 
 /** What runs now. What a sub-agent does stands for the call that started the sub-agent. */

@@ -1,10 +1,17 @@
 /** Every text of the page, in each of its languages. */
 
+const REFUSALS: Record<string, string> = {
+  llm_overloaded: "The provider is overloaded",
+  llm_rate_limited: "The provider limits the rate of calls",
+};
+
 const EN = {
   activity: {
     approval: (count: number) => (count === 1 ? "Waits for your approval" : `Waits for your approval of ${count} calls`),
     client: (tools: string) => `Waits for your program to run ${tools}`,
     model: "Waits for the model",
+    refused: (code: string, seconds: number, attempt: number) =>
+      `${REFUSALS[code] ?? "The provider is not available"}; ${seconds > 0 ? `next try in ${seconds} s` : "trying again"} (attempt ${attempt})`,
     tools: (tools: string, count: number) => (count === 1 ? `Waits for the tool ${tools}` : `Waits for ${count} tools: ${tools}`),
     writes: "The model writes",
   },
@@ -246,11 +253,18 @@ const EN = {
   },
 };
 
+const ZH_REFUSALS: Record<string, string> = {
+  llm_overloaded: "模型服务过载",
+  llm_rate_limited: "模型服务限制了调用频率",
+};
+
 const ZH: typeof EN = {
   activity: {
     approval: (count) => (count === 1 ? "等待您的批准" : `等待您批准 ${count} 个调用`),
     client: (tools) => `等待您的程序运行 ${tools}`,
     model: "等待模型",
+    refused: (code, seconds, attempt) =>
+      `${ZH_REFUSALS[code] ?? "模型服务不可用"}；${seconds > 0 ? `${seconds} 秒后重试` : "正在重试"}（第 ${attempt} 次）`,
     tools: (tools, count) => (count === 1 ? `等待工具 ${tools}` : `等待 ${count} 个工具：${tools}`),
     writes: "模型正在书写",
   },

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     questions::{self, Choice},
-    session::{Answer, Happened, Question, Session, Wants},
+    session::{Answer, Happened, MODEL_WAITING, Question, Session, Wants},
     setup::{Setup, code_of},
     view::{View, outcome},
 };
@@ -151,6 +151,11 @@ impl Plain {
                     eprintln!(
                         "the database has lost events: new events replace the events from {from} on"
                     );
+                }
+                if frame.event == MODEL_WAITING
+                    && let Some(sentence) = self.session.waiting()
+                {
+                    eprintln!("{sentence}");
                 }
                 if self.is_json && (frame.id.is_some() || frame.event == "reset") {
                     let turn = self.session.state.turn().map(str::to_owned);

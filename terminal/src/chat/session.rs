@@ -1,7 +1,11 @@
 //! The state of a conversation, its requests, and the calls that wait for a person. The module draws nothing and reads
 //! no keys.
 
-use std::{collections::HashSet, pin::Pin, time::Duration};
+use std::{
+    collections::HashSet,
+    pin::Pin,
+    time::{Duration, Instant},
+};
 
 use everturn_client::{
     Claim, ClientError, EndReason, Frame, GatewayClient, OnBusy, Update,
@@ -20,6 +24,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The interval of renewals of a call's claim while its tool runs. A claim is valid for 30 seconds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(10);
+
+/// The frame about a call that waits for its provider.
+pub(super) const MODEL_WAITING: &str = "model_waiting";
 
 /// An event of the session.
 #[derive(Debug)]
@@ -133,6 +140,8 @@ pub(super) struct Session {
     offered: Vec<Offered>,
     /// The last sequence number before this chat began.
     old_until: u64,
+    /// The arrival of the newest news of a call that waits for its provider.
+    heard_of_wait: Instant,
 }
 
 impl Session {
@@ -156,6 +165,7 @@ impl Session {
             answered: HashSet::new(),
             offered,
             old_until: u64::from(last),
+            heard_of_wait: Instant::now(),
         }
     }
 
@@ -181,6 +191,9 @@ impl Session {
                 }
                 self.state
                     .apply(frame.cursor.as_deref(), frame.data.clone());
+                if frame.event == MODEL_WAITING {
+                    self.heard_of_wait = Instant::now();
+                }
                 self.forget_logged();
                 Some(Happened::Frame(frame))
             }
@@ -278,6 +291,13 @@ impl Session {
     /// True while a turn runs, or a message waits for its turn.
     pub(super) fn is_busy(&self) -> bool {
         self.state.status() != Status::Idle || !self.unsent.is_empty()
+    }
+
+    /// Returns a sentence about the call that waits for its provider, if any.
+    pub(super) fn waiting(&self) -> Option<String> {
+        let wait = self.state.waits().last()?;
+        let waited = self.heard_of_wait.elapsed().as_millis();
+        Some(wait.sentence(u64::try_from(waited).unwrap_or(u64::MAX)))
     }
 
     /// Returns the calls that wait for a person, the oldest first, without calls that this chat has answered.

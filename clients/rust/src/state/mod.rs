@@ -6,6 +6,7 @@
 //! - `fold`: changes by later events
 //! - `select`: the answer of a turn, and the calls that wait for a person
 //! - `texts`: the texts that models are writing now
+//! - `waits`: the calls of models that wait for their provider
 //! - `waterfall`: where the time of a turn went
 
 mod calls;
@@ -15,6 +16,7 @@ mod items;
 mod read;
 mod select;
 mod texts;
+mod waits;
 mod waterfall;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -26,9 +28,10 @@ pub use self::{
     },
     items::{End, EndKind, Item, ItemKind, PlanStep, WorkPlan},
     texts::OpenText,
+    waits::ModelWait,
     waterfall::{Row, RowKind, TurnRows, WaitsFor, turn_rows},
 };
-use self::{fields::Fields, fold::Fold, texts::Texts};
+use self::{fields::Fields, fold::Fold, texts::Texts, waits::Waits};
 use crate::words::EndReason;
 pub use crate::words::{ApprovalState, FinishReason, NoteEvent, PlanStepStatus};
 
@@ -55,6 +58,7 @@ pub struct Conversation {
     events: Vec<KnownEvent>,
     fold: Fold,
     texts: Texts,
+    waits: Waits,
     ended: Option<EndReason>,
 }
 
@@ -82,6 +86,7 @@ impl Conversation {
             events: Vec::new(),
             fold: Fold::default(),
             texts: Texts::default(),
+            waits: Waits::default(),
             ended: None,
         }
     }
@@ -127,6 +132,11 @@ impl Conversation {
         &self.texts.0
     }
 
+    /// Returns the calls of models that wait for their provider, the newest news last.
+    pub fn waits(&self) -> &[ModelWait] {
+        &self.waits.0
+    }
+
     /// Takes the next frame: its `id`, and the value of its `data`. Returns true when the state has changed.
     pub fn apply(&mut self, id: Option<&str>, data: Value) -> bool {
         let Value::Object(data) = data else {
@@ -147,12 +157,16 @@ impl Conversation {
         match event_type {
             Some("replay") => {
                 let had_ended = self.ended.take().is_some();
-                self.texts.clear() || had_ended
+                let had_waits = self.waits.clear();
+                self.texts.clear() || had_ended || had_waits
             }
             Some("text_start" | "text_delta" | "text_end") => {
-                let parent = self.fold.parent_of(fields.text("agent_execution_id"));
-                self.texts.apply(fields, parent)
+                let agent = fields.text("agent_execution_id");
+                let had_wait = self.waits.drop_of(agent);
+                let parent = self.fold.parent_of(agent);
+                self.texts.apply(fields, parent) || had_wait
             }
+            Some("model_waiting") => self.waits.apply(fields),
             Some("reset") => self.reset(fields.count("from_sequence").unwrap_or(1)),
             Some("end") => {
                 self.ended = Some(fields.text("reason").into());
@@ -171,6 +185,7 @@ impl Conversation {
         let replaces = matches!(event_type, "thought" | "assistant_message");
         if replaces || EndKind::of(event_type).is_some() {
             self.texts.drop_of(data.text("agent_execution_id"));
+            self.waits.drop_of(data.text("agent_execution_id"));
         }
         self.fold.apply(data, event.sequence_number);
         self.events.push(event);
@@ -184,6 +199,7 @@ impl Conversation {
     /// Forgets the events from the number `from` on, because another log has replaced the events.
     fn reset(&mut self, from: u64) -> bool {
         self.texts.clear();
+        self.waits.clear();
         if from <= self.start.1 {
             let before = from.saturating_sub(1);
             self.start = (before.to_string(), before);
@@ -204,13 +220,16 @@ impl Conversation {
 /// Serializes the state in the format of `clients/transcripts/README.md`.
 impl Serialize for Conversation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut state = serializer.serialize_struct("Conversation", 6)?;
+        let mut state = serializer.serialize_struct("Conversation", 7)?;
         state.serialize_field("cursor", self.cursor())?;
         state.serialize_field("status", &self.status())?;
         state.serialize_field("turn", &self.turn())?;
         state.serialize_field("ended", &self.ended())?;
         state.serialize_field("items", self.items())?;
         state.serialize_field("texts", self.texts())?;
+        if !self.waits().is_empty() {
+            state.serialize_field("waits", self.waits())?;
+        }
         state.end()
     }
 }

@@ -5,6 +5,7 @@ import { count, isObject, text } from "./fields.js";
 import { Fold } from "./fold.js";
 import { EMPTY_STATE, type Item, type Json, type JsonObject, type State } from "./state.js";
 import { Texts } from "./texts.js";
+import { Waits } from "./waits.js";
 
 /** A frame of the stream of events. */
 export interface Frame {
@@ -47,6 +48,7 @@ export class Reducer {
   #chars = 0;
   #fold = new Fold();
   readonly #texts = new Texts();
+  readonly #waits = new Waits();
   #ended: string | null = null;
   /** A copy of the fold's items, which every state has until the next event. Texts, which come often, leave it as it is. */
   #items: readonly Item[] | undefined;
@@ -69,6 +71,7 @@ export class Reducer {
       ended: this.#ended,
       items: (this.#items ??= this.#fold.items.slice()),
       texts: this.#texts.shown(),
+      ...(this.#waits.shown.length > 0 && { waits: this.#waits.shown }),
     });
   }
 
@@ -143,7 +146,9 @@ export class Reducer {
       case "text_start":
       case "text_delta":
       case "text_end":
-        return this.#texts.apply(data, this.#fold.parentOf(text(data, "agent_execution_id")));
+        return this.#takeText(data, text(data, "agent_execution_id"));
+      case "model_waiting":
+        return this.#waits.apply(data);
       case "reset":
         return this.#reset(count(data, "from_sequence") ?? 1);
       case "end":
@@ -158,14 +163,24 @@ export class Reducer {
   #connect(): boolean {
     const hadEnded = this.#ended !== null;
     this.#ended = null;
-    return this.#texts.clear() || hadEnded;
+    const hadWaits = this.#waits.clear();
+    return this.#texts.clear() || hadEnded || hadWaits;
+  }
+
+  /** Takes a text frame. A model that writes waits no longer. */
+  #takeText(data: JsonObject, agentExecutionId: string): boolean {
+    const hadWait = this.#waits.drop(agentExecutionId);
+    return this.#texts.apply(data, this.#fold.parentOf(agentExecutionId)) || hadWait;
   }
 
   #takeEvent(event: KnownEvent): boolean {
     if (event.sequenceNumber <= this.lastSequence) return false;
     this.#events.push(event);
     this.#chars += event.chars;
-    if (REPLACES_TEXTS.has(text(event.data, "type"))) this.#texts.drop(text(event.data, "agent_execution_id"));
+    if (REPLACES_TEXTS.has(text(event.data, "type"))) {
+      this.#texts.drop(text(event.data, "agent_execution_id"));
+      this.#waits.drop(text(event.data, "agent_execution_id"));
+    }
     if (this.#events.length > this.#maxEvents || this.#chars > this.#maxChars) {
       this.#refold(this.#newest());
     } else {
@@ -189,6 +204,7 @@ export class Reducer {
   /** Forgets the events from this number on: another log has taken their place. */
   #reset(from: number): boolean {
     this.#texts.clear();
+    this.#waits.clear();
     if (from <= this.#start.sequenceNumber) {
       const before = Math.max(0, from - 1);
       this.#start = { cursor: String(before), sequenceNumber: before };

@@ -23,6 +23,8 @@ export interface State {
   readonly items: readonly Item[];
   /** What models are writing now. */
   readonly texts: readonly OpenText[];
+  /** The calls of models that wait for their provider, the newest news last. Absent when none waits. */
+  readonly waits?: readonly ModelWait[];
 }
 
 /** The state before anything is known. */
@@ -44,6 +46,23 @@ export interface OpenText {
   readonly messageId: string;
   /** Of a sub-agent's text: the `callId` of the call that started the sub-agent. */
   readonly parentToolCallId?: string;
+}
+
+/** A call of a model that the provider has refused, and that is made again later. */
+export interface ModelWait {
+  readonly agentExecutionId: string;
+  /** The LLM call of the agent execution, from 0. */
+  readonly step: number;
+  /** The code of the refusal: `llm_overloaded`, `llm_rate_limited` or `llm_unavailable`. */
+  readonly code: string;
+  /** The refusal in a sentence. */
+  readonly message: string;
+  /** The number of the next try. */
+  readonly attempt: number;
+  /** Milliseconds from the arrival of the news to the next try. */
+  readonly retryAfterMs: number;
+  /** The message whose turn it is. */
+  readonly messageId: string;
 }
 
 /** What all items have. */

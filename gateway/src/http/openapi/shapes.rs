@@ -188,6 +188,7 @@ fn frame_data() -> RefOr<Schema> {
     any_of(&[
         "EventFrame",
         "TextFrame",
+        "ModelWaitingFrame",
         "ChatFrame",
         "ReplayFrame",
         "ResetFrame",

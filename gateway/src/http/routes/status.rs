@@ -1,6 +1,7 @@
 //! The status of a conversation, read from the store. No worker is needed.
 
 use axum::{Json, extract::State};
+use everturn_store::WaitingCall;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,6 +12,7 @@ use crate::{
         problem::Problem,
         state::GatewayState,
     },
+    listed::time,
     schema::{Id, Sequence},
 };
 
@@ -26,6 +28,36 @@ pub(super) struct ConversationStatusBody {
     /// Message of the running turn, or else the longest waiting message.
     #[schema(value_type = Option<Id>, required = true)]
     current_message_id: Option<String>,
+    /// The call that waits for its provider; null without a waiting call.
+    #[schema(required = true)]
+    waiting: Option<WaitingCallBody>,
+}
+
+/// A call of a model that the provider has refused, and that is made again later. The provider does not bill the call.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingCall)]
+struct WaitingCallBody {
+    agent_execution_id: String,
+    step: u32,
+    /// The code of the refusal: `llm_rate_limited`, `llm_overloaded` or `llm_unavailable`.
+    code: String,
+    /// The number of the step's next call, refused calls included.
+    attempt: u32,
+    /// The time of the next call, by the clock of the worker.
+    #[schema(format = DateTime)]
+    next_try_at: String,
+}
+
+impl From<WaitingCall> for WaitingCallBody {
+    fn from(call: WaitingCall) -> Self {
+        Self {
+            agent_execution_id: call.agent_execution_id,
+            step: call.step,
+            code: call.refused.code,
+            attempt: call.refused.attempt,
+            next_try_at: time(call.refused.next_try_at),
+        }
+    }
 }
 
 problems!(Refusals: InvalidId, ConversationNotFound);
@@ -49,7 +81,16 @@ pub(super) async fn show(
         .conversation_head(&caller.access, &conversation.id)
         .await?;
     let status = status.ok_or_else(|| Problem::conversation_not_found(name.as_str()))?;
+    let waiting = if status.is_running {
+        let executions = &state.ports.executions;
+        executions
+            .waiting_call(&caller.access, &conversation.id)
+            .await?
+    } else {
+        None
+    };
     Ok(Json(ConversationStatusBody {
+        waiting: waiting.map(WaitingCallBody::from),
         is_running: status.is_running,
         last_sequence: status.last_sequence,
         current_message_id: status.current_message_id,

@@ -21,6 +21,8 @@ pub enum StreamFrame {
     TextDelta,
     /// The model has finished a text.
     TextEnd,
+    /// A call of the model waits for its provider.
+    ModelWaiting,
     /// The gateway stops, and the reader should connect again.
     Reconnect,
     /// The stream ends, and the reader has no reason to connect again.
@@ -29,13 +31,14 @@ pub enum StreamFrame {
 
 impl StreamFrame {
     /// All names.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Conversation,
         Self::Replay,
         Self::Reset,
         Self::TextStart,
         Self::TextDelta,
         Self::TextEnd,
+        Self::ModelWaiting,
         Self::Reconnect,
         Self::End,
     ];
@@ -49,6 +52,7 @@ impl StreamFrame {
             Self::TextStart => "text_start",
             Self::TextDelta => "text_delta",
             Self::TextEnd => "text_end",
+            Self::ModelWaiting => "model_waiting",
             Self::Reconnect => "reconnect",
             Self::End => "end",
         }

@@ -74,7 +74,7 @@ function Turn({ chat, turn, items, update }: { chat: Conversation; turn: TurnRow
         {parts.join(" · ")}{" "}
         {root?.workflow_url && <a href={root.workflow_url} target="_blank" rel="noopener">{texts.developer.temporal}</a>}
       </p>
-      <Waterfall turn={turn} items={items} now={now} records={records} firstTexts={firstTexts} />
+      <Waterfall turn={turn} items={items} now={now} records={records} firstTexts={firstTexts} waits={update.state.waits} />
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
       {records && <Executions chat={chat} records={records} now={now} />}
     </article>

@@ -1,7 +1,8 @@
 /** A turn on a time axis: a table whose rows have bars, so that it can also be read without seeing it. */
 
-import type { Item, TurnRow, TurnRows } from "everturn-client";
+import type { Item, ModelWait, TurnRow, TurnRows } from "everturn-client";
 import { useState } from "preact/hooks";
+import { refusedText, waitOf } from "../refused";
 import { brief, visible } from "../shown";
 import { texts } from "../texts";
 import { labelOf, took, tokenText } from "./format";
@@ -22,9 +23,11 @@ interface WaterfallProps {
   now: number;
   records: Records | undefined;
   firstTexts: ReadonlyMap<string, number>;
+  /** The calls that wait for their provider now. */
+  waits: readonly ModelWait[] | undefined;
 }
 
-export function Waterfall({ turn, items, now, records, firstTexts }: WaterfallProps) {
+export function Waterfall({ turn, items, now, records, firstTexts, waits }: WaterfallProps) {
   const [count, setCount] = useState(SHOWN);
   const words = texts.developer;
   const axis = { from: turn.started, until: Math.max(turn.ended ?? now, turn.started + 1) };
@@ -57,7 +60,9 @@ export function Waterfall({ turn, items, now, records, firstTexts }: WaterfallPr
               const facts = factsOf(row, records);
               // An LLM call that goes on is the same row when it has ended.
               const key = row.kind === "llm_call" ? `llm-${callKey(row)}` : (row.item ?? `row-${hidden + at}`);
-              return <Row key={`${row.kind}/${key}`} row={row} axis={axis} facts={facts} items={items} firstText={first} />;
+              const wait = waitOf(row, turn.rows, waits);
+              const refused = wait ? refusedText(wait, now) : "";
+              return <Row key={`${row.kind}/${key}`} row={row} axis={axis} facts={facts} items={items} firstText={first} refused={refused} />;
             })}
           </tbody>
         </table>
@@ -77,9 +82,11 @@ interface RowProps {
   facts: Facts;
   items: readonly Item[];
   firstText: number | undefined;
+  /** Why the call waits, and until when; `""` for a call that does not wait. */
+  refused: string;
 }
 
-function Row({ row, axis, facts, items, firstText }: RowProps) {
+function Row({ row, axis, facts, items, firstText, refused }: RowProps) {
   const [isOpen, setOpen] = useState(false);
   const ended = row.ended ?? axis.until;
   const item = isOpen ? items.find((it) => it.id === row.item) : undefined;
@@ -93,7 +100,7 @@ function Row({ row, axis, facts, items, firstText }: RowProps) {
         <td class="number">{took(row.started - axis.from)}</td>
         <td class="axis"><Bar row={row} axis={axis} ended={ended} /></td>
         <td class="number">{isNote ? "" : took(ended - row.started)}</td>
-        <td class="remark">{remarks(row, ended, facts, firstText, items).join(" · ")}</td>
+        <td class="remark">{[refused, ...remarks(row, ended, facts, firstText, items)].filter(Boolean).join(" · ")}</td>
       </tr>
       {isOpen && (
         <tr class="row-details">

@@ -78,7 +78,13 @@ impl Talk {
         let text = match (self.is_cancelling(), self.session.state.status()) {
             (true, _) => "cancelling · Ctrl-C again leaves",
             (false, Status::Idle) => return None,
-            (false, Status::Running) => "working · Ctrl-C cancels",
+            (false, Status::Running) => match self.session.waiting() {
+                Some(sentence) => {
+                    let row = Line::of(&spinner, Style::Warn).and(&sentence, Style::Warn);
+                    return Some(row.and(" · Ctrl-C cancels", Style::Dim));
+                }
+                None => "working · Ctrl-C cancels",
+            },
             (false, Status::Waiting) => "waiting · Ctrl-C cancels",
         };
         Some(Line::of(&spinner, Style::Heading).and(text, Style::Dim))

@@ -39,6 +39,25 @@ class OpenText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWait:
+    """A call of a model that the provider has refused, and that is made again later."""
+
+    agent_execution_id: str
+    step: int
+    """The LLM call of the agent execution, from 0."""
+    code: str
+    """The code of the refusal: ``llm_overloaded``, ``llm_rate_limited`` or ``llm_unavailable``."""
+    message: str
+    """The refusal in a sentence."""
+    attempt: int
+    """The number of the next try."""
+    retry_after_ms: int
+    """Milliseconds from the arrival of the news to the next try."""
+    message_id: str
+    """The message whose turn it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemBase:
     """What all items have."""
 
@@ -249,3 +268,5 @@ class State:
     """What a person is shown, in order. An item that has not changed is the same object as before."""
     texts: tuple[OpenText, ...] = ()
     """What models are writing now, in the order in which the texts began."""
+    waits: tuple[ModelWait, ...] = ()
+    """The calls of models that wait for their provider, the newest news last."""

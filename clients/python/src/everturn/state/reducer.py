@@ -10,6 +10,7 @@ from .fields import count, text
 from .fold import Fold
 from .model import JsonObject, State
 from .texts import Texts
+from .waits import Waits
 
 _REPLACES_TEXTS = frozenset({"thought", "assistant_message", "complete", "error", "cancelled"})
 
@@ -45,6 +46,7 @@ class Reducer:
         self._events: list[_Event] = []
         self._fold = Fold()
         self._texts = Texts()
+        self._waits = Waits()
         self._ended: str | None = None
         self._state: State | None = None
 
@@ -60,6 +62,7 @@ class Reducer:
                 ended=self._ended,
                 items=tuple(self._fold.items),
                 texts=self._texts.shown(),
+                waits=self._waits.shown(),
             )
         return self._state
 
@@ -96,9 +99,14 @@ class Reducer:
         match data.get("type"):
             case "replay":
                 had_ended, self._ended = self._ended is not None, None
-                return self._texts.clear() or had_ended
+                had_waits = self._waits.clear()
+                return self._texts.clear() or had_ended or had_waits
             case "text_start" | "text_delta" | "text_end":
-                return self._texts.apply(data, self._fold.parent_of(text(data, "agent_execution_id")))
+                agent = text(data, "agent_execution_id")
+                had_wait = self._waits.drop(agent)
+                return self._texts.apply(data, self._fold.parent_of(agent)) or had_wait
+            case "model_waiting":
+                return self._waits.apply(data)
             case "reset":
                 return self._reset(count(data, "from_sequence") or 1)
             case "end":
@@ -113,6 +121,7 @@ class Reducer:
         self._events.append(event)
         if event.data["type"] in _REPLACES_TEXTS:
             self._texts.drop(text(event.data, "agent_execution_id"))
+            self._waits.drop(text(event.data, "agent_execution_id"))
         if len(self._events) > self._max_events:
             self._refold(self._events[-(-self._max_events // 10) :])
         else:
@@ -122,6 +131,7 @@ class Reducer:
     def _reset(self, from_sequence: int) -> bool:
         """Forgets the events from this number on: another log has taken their place."""
         self._texts.clear()
+        self._waits.clear()
         before = max(0, from_sequence - 1)
         if before < self._start[1]:
             self._start = (str(before), before)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use everturn_proto::event::Event;
-use everturn_stream::{OpenText, Part, Piece, TextKey};
+use everturn_stream::{ModelWait, OpenText, Part, Piece, TextKey};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -114,6 +114,10 @@ fn render(conversation_id: &str, frame: &LiveFrame, cursor: Option<Cursor>) -> S
             *generation,
         )
         .message(),
+        LiveFrame::ModelWaiting(wait) => {
+            let frame = ModelWaitingFrame::new(conversation_id, wait);
+            message(None, frame.kind, &json(&frame))
+        }
     }
 }
 
@@ -192,6 +196,49 @@ impl<'a> TextFrame<'a> {
 
     fn message(&self) -> String {
         message(None, self.kind, &json(self))
+    }
+}
+
+/// `data` of a frame about a call of the model that the provider has refused, and that is made again later. The provider
+/// does not bill the call.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ModelWaitingFrame)]
+pub(crate) struct ModelWaitingFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = waiting_type)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    message_id: &'a str,
+    agent_execution_id: &'a str,
+    step: u32,
+    /// The code of the refusal: `llm_rate_limited`, `llm_overloaded` or `llm_unavailable`.
+    code: &'a str,
+    /// The refusal in a sentence.
+    message: &'a str,
+    /// The number of the step's next call, refused calls included.
+    attempt: u32,
+    /// Milliseconds until the next call.
+    retry_after_ms: u64,
+}
+
+fn waiting_type() -> Object {
+    one_of(&[StreamFrame::ModelWaiting.as_str()])
+}
+
+impl<'a> ModelWaitingFrame<'a> {
+    fn new(conversation_id: &'a str, wait: &'a ModelWait) -> Self {
+        Self {
+            kind: StreamFrame::ModelWaiting.as_str(),
+            conversation_id,
+            message_id: &wait.message_id,
+            agent_execution_id: &wait.agent_execution_id,
+            step: wait.step,
+            code: &wait.code,
+            message: &wait.message,
+            attempt: wait.attempt,
+            retry_after_ms: wait.retry_after_ms,
+        }
     }
 }
 

@@ -109,3 +109,22 @@ fn deltas_carry_no_id() {
     );
     assert_eq!(render("c", &LiveFrame::TextDelta(piece), None), expected);
 }
+
+#[test]
+fn a_wait_has_no_id() {
+    let wait = ModelWait {
+        message_id: "m".to_owned(),
+        agent_execution_id: "run".to_owned(),
+        step: 2,
+        code: "llm_overloaded".to_owned(),
+        message: "It has too much to do.".to_owned(),
+        attempt: 4,
+        retry_after_ms: 12_000,
+    };
+    assert_eq!(
+        render("c", &LiveFrame::ModelWaiting(wait), None),
+        "event: model_waiting\ndata: {\"type\":\"model_waiting\",\"conversation_id\":\"c\",\"message_id\":\"m\",\
+         \"agent_execution_id\":\"run\",\"step\":2,\"code\":\"llm_overloaded\",\"message\":\"It has too much to do.\",\
+         \"attempt\":4,\"retry_after_ms\":12000}\n\n"
+    );
+}

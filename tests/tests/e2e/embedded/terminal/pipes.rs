@@ -77,6 +77,21 @@ async fn the_exit_code_says_how_the_turn_ended() {
 }
 
 #[tokio::test]
+async fn a_person_reads_why_the_turn_waits() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::error(529, "overloaded_error"),
+        _ => Reply::text("At last."),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let output = chat(&stack, &["hello"]).output().await.unwrap();
+    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    let note = "The provider is overloaded; next try in 1 s (attempt 2)";
+    assert!(notes.contains(note), "{notes}");
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+}
+
+#[tokio::test]
 async fn each_line_of_a_pipe_is_a_message() {
     let stack = Stack::new(Model::start(script).await).await;
     let _running = stack.start().await;
