@@ -189,8 +189,8 @@ impl Profile {
             let is_host = |end: &&str| host == *end || host.ends_with(&format!(".{end}"));
             let is_model = |part: &&str| model.contains(part);
             row.kinds.contains(&kind)
-                && (row.hosts.is_empty() || row.hosts.iter().any(|end| is_host(&end)))
-                && (row.models.is_empty() || row.models.iter().any(|part| is_model(&part)))
+                && (row.hosts.is_empty() || row.hosts.iter().any(is_host))
+                && (row.models.is_empty() || row.models.iter().any(is_model))
         };
         for row in ROWS.iter().filter(fits) {
             (row.set)(&mut profile);
