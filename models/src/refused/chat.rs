@@ -173,7 +173,7 @@ impl<'a> Messages<'a> {
     }
 
     fn system(&mut self, at: usize, message: &Value) {
-        let found = &mut self.found;
+        let found = &mut *self.found;
         found.unless(at == 0, || {
             format!("messages[{at}]: a system prompt that is not the first message")
         });

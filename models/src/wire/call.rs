@@ -179,7 +179,7 @@ impl Reading<'_> {
                     Err(_) => return Err(failure::unreadable_frame(self.call, &text)),
                 },
                 Frame::Loose(text) if self.received.progress == Progress::Open => {
-                    self.read_loose(&text)?
+                    self.read_loose(&text)?;
                 }
                 Frame::Loose(_) => {}
             }

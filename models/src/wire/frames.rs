@@ -105,10 +105,9 @@ impl FrameReader {
         }
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         match field {
-            // A comment: a sign of life.
-            "" => Ok(()),
+            // A comment, which is a sign of life, or a field that says nothing here.
+            "" | "event" | "id" | "retry" => Ok(()),
             "data" => self.grow_data(value.strip_prefix(' ').unwrap_or(value)),
-            "event" | "id" | "retry" => Ok(()),
             _ => self.grow_loose(&line),
         }
     }

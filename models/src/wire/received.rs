@@ -75,10 +75,8 @@ impl Received {
     }
 }
 
-/// Returns a count of tokens; a missing or negative number is 0.
+/// Returns a count of tokens; a number that is missing, negative or no integer is 0.
 pub(crate) fn count(usage: &Value, path: &str) -> u32 {
-    let number = usage
-        .pointer(path)
-        .and_then(|it| it.as_u64().or_else(|| Some(it.as_f64()?.max(0.0) as u64)));
+    let number = usage.pointer(path).and_then(Value::as_u64);
     number.map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX))
 }

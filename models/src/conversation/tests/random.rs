@@ -137,7 +137,9 @@ fn calling(
     let mut results: Vec<Option<ToolResult>> = results;
     if cut == 0 {
         // The results of a killed worker never came.
-        results.iter_mut().for_each(|result| *result = None);
+        for result in &mut results {
+            *result = None;
+        }
     }
     let mut message = ContextMessage {
         tool_calls,

@@ -48,7 +48,7 @@ pub(crate) struct Piece<'a> {
 /// The calls of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    calls: Vec<Call>,
+    heard: Vec<Call>,
     /// The names of the offered tools.
     offered: BTreeSet<String>,
     /// True when a text began after the last call, so that the last call is whole even in a cut reply.
@@ -79,16 +79,16 @@ impl Calls {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.heard.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.calls.len()
+        self.heard.len()
     }
 
     /// Notes that something else began after the last call.
     pub(crate) fn followed(&mut self) {
-        self.is_followed = !self.calls.is_empty();
+        self.is_followed = !self.heard.is_empty();
     }
 
     /// Takes a piece of a call. Returns the position of the call.
@@ -96,17 +96,17 @@ impl Calls {
         let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
         let position = match self.place(piece, id, name) {
             Some(position) => position,
-            None if self.calls.len() >= MAX_READ_CALLS => MAX_READ_CALLS - 1,
+            None if self.heard.len() >= MAX_READ_CALLS => MAX_READ_CALLS - 1,
             None => {
-                self.calls.push(Call {
+                self.heard.push(Call {
                     index: piece.index,
                     ..Call::default()
                 });
-                self.calls.len() - 1
+                self.heard.len() - 1
             }
         };
         self.is_followed = false;
-        let call = &mut self.calls[position];
+        let call = &mut self.heard[position];
         if call.id.is_empty() {
             id.clone_into(&mut call.id);
         }
@@ -122,7 +122,7 @@ impl Calls {
 
     /// Adds an opaque part that the provider needs back with the call at the position.
     pub(crate) fn sign(&mut self, position: usize, signature: String) -> Result<(), ModelError> {
-        let Some(call) = self.calls.get_mut(position) else {
+        let Some(call) = self.heard.get_mut(position) else {
             return Ok(());
         };
         let bytes: usize = call.signatures.iter().map(String::len).sum();
@@ -135,17 +135,17 @@ impl Calls {
     fn place(&self, piece: &Piece<'_>, id: &str, name: &str) -> Option<usize> {
         if let Some(index) = piece.index {
             let position = self
-                .calls
+                .heard
                 .iter()
                 .rposition(|call| call.index == Some(index))?;
             return (!self.begins_another(position, piece, id, name)).then_some(position);
         }
         if !id.is_empty()
-            && let Some(position) = self.calls.iter().rposition(|call| call.id == id)
+            && let Some(position) = self.heard.iter().rposition(|call| call.id == id)
         {
             return (!self.begins_another(position, piece, id, name)).then_some(position);
         }
-        let last = self.calls.len().checked_sub(1)?;
+        let last = self.heard.len().checked_sub(1)?;
         if id.is_empty() && name.is_empty() {
             return Some(piece.order.map_or(last, |order| order.min(last)));
         }
@@ -154,7 +154,7 @@ impl Calls {
 
     /// True when the piece begins another call than the call at the position.
     fn begins_another(&self, position: usize, piece: &Piece<'_>, id: &str, name: &str) -> bool {
-        let call = &self.calls[position];
+        let call = &self.heard[position];
         if !id.is_empty() && !call.id.is_empty() && id != call.id {
             // Some servers write a new id with each piece, and the name only once.
             return !name.is_empty() || (call.is_whole() && piece.arguments.begins());
@@ -175,14 +175,14 @@ impl Calls {
 
     /// Returns the calls of the reply. `is_cut`: the reply is cut at a limit of tokens.
     pub(crate) fn finish(self, is_cut: bool) -> Vec<ModelToolCall> {
-        let last = self.calls.len().saturating_sub(1);
-        if self.calls.len() > MAX_TOOL_CALLS {
+        let last = self.heard.len().saturating_sub(1);
+        if self.heard.len() > MAX_TOOL_CALLS {
             tracing::warn!(
-                calls = self.calls.len(),
+                calls = self.heard.len(),
                 "a reply has more than {MAX_TOOL_CALLS} tool calls, and the further calls are left out"
             );
         }
-        let calls = self.calls.into_iter().enumerate().take(MAX_TOOL_CALLS);
+        let calls = self.heard.into_iter().enumerate().take(MAX_TOOL_CALLS);
         calls
             .map(|(position, call)| call.finish(is_cut && position == last && !self.is_followed))
             .collect()
@@ -193,11 +193,10 @@ impl Arguments<'_> {
     /// True when the arguments begin here, and are not a later part.
     fn begins(&self) -> bool {
         match self {
-            Self::None => true,
             Self::Letters(letters) => {
                 letters.trim().is_empty() || letters.trim_start().starts_with('{')
             }
-            Self::Whole(_) => true,
+            Self::None | Self::Whole(_) => true,
         }
     }
 }

@@ -63,7 +63,7 @@ impl ReplyReader for Reader {
         self.think(delta, hearing)?;
         say(&delta["content"], hearing)?;
         say(&delta["refusal"], hearing)?;
-        if received.calls.len() > 0 && has_text(&delta["content"]) {
+        if !received.calls.is_empty() && has_text(&delta["content"]) {
             received.calls.followed();
         }
         let calls = delta["tool_calls"]

@@ -334,7 +334,8 @@ proptest! {
         ];
         let plain = tests::read(ProviderKind::OpenAi, [frames.concat() + DONE]);
         prop_assert!(plain.is_ok());
-        let noisy: String = frames.iter().zip(&noise).map(|(frame, noise)| format!("{noise}{frame}")).collect();
+        let noisy = frames.iter().zip(&noise).map(|(frame, noise)| format!("{noise}{frame}"));
+        let noisy = noisy.collect::<Vec<_>>().concat();
         let bytes = (noisy + DONE).into_bytes();
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
         cuts.extend([0, bytes.len()]);
