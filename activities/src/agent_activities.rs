@@ -103,9 +103,8 @@ impl AgentActivities {
             cancels: worker.cancels,
             stopping: worker.stopping,
         };
-        let peers = Peers {
-            wait: settings.wait_for_peer,
-        };
+        let wait = settings.wait_for_peer;
+        let peers = Peers { wait };
         let saver = Saver {
             writer: Arc::clone(&ports.writer),
             stream: Arc::clone(stream),

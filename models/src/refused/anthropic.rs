@@ -104,122 +104,122 @@ impl<'a> Messages<'a> {
     fn check(mut self, messages: &'a [Value]) {
         let mut awaits_user = true;
         for (at, message) in messages.iter().enumerate() {
-            let place = format!("messages[{at}]");
+            let address = format!("messages[{at}]");
             let content = &message["content"];
             let is_user = message["role"] == "user";
             self.found
                 .unless(is_user || message["role"] == "assistant", || {
-                    format!("{place}: the role {}", message["role"])
+                    format!("{address}: the role {}", message["role"])
                 });
             self.found.unless(is_user == awaits_user, || {
-                format!("{place}: two messages of {} in a row", message["role"])
+                format!("{address}: two messages of {} in a row", message["role"])
             });
             awaits_user = !is_user;
             let blocks = list(content);
             self.found
                 .unless(is_text(content) || !blocks.is_empty(), || {
-                    format!("{place}: an empty message")
+                    format!("{address}: an empty message")
                 });
             if is_user {
-                self.user(&place, blocks);
+                self.user(&address, blocks);
             } else {
-                self.model(&place, blocks);
+                self.model(&address, blocks);
             }
         }
         self.results_are_complete("the end");
     }
 
-    fn results_are_complete(&mut self, place: &str) {
+    fn results_are_complete(&mut self, address: &str) {
         let open = std::mem::take(&mut self.open);
         self.found.unless(open.is_empty(), || {
-            format!("{place}: calls without a result: {open:?}")
+            format!("{address}: calls without a result: {open:?}")
         });
     }
 
     /// Checks a user's message, which begins with the results of the calls before.
-    fn user(&mut self, place: &str, blocks: &[Value]) {
+    fn user(&mut self, address: &str, blocks: &[Value]) {
         let mut is_after_results = false;
         for block in blocks {
             let is_result = block["type"] == "tool_result";
             self.found.unless(!(is_result && is_after_results), || {
-                format!("{place}: a result after {block}")
+                format!("{address}: a result after {block}")
             });
             is_after_results |= !is_result;
             if is_result {
-                self.result(place, block);
+                self.result(address, block);
             } else {
-                self.content(place, block);
+                self.content(address, block);
             }
         }
-        self.results_are_complete(place);
+        self.results_are_complete(address);
     }
 
-    fn result(&mut self, place: &str, block: &Value) {
+    fn result(&mut self, address: &str, block: &Value) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         self.found.unless(self.open.remove(id), || {
-            format!("{place}: a result of {id:?}, which no call before it awaits")
+            format!("{address}: a result of {id:?}, which no call before it awaits")
         });
         let parts = list(&block["content"]);
         for part in parts {
-            self.content(place, part);
+            self.content(address, part);
         }
         let has_content = is_text(&block["content"]) || !parts.is_empty();
         self.found.unless(has_content, || {
-            format!("{place}: an empty result of {id:?}")
+            format!("{address}: an empty result of {id:?}")
         });
     }
 
     /// Checks a text or a file.
-    fn content(&mut self, place: &str, block: &Value) {
+    fn content(&mut self, address: &str, block: &Value) {
         let fits = match block["type"].as_str() {
             Some("text") => is_text(&block["text"]),
             Some("image" | "document") => is_text(&block["source"]["data"]),
             _ => false,
         };
         self.found
-            .unless(fits, || format!("{place}: the block {block}"));
+            .unless(fits, || format!("{address}: the block {block}"));
     }
 
-    fn model(&mut self, place: &str, blocks: &'a [Value]) {
+    fn model(&mut self, address: &str, blocks: &'a [Value]) {
         let is_after_text = blocks
             .windows(2)
             .any(|pair| pair[0]["type"] == "text" && is_thought(&pair[1]));
         let is_last = blocks.last().is_some_and(is_thought);
         self.found.unless(!is_after_text && !is_last, || {
-            format!("{place}: thoughts that are not before the text and the calls")
+            format!("{address}: thoughts that are not before the text and the calls")
         });
         for block in blocks {
             match block["type"].as_str() {
-                Some("tool_use") => self.call(place, block),
+                Some("tool_use") => self.call(address, block),
                 Some("thinking") => {
                     let fits = block["thinking"].is_string() && is_text(&block["signature"]);
                     self.found
-                        .unless(fits, || format!("{place}: thoughts without a signature"));
+                        .unless(fits, || format!("{address}: thoughts without a signature"));
                 }
                 Some("redacted_thinking") => {
                     self.found.unless(is_text(&block["data"]), || {
-                        format!("{place}: thoughts without data")
+                        format!("{address}: thoughts without data")
                     });
                 }
-                Some("text") => self.content(place, block),
+                Some("text") => self.content(address, block),
                 _ => self
                     .found
-                    .unless(false, || format!("{place}: the block {block}")),
+                    .unless(false, || format!("{address}: the block {block}")),
             }
         }
     }
 
-    fn call(&mut self, place: &str, block: &'a Value) {
+    fn call(&mut self, address: &str, block: &'a Value) {
         self.found.unless(is_word(&block["id"], MAX_ID_BYTES), || {
-            format!("{place}: the call's id {}", block["id"])
+            format!("{address}: the call's id {}", block["id"])
         });
         let id = block["id"].as_str().unwrap_or_default();
         self.found
-            .unless(self.seen.insert(id), || format!("{place}: {id} twice"));
+            .unless(self.seen.insert(id), || format!("{address}: {id} twice"));
         self.open.insert(id);
-        rules::name(self.found, place, &block["name"]);
+        rules::name(self.found, address, &block["name"]);
         self.found.unless(block["input"].is_object(), || {
-            format!("{place}: the arguments {}", block["input"])
+            format!("{address}: the arguments {}", block["input"])
         });
     }
 }

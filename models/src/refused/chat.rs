@@ -27,7 +27,7 @@ pub(super) struct Rules {
     fields: Option<&'static [&'static str]>,
     /// The type of the parts with a PDF.
     document: &'static str,
-    /// True when every message of a model needs its thoughts, or a text in their place.
+    /// True when every message of a model needs its thoughts, or a text in their address.
     needs_thoughts: bool,
 }
 
@@ -147,28 +147,28 @@ struct Messages<'a> {
 impl<'a> Messages<'a> {
     fn check(mut self, messages: &'a [Value]) {
         for (at, message) in messages.iter().enumerate() {
-            let place = format!("messages[{at}]");
+            let address = format!("messages[{at}]");
             let role = message["role"].as_str().unwrap_or_default();
             if role != "tool" {
-                self.results_are_complete(&place);
+                self.results_are_complete(&address);
             }
             match role {
                 "system" => self.system(at, message),
-                "user" => self.user(&place, &message["content"]),
-                "assistant" => self.model(&place, message),
-                "tool" => self.result(&place, message),
+                "user" => self.user(&address, &message["content"]),
+                "assistant" => self.model(&address, message),
+                "tool" => self.result(&address, message),
                 _ => self
                     .found
-                    .unless(false, || format!("{place}: the role {role:?}")),
+                    .unless(false, || format!("{address}: the role {role:?}")),
             }
         }
         self.results_are_complete("the end");
     }
 
-    fn results_are_complete(&mut self, place: &str) {
+    fn results_are_complete(&mut self, address: &str) {
         let open = std::mem::take(&mut self.open);
         self.found.unless(open.is_empty(), || {
-            format!("{place}: calls without a result: {open:?}")
+            format!("{address}: calls without a result: {open:?}")
         });
     }
 
@@ -182,11 +182,11 @@ impl<'a> Messages<'a> {
         });
     }
 
-    fn user(&mut self, place: &str, content: &Value) {
+    fn user(&mut self, address: &str, content: &Value) {
         let parts = list(content);
         self.found
             .unless(is_text(content) || !parts.is_empty(), || {
-                format!("{place}: an empty message")
+                format!("{address}: an empty message")
             });
         for part in parts {
             let kind = part["type"].as_str().unwrap_or_default();
@@ -198,73 +198,73 @@ impl<'a> Messages<'a> {
                 _ => is_text(&part["file"]["filename"]) && is_data_url(&part["file"]["file_data"]),
             };
             self.found
-                .unless(is_known && fits, || format!("{place}: a part {part}"));
+                .unless(is_known && fits, || format!("{address}: a part {part}"));
         }
     }
 
     /// Checks the names of the fields of a model's message, or of a call.
-    fn fields(&mut self, place: &str, object: &Value, known: &[&str]) {
+    fn fields(&mut self, address: &str, object: &Value, known: &[&str]) {
         for (field, _) in object.as_object().into_iter().flatten() {
             let mut known = known.iter().chain(self.rules.further_fields);
             self.found.unless(known.any(|it| it == field), || {
-                format!("{place}: the unknown field {field}")
+                format!("{address}: the unknown field {field}")
             });
         }
     }
 
-    fn model(&mut self, place: &str, message: &'a Value) {
-        self.fields(place, message, &FIELDS);
+    fn model(&mut self, address: &str, message: &'a Value) {
+        self.fields(address, message, &FIELDS);
         let (content, calls) = (&message["content"], list(&message["tool_calls"]));
         self.found
             .unless(content.is_null() || is_text(content), || {
-                format!("{place}: the content {content}")
+                format!("{address}: the content {content}")
             });
         self.found
             .unless(is_text(content) || !calls.is_empty(), || {
-                format!("{place}: neither text nor calls")
+                format!("{address}: neither text nor calls")
             });
         self.found.unless(
             message.get("tool_calls").is_none() || !calls.is_empty(),
-            || format!("{place}: an empty list of calls"),
+            || format!("{address}: an empty list of calls"),
         );
         let thoughts = &message["reasoning_content"];
         let has_thoughts = thoughts.as_str().is_some_and(|text| !text.is_empty());
         let may_lack = !self.rules.needs_thoughts && thoughts.is_null();
         self.found.unless(has_thoughts || may_lack, || {
-            format!("{place}: reasoning_content is {thoughts}")
+            format!("{address}: reasoning_content is {thoughts}")
         });
         for call in calls {
-            self.call(place, call);
+            self.call(address, call);
         }
     }
 
-    fn call(&mut self, place: &str, call: &'a Value) {
-        self.fields(place, call, &FIELDS_OF_CALLS);
+    fn call(&mut self, address: &str, call: &'a Value) {
+        self.fields(address, call, &FIELDS_OF_CALLS);
         let id = call["id"].as_str().unwrap_or_default();
         let fits = !id.is_empty() && (self.rules.is_id)(id);
         self.found
-            .unless(fits, || format!("{place}: the call's id {id:?}"));
+            .unless(fits, || format!("{address}: the call's id {id:?}"));
         self.found
-            .unless(self.seen.insert(id), || format!("{place}: {id} twice"));
+            .unless(self.seen.insert(id), || format!("{address}: {id} twice"));
         self.open.insert(id);
         self.found.unless(call["type"] == "function", || {
-            format!("{place}: the call's type {}", call["type"])
+            format!("{address}: the call's type {}", call["type"])
         });
         let function = &call["function"];
-        rules::name(self.found, place, &function["name"]);
+        rules::name(self.found, address, &function["name"]);
         let arguments = &function["arguments"];
         self.found.unless(is_object_text(arguments), || {
-            format!("{place}: the arguments {arguments}")
+            format!("{address}: the arguments {arguments}")
         });
     }
 
-    fn result(&mut self, place: &str, message: &Value) {
+    fn result(&mut self, address: &str, message: &Value) {
         let id = message["tool_call_id"].as_str().unwrap_or_default();
         self.found.unless(self.open.remove(id), || {
-            format!("{place}: a result of {id:?}, which no call before it awaits")
+            format!("{address}: a result of {id:?}, which no call before it awaits")
         });
         self.found.unless(is_text(&message["content"]), || {
-            format!("{place}: the result {}", message["content"])
+            format!("{address}: the result {}", message["content"])
         });
     }
 }

@@ -25,29 +25,29 @@ pub(super) fn problems(body: &Value, needs_signatures: bool) -> Vec<String> {
     let mut is_after_model = false;
     let mut calls = Vec::new();
     for (at, content) in contents.iter().enumerate() {
-        let place = format!("contents[{at}]");
+        let address = format!("contents[{at}]");
         let is_user = content["role"] == "user";
         found.unless(is_user || content["role"] == "model", || {
-            format!("{place}: the role {}", content["role"])
+            format!("{address}: the role {}", content["role"])
         });
         found.unless(is_user || !is_after_model, || {
-            format!("{place}: two contents of the model in a row")
+            format!("{address}: two contents of the model in a row")
         });
         is_after_model = !is_user;
         let parts = list(&content["parts"]);
-        found.unless(!parts.is_empty(), || format!("{place}: no parts"));
+        found.unless(!parts.is_empty(), || format!("{address}: no parts"));
         for part in parts {
-            check_part(&mut found, &place, part, is_user);
+            check_part(&mut found, &address, part, is_user);
         }
         results(
             &mut found,
-            &place,
+            &address,
             &calls,
             &fields_of(parts, "functionResponse"),
         );
         calls = fields_of(parts, "functionCall");
         if needs_signatures {
-            signature(&mut found, &place, parts);
+            signature(&mut found, &address, parts);
         }
     }
     found.unless(calls.is_empty(), || {
@@ -99,55 +99,55 @@ fn fields(found: &mut Problems, body: &Value) {
     }
 }
 
-fn check_part(found: &mut Problems, place: &str, part: &Value, is_user: bool) {
+fn check_part(found: &mut Problems, address: &str, part: &Value, is_user: bool) {
     let given = FIELDS.iter().filter(|field| part.get(field).is_some());
-    found.unless(given.count() == 1, || format!("{place}: the part {part}"));
+    found.unless(given.count() == 1, || format!("{address}: the part {part}"));
     if let Some(text) = part.get("text") {
         // The last part of a stream may be a signature beside an empty text.
         let is_signature = text.is_string() && is_text(&part["thoughtSignature"]);
         found.unless(is_text(text) || is_signature, || {
-            format!("{place}: the text {text}")
+            format!("{address}: the text {text}")
         });
     }
     if let Some(data) = part.get("inlineData") {
         let fits = is_text(&data["mimeType"]) && is_text(&data["data"]);
-        found.unless(fits, || format!("{place}: a file without a type or data"));
+        found.unless(fits, || format!("{address}: a file without a type or data"));
     }
     if let Some(call) = part.get("functionCall") {
-        found.unless(!is_user, || format!("{place}: a user's call"));
-        rules::name(found, place, &call["name"]);
+        found.unless(!is_user, || format!("{address}: a user's call"));
+        rules::name(found, address, &call["name"]);
         found.unless(call["args"].is_object(), || {
-            format!("{place}: the arguments {}", call["args"])
+            format!("{address}: the arguments {}", call["args"])
         });
     }
     if let Some(result) = part.get("functionResponse") {
-        found.unless(is_user, || format!("{place}: a model's result"));
+        found.unless(is_user, || format!("{address}: a model's result"));
         found.unless(result["response"].is_object(), || {
-            format!("{place}: the result {}", result["response"])
+            format!("{address}: the result {}", result["response"])
         });
     }
     let signature = part.get("thoughtSignature");
     found.unless(signature.is_none_or(is_text), || {
-        format!("{place}: an empty signature")
+        format!("{address}: an empty signature")
     });
 }
 
 /// Checks that the results are those of the calls in the content before, in their order.
-fn results(found: &mut Problems, place: &str, calls: &[&Value], results: &[&Value]) {
+fn results(found: &mut Problems, address: &str, calls: &[&Value], results: &[&Value]) {
     let keys = |of: &[&Value]| -> Vec<String> {
         let key = |it: &&Value| format!("{} {}", it["name"], it["id"]);
         of.iter().map(key).collect()
     };
     let (calls, results) = (keys(calls), keys(results));
     found.unless(calls == results, || {
-        format!("{place}: calls {calls:?}, and results {results:?}")
+        format!("{address}: calls {calls:?}, and results {results:?}")
     });
 }
 
-fn signature(found: &mut Problems, place: &str, parts: &[Value]) {
+fn signature(found: &mut Problems, address: &str, parts: &[Value]) {
     let first = parts.iter().find(|part| part.get("functionCall").is_some());
     let fits = first.is_none_or(|part| is_text(&part["thoughtSignature"]));
     found.unless(fits, || {
-        format!("{place}: the first call has no thoughtSignature")
+        format!("{address}: the first call has no thoughtSignature")
     });
 }

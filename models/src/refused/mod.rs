@@ -59,7 +59,7 @@ impl Who {
     ];
 }
 
-/// Returns the reasons for which the provider would refuse a request with this body, each with its place in the body.
+/// Returns the reasons for which the provider would refuse a request with this body, each with its address in the body.
 /// Empty: the provider takes the request.
 pub fn problems(who: Who, body: &Value) -> Vec<String> {
     match who {

@@ -69,31 +69,31 @@ impl<'a> Items<'a> {
     fn check(mut self, items: &'a [Value]) {
         let mut is_after_thoughts = false;
         for (at, item) in items.iter().enumerate() {
-            let place = format!("input[{at}]");
+            let address = format!("input[{at}]");
             let is_thought = item["type"] == "reasoning";
             let is_models =
                 is_thought || item["type"] == "function_call" || item["role"] == "assistant";
             self.found.unless(is_models || !is_after_thoughts, || {
-                format!("{place}: thoughts without the item that followed them")
+                format!("{address}: thoughts without the item that followed them")
             });
             is_after_thoughts = is_thought;
             if let Some(id) = item["id"].as_str() {
                 self.found
-                    .unless(self.seen.insert(id), || format!("{place}: {id} twice"));
+                    .unless(self.seen.insert(id), || format!("{address}: {id} twice"));
             }
             match item["type"].as_str() {
-                Some("message") => self.message(&place, item),
-                Some("function_call") => self.call(&place, item),
-                Some("function_call_output") => self.result(&place, item),
+                Some("message") => self.message(&address, item),
+                Some("function_call") => self.call(&address, item),
+                Some("function_call_output") => self.result(&address, item),
                 Some("reasoning") => {
                     let fits = self.is_stored || is_text(&item["encrypted_content"]);
                     self.found.unless(fits && item["summary"].is_array(), || {
-                        format!("{place}: thoughts that nobody can read")
+                        format!("{address}: thoughts that nobody can read")
                     });
                 }
                 _ => self
                     .found
-                    .unless(false, || format!("{place}: the type {}", item["type"])),
+                    .unless(false, || format!("{address}: the type {}", item["type"])),
             }
         }
         let (open, found) = (self.open, self.found);
@@ -105,23 +105,23 @@ impl<'a> Items<'a> {
         });
     }
 
-    fn message(&mut self, place: &str, item: &Value) {
+    fn message(&mut self, address: &str, item: &Value) {
         let role = item["role"].as_str().unwrap_or_default();
         self.found.unless(matches!(role, "user" | "assistant"), || {
-            format!("{place}: the role {role:?}")
+            format!("{address}: the role {role:?}")
         });
         // A user's message between a call and its result would come before the result that the model awaits.
         self.found
             .unless(role != "user" || self.open.is_empty(), || {
                 format!(
-                    "{place}: a user's message before the results of {:?}",
+                    "{address}: a user's message before the results of {:?}",
                     self.open
                 )
             });
         let parts = list(&item["content"]);
         self.found
             .unless(is_text(&item["content"]) || !parts.is_empty(), || {
-                format!("{place}: an empty message")
+                format!("{address}: an empty message")
             });
         for part in parts {
             let fits = match part["type"].as_str() {
@@ -132,31 +132,31 @@ impl<'a> Items<'a> {
                 _ => false,
             };
             self.found
-                .unless(fits, || format!("{place}: a part {part}"));
+                .unless(fits, || format!("{address}: a part {part}"));
         }
     }
 
-    fn call(&mut self, place: &str, item: &'a Value) {
+    fn call(&mut self, address: &str, item: &'a Value) {
         let id = item["call_id"].as_str().unwrap_or_default();
         let fits = (1..=MAX_ID_CHARS).contains(&id.chars().count());
         self.found
-            .unless(fits, || format!("{place}: the call's id {id:?}"));
+            .unless(fits, || format!("{address}: the call's id {id:?}"));
         self.found
-            .unless(self.seen.insert(id), || format!("{place}: {id} twice"));
+            .unless(self.seen.insert(id), || format!("{address}: {id} twice"));
         self.open.insert(id);
-        rules::name(self.found, place, &item["name"]);
+        rules::name(self.found, address, &item["name"]);
         self.found.unless(is_object_text(&item["arguments"]), || {
-            format!("{place}: the arguments {}", item["arguments"])
+            format!("{address}: the arguments {}", item["arguments"])
         });
     }
 
-    fn result(&mut self, place: &str, item: &Value) {
+    fn result(&mut self, address: &str, item: &Value) {
         let id = item["call_id"].as_str().unwrap_or_default();
         self.found.unless(self.open.remove(id), || {
-            format!("{place}: a result of {id:?}, which no call before it awaits")
+            format!("{address}: a result of {id:?}, which no call before it awaits")
         });
         self.found.unless(is_text(&item["output"]), || {
-            format!("{place}: the result {}", item["output"])
+            format!("{address}: the result {}", item["output"])
         });
     }
 }

@@ -72,8 +72,8 @@ pub(super) fn tools<'a>(
 }
 
 /// Checks a call's name.
-pub(super) fn name(found: &mut Problems, place: &str, name: &Value) {
+pub(super) fn name(found: &mut Problems, address: &str, name: &Value) {
     found.unless(is_word(name, MAX_NAME_BYTES), || {
-        format!("{place}: the tool's name {name}")
+        format!("{address}: the tool's name {name}")
     });
 }

@@ -1,4 +1,4 @@
-//! Makes the body of a request from our context. `models/src/conversation.rs` changes the parts of the context that a
+//! Makes the body of a request from our context. `models/src/conversation/mod.rs` changes the parts of the context that a
 //! provider would refuse, for every API.
 
 use serde_json::{Value, json};

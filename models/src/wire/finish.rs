@@ -1,4 +1,4 @@
-//! The words by which providers end a reply, and the emptiness of a reply: the one place that decides whether an ended
+//! The words by which providers end a reply, and the emptiness of a reply: the only code that decides whether an ended
 //! reply is an answer.
 
 use everturn_proto::words::FailureCode;

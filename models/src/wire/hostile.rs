@@ -1,4 +1,4 @@
-//! What a provider of any wire, or whoever stands in its place, may send as the answer to a call.
+//! The answers that a provider of any wire, or an attacker between, may send to a call.
 
 use everturn_proto::{
     limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},

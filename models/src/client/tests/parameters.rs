@@ -142,7 +142,7 @@ async fn without_parameters_nothing_is_sent_of_them() {
     }
 }
 
-/// genai would turn it off for models from gpt-5.6 on (docs/libraries.md, genai: prompt caching is turned off).
+/// The provider decides about caching.
 #[tokio::test]
 async fn the_prompt_caching_of_openai_stays_on() {
     for model in ["gpt-5.6", "gpt-6-mini"] {

@@ -5,34 +5,10 @@ mod random;
 use proptest::{prelude::*, test_runner::RngAlgorithm};
 use serde_json::Value;
 
+use self::random::PROFILES;
 use super::*;
-use crate::{
-    provider::ProviderKind::{self, Anthropic, Azure, Gemini, OpenAi, OpenAiResponses},
-    refused::{self, Who},
-    responses, wire,
-};
+use crate::{provider::ProviderKind::OpenAiResponses, refused, responses, wire};
 
-/// Kind, host and model of every provider with demands of its own.
-const PROFILES: [(ProviderKind, &str, &str, Who); 13] = [
-    (OpenAi, "api.openai.com", "gpt-4o", Who::OpenAi),
-    (OpenAi, "api.openai.com", "gpt-5.1", Who::OpenAi),
-    (Azure, "x.openai.azure.com", "gpt-4o", Who::OpenAi),
-    (OpenAi, "localhost", "llama-3", Who::Template),
-    (OpenAi, "localhost", "deepseek-v3", Who::Template),
-    (OpenAi, "localhost", "mistral-small", Who::MistralModel),
-    (OpenAi, "api.mistral.ai", "x", Who::Mistral),
-    (OpenAi, "api.deepseek.com", "deepseek-v4-pro", Who::DeepSeek),
-    (OpenAi, "api.moonshot.ai", "kimi-k2.6", Who::DeepSeek),
-    (Anthropic, "api.anthropic.com", "claude", Who::Anthropic),
-    (Gemini, "x.googleapis.com", "gemini-2.5-pro", Who::Gemini),
-    (Gemini, "x.googleapis.com", "gemini-3-pro", Who::Gemini3),
-    (
-        OpenAiResponses,
-        "api.openai.com",
-        "gpt-5.1-x",
-        Who::Responses,
-    ),
-];
 /// The conversations of a test run, unless `PROPTEST_CASES` asks for more.
 const CASES: u32 = 4_000;
 

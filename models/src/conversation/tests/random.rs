@@ -5,13 +5,36 @@ use everturn_store::{ContextMessage, ToolResult};
 use proptest::{prelude::*, sample::select, strategy::Union};
 use serde_json::{Value, json};
 
-use super::PROFILES;
 use crate::{
     files::{SentFile, SentFiles},
     output::OutputFormat,
     parameters::{Parameters, ReasoningEffort},
     port::{ModelRequest, OfferedTool, signer},
+    provider::ProviderKind::{self, Anthropic, Azure, Gemini, OpenAi, OpenAiResponses},
+    refused::Who,
 };
+
+/// Kind, host and model of every provider with demands of its own.
+pub(super) const PROFILES: [(ProviderKind, &str, &str, Who); 13] = [
+    (OpenAi, "api.openai.com", "gpt-4o", Who::OpenAi),
+    (OpenAi, "api.openai.com", "gpt-5.1", Who::OpenAi),
+    (Azure, "x.openai.azure.com", "gpt-4o", Who::OpenAi),
+    (OpenAi, "localhost", "llama-3", Who::Template),
+    (OpenAi, "localhost", "deepseek-v3", Who::Template),
+    (OpenAi, "localhost", "mistral-small", Who::MistralModel),
+    (OpenAi, "api.mistral.ai", "x", Who::Mistral),
+    (OpenAi, "api.deepseek.com", "deepseek-v4-pro", Who::DeepSeek),
+    (OpenAi, "api.moonshot.ai", "kimi-k2.6", Who::DeepSeek),
+    (Anthropic, "api.anthropic.com", "claude", Who::Anthropic),
+    (Gemini, "x.googleapis.com", "gemini-2.5-pro", Who::Gemini),
+    (Gemini, "x.googleapis.com", "gemini-3-pro", Who::Gemini3),
+    (
+        OpenAiResponses,
+        "api.openai.com",
+        "gpt-5.1-x",
+        Who::Responses,
+    ),
+];
 
 /// The files of every conversation: an image, a PDF, a text, and a file that the model does not get.
 const FILES: [(&str, &str, &str); 4] = [

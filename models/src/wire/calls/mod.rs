@@ -1,4 +1,4 @@
-//! The tool calls of a reply, from the pieces in which providers send them: the one place that decides which piece
+//! The tool calls of a reply, from the pieces in which providers send them: the only code that decides which piece
 //! belongs to which call, and what a call's arguments are.
 //!
 //! A wrong decision runs a tool with another tool's arguments. So each rule below is one sentence:
@@ -82,10 +82,6 @@ impl Calls {
         self.heard.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.heard.len()
-    }
-
     /// Notes that something else began after the last call.
     pub(crate) fn followed(&mut self) {
         self.is_followed = !self.heard.is_empty();
@@ -94,7 +90,7 @@ impl Calls {
     /// Takes a piece of a call. Returns the position of the call.
     pub(crate) fn hear(&mut self, piece: &Piece<'_>) -> Result<usize, ModelError> {
         let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
-        let position = match self.place(piece, id, name) {
+        let position = match self.position_of(piece, id, name) {
             Some(position) => position,
             None if self.heard.len() >= MAX_READ_CALLS => MAX_READ_CALLS - 1,
             None => {
@@ -132,7 +128,7 @@ impl Calls {
     }
 
     /// Returns the position of the piece's call; `None`: the piece begins a call.
-    fn place(&self, piece: &Piece<'_>, id: &str, name: &str) -> Option<usize> {
+    fn position_of(&self, piece: &Piece<'_>, id: &str, name: &str) -> Option<usize> {
         if let Some(index) = piece.index {
             let position = self
                 .heard

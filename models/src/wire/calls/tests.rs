@@ -45,7 +45,7 @@ fn assert_calls(frames: &[&[Written<'_>]], expected: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn a_piece_belongs_to_its_call() {
+fn a_piece_with_an_index_belongs_to_its_call() {
     let one = [("a", "weather", P)];
     let two = [("a", "weather", P), ("b", "weather", R)];
     let at = Some;
@@ -87,7 +87,17 @@ fn a_piece_belongs_to_its_call() {
         &[&[(at(0), "", "ping", "{}")], &[(at(0), "", "ping", "{}")]],
         &[("", "ping", "{}"), ("", "ping", "{}")],
     );
-    // No index.
+    // One id for two calls of one frame, each under its index.
+    assert_calls(
+        &[&[(at(0), "a", "weather", P), (at(1), "a", "weather", R)]],
+        &[("a", "weather", P), ("a", "weather", R)],
+    );
+}
+
+#[test]
+fn a_piece_without_an_index_belongs_to_its_call() {
+    let one = [("a", "weather", P)];
+    let two = [("a", "weather", P), ("b", "weather", R)];
     assert_calls(&[&[(None, "a", "weather", P)]], &one);
     assert_calls(
         &[&[(None, "a", "weather", P), (None, "b", "weather", R)]],
@@ -127,11 +137,6 @@ fn a_piece_belongs_to_its_call() {
     assert_calls(
         &[&[(None, "", "ping", "{}")], &[(None, "", "ping", "{}")]],
         &[("", "ping", "{}"), ("", "ping", "{}")],
-    );
-    // One id for two calls of one frame, each under its index.
-    assert_calls(
-        &[&[(at(0), "a", "weather", P), (at(1), "a", "weather", R)]],
-        &[("a", "weather", P), ("a", "weather", R)],
     );
 }
 

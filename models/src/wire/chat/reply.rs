@@ -41,7 +41,7 @@ impl ReplyReader for Reader {
         received: &mut Received,
         hearing: &mut Hearing<'_>,
     ) -> Result<(), ModelError> {
-        // Groq and Moonshot have a place of their own for the counts.
+        // Groq and Moonshot have fields of their own for the counts.
         for path in ["/usage", "/x_groq/usage", "/choices/0/usage"] {
             if let Some(usage) = frame.pointer(path).filter(|usage| usage.is_object()) {
                 received.usage = tokens(usage);
@@ -53,7 +53,7 @@ impl ReplyReader for Reader {
         else {
             return Ok(());
         };
-        // A whole completion has a message in place of a delta.
+        // A whole completion has a message and no delta.
         let key = if choice["delta"].is_object() {
             "delta"
         } else {
