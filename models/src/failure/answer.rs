@@ -37,10 +37,10 @@ pub(crate) fn from_status(
 }
 
 /// Returns the error of an error event in the middle of a stream. Gateways put the HTTP status of the provider behind
-/// them into the error.
+/// them into the error. The provider has accepted the call and may bill it.
 pub(crate) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     let report = Report::of(body);
-    Answer::new(call, report.status, &report).error()
+    Answer::new(call, report.status, &report).error().accepted()
 }
 
 /// Returns the error of a frame that is no JSON. A server wrote an error as a text, or the frame was damaged on its way.

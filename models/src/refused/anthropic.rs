@@ -63,7 +63,7 @@ fn fields(found: &mut Problems, body: &Value) {
     });
 }
 
-/// Checks the marks of the cache: their number, and their places.
+/// Checks the marks of the cache: their number, and their positions.
 fn marks(found: &mut Problems, body: &Value) {
     let contents = list(&body["messages"]).iter().flat_map(|it| {
         let blocks = list(&it["content"]).iter();

@@ -497,6 +497,6 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let access = tenant();
     let tree = store.agent_executions(&access, id, None, None, 100);
     costs.of("agent_executions", tree).await.unwrap();
-    let waiting = store.waiting_call(&access, id);
-    costs.of("waiting_call", waiting).await.unwrap();
+    let waiting = costs.of("waiting_call", store.waiting_call(&access, id));
+    waiting.await.unwrap();
 }
