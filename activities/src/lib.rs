@@ -37,6 +37,6 @@ mod tool_threads;
 pub use agent_activities::{AgentActivities, Ports, ThisWorker};
 pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
-pub use settings::{Settings, TenantBudgets, TurnQueues};
+pub use settings::{Retries, Settings, TenantBudgets, TurnQueues};
 pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

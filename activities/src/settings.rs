@@ -22,12 +22,19 @@ pub struct Settings {
     pub wait_for_peer: Duration,
     /// The time for which a failed model of a chain gets no calls.
     pub circuit: Duration,
+    /// The settings for calls of models without a reply.
+    pub retries: Retries,
+    /// The most tools that run at a time.
+    pub max_tools: usize,
+}
+
+/// The settings for calls of models without a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct Retries {
     /// The tries without a reply that a step keeps with their reasons.
     pub kept_tries: u32,
     /// The pause after a step's first refused call. The pause doubles with each refused call, up to 30 times its length.
     pub refusal_pause: Duration,
-    /// The most tools that run at a time.
-    pub max_tools: usize,
 }
 
 /// The task queues for the activities of a turn. Without a queue, the activities run on the workflow's queue.

@@ -29,6 +29,7 @@ use crate::{
     elsewhere::Peers,
     files::KnownFiles,
     known_agents::KnownAgents,
+    settings::Retries,
 };
 
 /// Makes the LLM calls.
@@ -44,10 +45,7 @@ pub(crate) struct Thinker {
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) known: Known,
-    /// The tries without a reply that a step keeps with their reasons.
-    pub(crate) kept_tries: u32,
-    /// The pause after a step's first refused call.
-    pub(crate) refusal_pause: Duration,
+    pub(crate) retries: Retries,
     /// The way by which answers to approvals must come.
     pub(crate) approval_answers: AnswersFrom,
     /// The worker's name in claims.
@@ -242,7 +240,7 @@ impl Thinker {
             claimed,
             model_calls: &*self.model_calls,
             worker: &self.worker,
-            keep: self.kept_tries,
+            keep: self.retries.kept_tries,
         }
     }
 
@@ -254,7 +252,7 @@ impl Thinker {
             model: &*self.model,
             circuits: &self.known.circuits,
             calls,
-            first_pause: self.refusal_pause,
+            first_pause: self.retries.refusal_pause,
         }
     }
 

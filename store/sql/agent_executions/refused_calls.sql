@@ -1,5 +1,5 @@
--- Selects the running agent executions of a conversation with the notes of their failed calls. The notes say which calls
--- the provider has refused.
+-- Selects the running agent executions of a conversation with the notes of their failed calls. The notes say which
+-- calls the provider has refused.
 -- Index: agent_executions_running, key of conversations
 --
 -- :conversation_id text

@@ -244,8 +244,10 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     costs.of("conversation_status", status).await.unwrap();
     let sequences = store.last_sequences(std::slice::from_ref(&turn.conversation));
     costs.of("last_sequences", sequences).await.unwrap();
-    let found = store.conversation(&access, id);
-    costs.of("conversation", found).await.unwrap();
+    costs
+        .of("conversation", store.conversation(&access, id))
+        .await
+        .unwrap();
     let query = ListQuery {
         limit: 10,
         ..ListQuery::default()
@@ -497,6 +499,8 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let access = tenant();
     let tree = store.agent_executions(&access, id, None, None, 100);
     costs.of("agent_executions", tree).await.unwrap();
-    let waiting = costs.of("waiting_call", store.waiting_call(&access, id));
-    waiting.await.unwrap();
+    costs
+        .of("waiting_call", store.waiting_call(&access, id))
+        .await
+        .unwrap();
 }

@@ -70,6 +70,14 @@ impl Stack {
         (self.spawn(&["worker"], "worker", &[]), gateway)
     }
 
+    /// Starts one process that is worker and gateway, with one stream in memory, and waits until it answers.
+    pub async fn all_in_one(&self) -> Process {
+        let listen = format!("127.0.0.1:{}", self.gateway_port(0));
+        let process = self.spawn(&["all", "--listen", &listen], "all", &[]);
+        ready(&self.gateway_url(0)).await;
+        process
+    }
+
     /// Starts a worker.
     pub fn worker(&self) -> Process {
         self.worker_with(&[])

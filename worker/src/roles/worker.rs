@@ -4,7 +4,8 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Cancels, KnownAgents, Ports, Settings, Stopping, ThisWorker, TurnQueues,
+    AgentActivities, Cancels, KnownAgents, Ports, Retries, Settings, Stopping, ThisWorker,
+    TurnQueues,
 };
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
@@ -229,8 +230,10 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
         queues,
         wait_for_peer: limits.wait_for_peer,
         circuit: limits.circuit,
-        kept_tries: limits.kept_tries,
-        refusal_pause: limits.refusal_pause,
+        retries: Retries {
+            kept_tries: limits.kept_tries,
+            refusal_pause: limits.refusal_pause,
+        },
         max_tools: limits.max_concurrent_activities,
     })
 }

@@ -395,6 +395,35 @@ The text must not be blank or have a NUL character. The limit counts bytes of UT
 """
 
 
+class ModelWaitingFrame(TypedDict):
+    """
+    `data` of a frame about a call of the model that the provider has refused, and that is made again later. The provider
+    does not bill the call.
+    """
+
+    agent_execution_id: str
+    attempt: int
+    """
+    The number of the step's next call, refused calls included.
+    """
+    code: str
+    """
+    The code of the refusal: `llm_rate_limited`, `llm_overloaded` or `llm_unavailable`.
+    """
+    conversation_id: Id
+    message: str
+    """
+    The refusal in a sentence.
+    """
+    message_id: str
+    retry_after_ms: int
+    """
+    Milliseconds until the next call.
+    """
+    step: int
+    type: Literal['model_waiting']
+
+
 class NewAttachment(TypedDict):
     """
     An uploaded file attached to a message.
@@ -1535,6 +1564,7 @@ class ExecutionStatus(TypedDict):
     """
     Number of the last event; 0 before the first event.
     """
+    waiting: WaitingCall | None
 
 
 class Failure(TypedDict):

@@ -1441,6 +1441,7 @@ export interface components {
             is_running: boolean;
             /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
+            waiting: components["schemas"]["WaitingCall"] | null;
         };
         /** @description A failed agent execution: an agent that failed in a turn, or on a task from a parent agent. */
         Failure: {
@@ -1707,6 +1708,33 @@ export interface components {
              */
             next_after: number | null;
             unanswered: components["schemas"]["UnansweredCall"] | null;
+        };
+        /**
+         * @description `data` of a frame about a call of the model that the provider has refused, and that is made again later. The provider
+         *     does not bill the call.
+         */
+        ModelWaitingFrame: {
+            agent_execution_id: string;
+            /**
+             * Format: int32
+             * @description The number of the step's next call, refused calls included.
+             */
+            attempt: number;
+            /** @description The code of the refusal: `llm_rate_limited`, `llm_overloaded` or `llm_unavailable`. */
+            code: string;
+            conversation_id: components["schemas"]["Id"];
+            /** @description The refusal in a sentence. */
+            message: string;
+            message_id: string;
+            /**
+             * Format: int64
+             * @description Milliseconds until the next call.
+             */
+            retry_after_ms: number;
+            /** Format: int32 */
+            step: number;
+            /** @enum {string} */
+            type: "model_waiting";
         };
         /** @description An uploaded file attached to a message. */
         NewAttachment: {

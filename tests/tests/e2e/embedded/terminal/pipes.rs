@@ -79,14 +79,14 @@ async fn the_exit_code_says_how_the_turn_ended() {
 #[tokio::test]
 async fn a_person_reads_why_the_turn_waits() {
     let model = Model::start(|request: &Request| match request.number {
-        1 => Reply::error(529, "overloaded_error"),
+        1..=2 => Reply::error(529, "overloaded_error").header("retry-after-ms", "1500"),
         _ => Reply::text("At last."),
     });
-    let stack = Stack::new(model.await).await;
-    let _running = stack.start().await;
+    let stack = Stack::embedded(model.await).await;
+    let _all = stack.all_in_one().await;
     let output = chat(&stack, &["hello"]).output().await.unwrap();
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
-    let note = "The provider is overloaded; next try in 1 s (attempt 2)";
+    let note = "The provider is overloaded; next try in 2 s (attempt ";
     assert!(notes.contains(note), "{notes}");
     assert_eq!(output.status.code(), Some(0), "{notes}");
 }
