@@ -244,10 +244,8 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     costs.of("conversation_status", status).await.unwrap();
     let sequences = store.last_sequences(std::slice::from_ref(&turn.conversation));
     costs.of("last_sequences", sequences).await.unwrap();
-    costs
-        .of("conversation", store.conversation(&access, id))
-        .await
-        .unwrap();
+    let found = store.conversation(&access, id);
+    costs.of("conversation", found).await.unwrap();
     let query = ListQuery {
         limit: 10,
         ..ListQuery::default()
@@ -477,10 +475,8 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let (store, id, agent) = (&turn.store, &turn.conversation, delegating_agent());
     let agents = [("default".to_owned(), agent.clone())].into();
     let begin = turn.begin("share");
-    store
-        .begin_turn(BeginTurn { agent, ..begin })
-        .await
-        .unwrap();
+    let begun = store.begin_turn(BeginTurn { agent, ..begin });
+    begun.await.unwrap();
     let state = fixture::state("sharing", vec![turn.delegate_call(0, 0)]);
     store.complete_step(&turn.step(0), state).await.unwrap();
     turn.thought(0).await;
@@ -499,8 +495,6 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let access = tenant();
     let tree = store.agent_executions(&access, id, None, None, 100);
     costs.of("agent_executions", tree).await.unwrap();
-    costs
-        .of("waiting_call", store.waiting_call(&access, id))
-        .await
-        .unwrap();
+    let waiting = store.waiting_call(&access, id);
+    costs.of("waiting_call", waiting).await.unwrap();
 }

@@ -60,7 +60,7 @@ async fn refused_calls_are_waited_out_and_one_call_is_paid() {
         assert_eq!(wait.id, None, "the store has no event of a wait");
     }
 
-    let usage = stack.get_api("/usage?by=agent").await;
+    let usage = stack.get_api("/api/v1/usage?by=agent").await;
     let row = &usage["usage"][0];
     assert_eq!(
         (&row["calls"], &row["cut_calls"]),
