@@ -172,6 +172,15 @@ test("a turn is stopped, and the text so far is kept", async () => {
   never.open();
 });
 
+test("a person sees why a turn waits for its provider", async () => {
+  model.on("be patient", (_step, attempt) => (attempt < 3 ? { status: 503 } : { texts: ["At last."] }));
+  const { page } = await open();
+  await send(page, "Now be patient");
+  await see(page, ".activity", "The provider is not available; next try in");
+  await see(page, ".assistant_message", "At last.");
+  assert.equal(await page.locator(".activity").count(), 0);
+});
+
 test("calls are approved, edited and denied", async () => {
   const order = (number: number) => ({ name: "refund", input: { order: number } });
   model.on("refunds", (step) => (step === 0 ? { calls: [order(1), order(2)] } : { texts: ["Done with refunds."] }));
