@@ -60,7 +60,8 @@ pub(crate) fn unreadable_frame(call: Call<'_>, text: &str) -> ModelError {
 /// Returns the error of a body that is neither a stream nor JSON. `has_begun` is true when a part of a reply came before
 /// the text.
 pub(crate) fn not_a_stream(call: Call<'_>, text: &str, has_begun: bool) -> ModelError {
-    if has_begun {
+    // JSON that is damaged is no sign of a wrong address.
+    if has_begun || text.trim_start().starts_with(['{', '[']) {
         return unreadable_frame(call, text);
     }
     let provider = call.provider;
