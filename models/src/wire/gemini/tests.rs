@@ -355,7 +355,7 @@ proptest! {
     #[test]
     fn no_bytes_panic(
         parts in prop::collection::vec("[\\[\\]{}:,\"]|data: |\r?\n|null|-1|\"(candidates|content|parts|text|functionCall|args|usageMetadata|promptTokenCount|finishReason)\":|\"STOP\"", 0..40),
-        value in any_value(),
+        value in some_value(),
     ) {
         let _any = read([parts.concat()]);
         let _any = stream(&[value]);
@@ -363,7 +363,7 @@ proptest! {
 }
 
 /// A frame with the names of Gemini's fields, and with values of wrong types.
-fn any_value() -> impl Strategy<Value = Value> {
+fn some_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
