@@ -18,7 +18,7 @@ fn messages(request: &Request) -> &[Value] {
 fn blocks(request: &Request) -> Vec<usize> {
     let messages = messages(request).iter().enumerate();
     messages
-        .filter(|(_, message)| content(message).starts_with(HEADING))
+        .filter(|(_, message)| content(message).contains(HEADING))
         .map(|(place, _)| place)
         .collect()
 }
