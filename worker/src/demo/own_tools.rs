@@ -231,7 +231,7 @@ mod tests {
                 r#"{"result":"Order 1 is on its way."}"#,
                 "Order 1 is on its way",
             ),
-            (r#"{"state":"sent","days":2}"#, "state: sent, days: 2"),
+            (r#"{"days":2,"state":"sent"}"#, "days: 2, state: sent"),
             (r#"{"lines":[1,2]}"#, r#"{"lines":[1,2]}"#),
             ("[]", "[]"),
         ] {
