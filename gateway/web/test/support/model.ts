@@ -42,7 +42,9 @@ export async function startModel() {
       const step = turn.filter((message) => message.role === "assistant").length;
       const results = turn.filter((message) => message.role === "tool").map((message) => String(message.content));
       const asked = JSON.stringify(messages[at]?.content);
-      const name = [...scripts.keys()].find((start) => asked.includes(start)) ?? "";
+      // A message after a turn without an answer is a part of one message with the message before it.
+      const found = [...scripts.keys()].filter((start) => asked.includes(start));
+      const name = found.reduce((last, next) => (asked.lastIndexOf(next) > asked.lastIndexOf(last) ? next : last), found[0] ?? "");
       const key = `${asked}/${step}`;
       const attempt = attempts.get(key) ?? 0;
       attempts.set(key, attempt + 1);
