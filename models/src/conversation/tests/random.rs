@@ -160,9 +160,7 @@ fn calling(
     let mut results: Vec<Option<ToolResult>> = results;
     if cut == 0 {
         // The results of a killed worker never came.
-        for result in &mut results {
-            *result = None;
-        }
+        results.fill(None);
     }
     let mut message = ContextMessage {
         tool_calls,
