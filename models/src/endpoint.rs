@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use everturn_proto::{is_loopback, words::FailureCode};
 use everturn_untrusted::Secrets;
 use reqwest::{
-    ClientBuilder, Url,
-    header::{HeaderName, HeaderValue},
+    ClientBuilder, Method, RequestBuilder, Url,
+    header::{ACCEPT, HeaderName, HeaderValue},
     redirect, retry,
 };
 
@@ -14,6 +14,7 @@ use crate::{
     error::ModelError,
     gate::Admission,
     gate::Gate,
+    profile::Profile,
     provider::{Provider, ProviderKind},
 };
 
@@ -71,7 +72,7 @@ pub(super) struct Endpoint {
     /// The base URL. Its path ends in `/`.
     pub(super) url: Url,
     /// The headers of each request: the key, and the configured headers.
-    pub(super) headers: BTreeMap<String, String>,
+    headers: BTreeMap<String, String>,
     /// The key and the values of the configured headers, which are cut out of messages.
     secrets: Secrets,
     gate: Option<Gate>,
@@ -111,6 +112,29 @@ impl Endpoint {
         self.url.host_str().is_some_and(is_loopback)
     }
 
+    /// Returns the profile of a model at the provider of this kind.
+    pub(super) fn profile(&self, kind: ProviderKind, model: &str) -> Profile {
+        let host = self.url.host_str().unwrap_or_default();
+        Profile::of(kind, host, model)
+    }
+
+    /// Returns a request with the provider's headers.
+    pub(super) fn request(
+        &self,
+        http: &reqwest::Client,
+        method: Method,
+        url: Url,
+    ) -> RequestBuilder {
+        let mut request = http.request(method, url);
+        if !self.headers.contains_key(ACCEPT.as_str()) {
+            request = request.header(ACCEPT, "text/event-stream, application/json");
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request
+    }
+
     /// Waits until the provider's limits let one more call begin.
     pub(super) async fn admit(&self, tokens: u64) -> Admission {
         match &self.gate {
@@ -146,10 +170,10 @@ impl Endpoint {
 /// The HTTP clients for calls to providers. Clones of a client share its connections.
 pub(super) struct HttpClients {
     /// The client for providers on remote machines.
-    pub(super) remote: reqwest::Client,
+    remote: reqwest::Client,
     /// The client for servers on this machine. The environment's proxy is for requests to other machines, so the demo
     /// model and other servers on loopback are called without a proxy.
-    pub(super) local: reqwest::Client,
+    local: reqwest::Client,
 }
 
 impl HttpClients {

@@ -4,7 +4,7 @@
 pub(super) mod tests;
 
 use async_trait::async_trait;
-use reqwest::{RequestBuilder, header::ACCEPT};
+use reqwest::{Method, RequestBuilder};
 
 use crate::{
     endpoint::{Endpoint, HttpClients, ProviderError},
@@ -49,21 +49,9 @@ impl AsRef<Endpoint> for Target {
 }
 
 impl Target {
-    fn profile(&self, model: &str) -> Profile {
-        let host = self.endpoint.url.host_str().unwrap_or_default();
-        Profile::of(self.kind, host, model)
-    }
-
     fn post(&self, request: &ModelRequest, profile: &Profile) -> RequestBuilder {
         let url = wire::url(self.kind, &self.endpoint.url, &request.model);
-        let headers = &self.endpoint.headers;
-        let mut post = self.http.post(url);
-        if !headers.contains_key(ACCEPT.as_str()) {
-            post = post.header(ACCEPT, "text/event-stream, application/json");
-        }
-        for (name, value) in headers {
-            post = post.header(name, value);
-        }
+        let post = self.endpoint.request(&self.http, Method::POST, url);
         post.json(&wire::body(request, profile))
     }
 }
@@ -84,7 +72,7 @@ impl ModelClient for StreamingClient {
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
         let target = self.targets.get(&request.provider)?;
-        let profile = target.profile(&request.model);
+        let profile = target.endpoint.profile(target.kind, &request.model);
         let exchange = wire::Exchange {
             request: &request,
             reader: wire::reader(target.kind),

@@ -47,19 +47,12 @@ pub(super) struct ResponsesClient {
 impl ResponsesClient {
     /// Makes a client of the providers.
     pub(super) fn new(providers: &Providers) -> Result<Self, ProviderError> {
-        let http = HttpClients::new()?;
-        let targets = Targets::new(providers, |provider, endpoint| {
-            let http = if endpoint.is_local() {
-                &http.local
-            } else {
-                &http.remote
-            };
-            Target {
-                http: http.clone(),
-                endpoint,
-                is_background: provider.background,
-                without_thoughts: RwLock::default(),
-            }
+        let clients = HttpClients::new()?;
+        let targets = Targets::new(providers, |provider, endpoint| Target {
+            http: clients.of(&endpoint),
+            endpoint,
+            is_background: provider.background,
+            without_thoughts: RwLock::default(),
         });
         Ok(Self { targets: targets? })
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
+use reqwest::{Method, RequestBuilder, Url};
 
 use crate::{endpoint::Endpoint, profile::Profile, provider::ProviderKind};
 
@@ -45,15 +45,7 @@ impl Target {
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        let mut request = self.http.request(method, url);
-        let headers = &self.endpoint.headers;
-        if !headers.contains_key(ACCEPT.as_str()) {
-            request = request.header(ACCEPT, "text/event-stream, application/json");
-        }
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        request
+        self.endpoint.request(&self.http, method, url)
     }
 
     /// Returns the URL of a path. A response id with special characters cannot lead to another address.
@@ -67,8 +59,7 @@ impl Target {
     }
 
     pub(super) fn profile(&self, model: &str) -> Profile {
-        let host = self.endpoint.url.host_str().unwrap_or_default();
-        Profile::of(ProviderKind::OpenAiResponses, host, model)
+        self.endpoint.profile(ProviderKind::OpenAiResponses, model)
     }
 
     /// True unless the model has refused to send thoughts.
