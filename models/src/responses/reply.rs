@@ -12,7 +12,7 @@ use crate::{
     failure::{self, Call},
     limits::{check_size, invalid},
     port::{ModelReply, ReplyListener},
-    wire::{Arguments, Calls, End, Piece},
+    wire::{Arguments, Calls, End, Piece, Received, Texts, count},
 };
 
 /// The text between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
@@ -223,14 +223,13 @@ fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelErro
         word: reason.map(str::to_owned),
         detail: None,
     };
-    let is_cut = end.judge(call.provider, !text.trim().is_empty(), !calls.is_empty())?;
-    Ok(ModelReply {
-        text,
-        reasoning,
-        tool_calls: calls.finish(is_cut),
-        is_cut,
+    let received = Received {
+        calls,
+        end,
         usage: usage(&response["usage"]),
-    })
+        ..Received::default()
+    };
+    received.reply(call.provider, Texts { text, reasoning })
 }
 
 /// Returns the texts in the parts of every item of a type.
@@ -292,10 +291,7 @@ fn thought(item: &Value) -> Option<String> {
 }
 
 fn usage(usage: &Value) -> Usage {
-    let count = |path: &str| {
-        let count = usage.pointer(path).and_then(Value::as_u64);
-        count.map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX))
-    };
+    let count = |path: &str| count(usage, path);
     Usage {
         input_tokens: count("/input_tokens"),
         output_tokens: count("/output_tokens"),

@@ -31,6 +31,8 @@ mod think_tags;
 pub(crate) use call::{Exchange, run};
 pub(crate) use calls::{Arguments, Calls, Piece};
 pub(crate) use finish::End;
+pub(crate) use hearing::Texts;
+pub(crate) use received::{Received, count};
 
 use reqwest::Url;
 use serde::Serialize;
