@@ -5,7 +5,7 @@
 
 use crate::provider::ProviderKind;
 
-/// What a provider takes, and what it sends.
+/// The forms of requests that a provider takes, and the forms of its replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The provider's wire.
@@ -26,8 +26,6 @@ pub struct Profile {
     pub dialect: Dialect,
     /// The way to cache the beginning of a request.
     pub cache: Cache,
-    /// The most tools of a request.
-    pub max_tools: usize,
 }
 
 /// The ids of tool calls that a provider takes.
@@ -90,8 +88,6 @@ pub enum Cache {
     Own,
     /// Marks at the ends of what stays (Anthropic).
     Marks,
-    /// A key that leads the requests of one conversation to one machine (OpenAI).
-    Key,
 }
 
 /// A row of the table: the providers to which it applies, and its fields.
@@ -121,7 +117,6 @@ const ROWS: &[Row] = &[
             it.roles = Roles::Any;
             it.think_tags = false;
             it.thoughts = Thoughts::None;
-            it.cache = Cache::Key;
         },
     },
     Row {
@@ -222,10 +217,11 @@ impl Profile {
             dialect: Dialect::OpenAi,
             cache: match kind {
                 ProviderKind::Anthropic => Cache::Marks,
-                ProviderKind::OpenAiResponses => Cache::Key,
-                ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::Gemini => Cache::Own,
+                ProviderKind::OpenAi
+                | ProviderKind::Azure
+                | ProviderKind::OpenAiResponses
+                | ProviderKind::Gemini => Cache::Own,
             },
-            max_tools: 128,
         }
     }
 }
