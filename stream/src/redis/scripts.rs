@@ -83,12 +83,7 @@ pub(super) fn announce(
     news: &Announcement,
     options: &RedisStreamOptions,
 ) -> ScriptInvocation<'static> {
-    let mut script = ANNOUNCE.prepare_invoke();
-    script.key(names.open());
-    script
-        .arg(&names.channel)
-        .arg(wire::news_header(news))
-        .arg(millis(options.sealed_ttl));
+    let mut script = announcing(names, wire::news_header(news), options);
     for SealedStep {
         agent_execution_id: agent_execution,
         step,
@@ -109,11 +104,20 @@ pub(super) fn announce_wait(
     wait: ModelWait,
     options: &RedisStreamOptions,
 ) -> ScriptInvocation<'static> {
+    announcing(names, wire::wait_header(wait), options)
+}
+
+/// Sends the header of a message to readers.
+fn announcing(
+    names: &ConversationNames,
+    header: String,
+    options: &RedisStreamOptions,
+) -> ScriptInvocation<'static> {
     let mut script = ANNOUNCE.prepare_invoke();
     script.key(names.open());
     script
         .arg(&names.channel)
-        .arg(wire::wait_header(wait))
+        .arg(header)
         .arg(millis(options.sealed_ttl));
     script
 }
