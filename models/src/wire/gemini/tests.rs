@@ -8,7 +8,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    error::ModelError, port::ModelReply, provider::ProviderKind, wire::tests::read as read_bytes,
+    error::ModelError,
+    port::ModelReply,
+    provider::ProviderKind,
+    wire::tests::{read as read_bytes, split},
 };
 
 fn read<T: AsRef<[u8]>>(chunks: impl IntoIterator<Item = T>) -> Result<ModelReply, ModelError> {
@@ -317,15 +320,6 @@ fn without_spaces(reply: Result<ModelReply, ModelError>) -> Result<ModelReply, F
     Ok(reply)
 }
 
-fn pieces(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
-    cuts.extend([0, bytes.len()]);
-    cuts.sort_unstable();
-    cuts.windows(2)
-        .map(|at| bytes[at[0]..at[1]].to_vec())
-        .collect()
-}
-
 proptest! {
     #[test]
     fn a_reply_is_the_same_however_it_arrives_and_a_cut_reply_is_an_error(
@@ -342,10 +336,10 @@ proptest! {
             frames.insert(at.index(frames.len() + 1), noise);
         }
         let body = written(&frames, is_list, is_snake);
-        let reply = without_spaces(read(pieces(body.as_bytes(), &cuts)));
+        let reply = without_spaces(read(split(body.as_bytes(), &cuts)));
         prop_assert_eq!(&reply, &expected, "{}", body);
         let cut = &body.as_bytes()[..end.index(body.len())];
-        match read(pieces(cut, &cuts)) {
+        match read(split(cut, &cuts)) {
             Err(error) if error.code == FailureCode::LlmStreamCut => {}
             // Only the counts of tokens can be missing.
             rest => prop_assert_eq!(&without_spaces(rest), &expected, "{}", body),
