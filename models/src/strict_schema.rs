@@ -28,7 +28,7 @@ const NAMED: [&str; 5] = [
     "definitions",
     "dependentSchemas",
 ];
-/// The keywords beside `$ref` that restrict nothing. OpenAI refuses every keyword beside `$ref`.
+/// Annotations: keywords that restrict no value. OpenAI refuses every keyword beside `$ref`.
 const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "examples", "nullable"];
 
 /// The form of a schema.

@@ -80,7 +80,7 @@ pub(crate) struct Reply {
 /// A call with its result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
-    /// The id, in the form that the provider takes; `None`: the model gave no id.
+    /// The id, in the form that the provider takes.
     pub(crate) id: String,
     /// True when the id is Everturn's, because the model gave none.
     pub(crate) has_own_id: bool,
@@ -150,26 +150,11 @@ impl Conversation {
         for message in self.messages {
             match (joined.last_mut(), message) {
                 (Some(Message::User(last)), Message::User(parts)) => {
-                    let mut all = Parts {
-                        done: std::mem::take(last),
-                        text: String::new(),
-                    };
-                    if let Some(UserPart::Text(_)) = all.done.last()
-                        && let Some(UserPart::Text(text)) = all.done.pop()
-                    {
-                        all.text = text;
+                    let mut all = Parts::default();
+                    for part in std::mem::take(last).into_iter().chain(parts) {
+                        all.add(part);
                     }
-                    for part in parts {
-                        match part {
-                            UserPart::Text(text) => all.text(&text),
-                            UserPart::File(file) => {
-                                all.end_text();
-                                all.done.push(UserPart::File(file));
-                            }
-                        }
-                    }
-                    all.end_text();
-                    *last = all.done;
+                    *last = all.finish();
                 }
                 (_, message) => joined.push(message),
             }
@@ -362,15 +347,25 @@ impl Parts {
                 if !file_name.is_empty() {
                     self.text(&heading);
                 }
-                self.end_text();
                 let name = (!file_name.is_empty()).then(|| file_name.clone());
                 let name = name
                     .or_else(|| (media_type == "application/pdf").then(|| "file.pdf".to_owned()));
-                self.done.push(UserPart::File(File {
+                self.add(UserPart::File(File {
                     media_type: media_type.clone(),
                     name,
                     data,
                 }));
+            }
+        }
+    }
+
+    fn add(&mut self, part: UserPart) {
+        match part {
+            UserPart::Text(text) if self.text.is_empty() => self.text = text,
+            UserPart::Text(text) => self.text(&text),
+            UserPart::File(_) => {
+                self.end_text();
+                self.done.push(part);
             }
         }
     }
@@ -382,8 +377,12 @@ impl Parts {
         }
     }
 
-    fn message(mut self) -> Message {
+    fn finish(mut self) -> Vec<UserPart> {
         self.end_text();
-        Message::User(self.done)
+        self.done
+    }
+
+    fn message(self) -> Message {
+        Message::User(self.finish())
     }
 }

@@ -9,7 +9,7 @@ use super::wait;
 /// The most values that are read of a body, of a list and of an object.
 pub(super) const MAX_VALUES: usize = 16;
 
-/// True for a value that says nothing: `null`, `false`, 0, an empty text, and an object or a list of blank values.
+/// True for a value without content: `null`, `false`, 0, an empty text, and an object or a list of blank values.
 pub(super) fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

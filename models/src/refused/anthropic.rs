@@ -94,7 +94,7 @@ fn is_thought(block: &Value) -> bool {
 /// The check of the messages, in their order.
 struct Messages<'a> {
     found: &'a mut Problems,
-    /// The ids of all calls so far.
+    /// The ids of the calls in the checked messages.
     seen: BTreeSet<&'a str>,
     /// The ids of the calls of the last message.
     open: BTreeSet<&'a str>,

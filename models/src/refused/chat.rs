@@ -138,7 +138,7 @@ fn fields(found: &mut Problems, rules: &Rules, body: &Value) {
 struct Messages<'a> {
     rules: &'a Rules,
     found: &'a mut Problems,
-    /// The ids of all calls so far.
+    /// The ids of the calls in the checked messages.
     seen: BTreeSet<&'a str>,
     /// The ids of the calls that still need their result.
     open: BTreeSet<&'a str>,

@@ -1,6 +1,10 @@
 //! One call: sends the request, and reads the frames of the answer up to the end of the reply.
 
-use std::{io::Write as _, time::Duration};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+    time::Duration,
+};
 
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use futures::StreamExt;
@@ -196,7 +200,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads frames, each with its text.
+    /// Reads frames in their order. The text of a frame stands beside the frame's value.
     fn read_all(&mut self, frames: &[(Value, String)]) -> Result<(), ModelError> {
         for (value, text) in frames {
             if self.received.progress < Progress::Over {
@@ -246,19 +250,24 @@ impl Decoder {
         }
     }
 
-    fn decode(&mut self, chunk: &[u8]) -> std::io::Result<Vec<u8>> {
-        match self {
-            Self::Plain => Ok(chunk.to_vec()),
+    fn decode<'a>(&mut self, chunk: &'a [u8]) -> io::Result<Cow<'a, [u8]>> {
+        let decoded = match self {
+            Self::Plain => return Ok(chunk.into()),
             Self::Gzip(decoder) => {
-                decoder.write_all(chunk)?;
-                decoder.flush()?;
-                Ok(std::mem::take(decoder.get_mut()))
+                write(decoder, chunk)?;
+                decoder.get_mut()
             }
             Self::Deflate(decoder) => {
-                decoder.write_all(chunk)?;
-                decoder.flush()?;
-                Ok(std::mem::take(decoder.get_mut()))
+                write(decoder, chunk)?;
+                decoder.get_mut()
             }
-        }
+        };
+        Ok(std::mem::take(decoded).into())
     }
+}
+
+/// Writes a chunk, and all bytes that it decodes to.
+fn write(decoder: &mut impl Write, chunk: &[u8]) -> io::Result<()> {
+    decoder.write_all(chunk)?;
+    decoder.flush()
 }

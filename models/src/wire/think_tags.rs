@@ -4,7 +4,7 @@
 
 use everturn_stream::Part;
 
-/// The tags with which models begin their thoughts, and the tags that end them.
+/// The pairs of tags around a model's thoughts.
 const TAGS: [(&str, &str); 4] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -25,9 +25,9 @@ enum State {
     /// Before the first letter.
     #[default]
     Begin,
-    /// After the tag, before the first letter of the thoughts that this tag ends.
+    /// Between the first tag and the first letter of the thoughts. The value is the end tag.
     Before(&'static str),
-    /// Within thoughts that this tag ends.
+    /// Within the thoughts. The value is the end tag.
     Thoughts(&'static str),
     /// After the thoughts, before the first letter of the answer.
     After,

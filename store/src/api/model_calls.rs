@@ -64,8 +64,7 @@ pub trait ModelCalls: Send + Sync {
     async fn note_try(&self, step: &StepKey, tried: &FailedTry) -> Result<()>;
 
     /// Stores the partial text of a stopped call, or of a call that has timed out (`llm_partial`; the newest generation
-    /// wins). Only an end that cuts the
-    /// turn short reads the partial text. [`claim_step`] ignores the partial text.
+    /// wins). Only an end that cuts the turn short reads the partial text. [`claim_step`] ignores the partial text.
     ///
     /// [`claim_step`]: super::StepClaims::claim_step
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;

@@ -129,23 +129,18 @@ impl Calls {
 
     /// Returns the position of the piece's call; `None`: the piece begins a call.
     fn position_of(&self, piece: &Piece<'_>, id: &str, name: &str) -> Option<usize> {
-        if let Some(index) = piece.index {
-            let position = self
+        let last = self.heard.len().checked_sub(1);
+        let with_id = || self.heard.iter().rposition(|call| call.id == id);
+        let position = match piece.index {
+            Some(index) => self
                 .heard
                 .iter()
-                .rposition(|call| call.index == Some(index))?;
-            return (!self.begins_another(position, piece, id, name)).then_some(position);
-        }
-        if !id.is_empty()
-            && let Some(position) = self.heard.iter().rposition(|call| call.id == id)
-        {
-            return (!self.begins_another(position, piece, id, name)).then_some(position);
-        }
-        let last = self.heard.len().checked_sub(1)?;
-        if id.is_empty() && name.is_empty() {
-            return Some(piece.order.map_or(last, |order| order.min(last)));
-        }
-        (!self.begins_another(last, piece, id, name)).then_some(last)
+                .rposition(|call| call.index == Some(index))?,
+            None if !id.is_empty() => with_id().or(last)?,
+            None if name.is_empty() => piece.order.unwrap_or(usize::MAX).min(last?),
+            None => last?,
+        };
+        (!self.begins_another(position, piece, id, name)).then_some(position)
     }
 
     /// True when the piece begins another call than the call at the position.

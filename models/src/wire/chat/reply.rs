@@ -28,8 +28,7 @@ pub(crate) struct Reader {
     /// The parts of `reasoning_details`, joined by their index and type.
     details: Vec<Value>,
     details_bytes: usize,
-    /// The position of the last call of each frame's piece is not needed; the extra content of the first calls is kept
-    /// once.
+    /// The positions of the calls whose extra content is kept. Some servers repeat the content with each piece.
     has_extra: Vec<usize>,
 }
 
