@@ -138,4 +138,15 @@ mod tests {
         expected["$defs"]["c"]["additionalProperties"] = json!(false);
         assert_eq!(closed(&schema), expected);
     }
+
+    #[test]
+    fn properties_keep_the_order_of_their_author() {
+        let written = r#"{"type":"object","properties":{"reason":{},"certainty":{},"answer":{}}}"#;
+        let schema: Value = serde_json::from_str(written).unwrap();
+        let formed = strict(&schema);
+        let expected = ["reason", "certainty", "answer"];
+        assert_eq!(formed["required"], json!(expected));
+        let properties = formed["properties"].as_object().unwrap();
+        assert!(properties.keys().eq(expected), "{formed}");
+    }
 }

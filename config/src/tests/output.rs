@@ -29,6 +29,18 @@ fn a_schema_is_written_as_a_table_or_as_json() {
 }
 
 #[test]
+fn properties_keep_the_order_of_their_author() {
+    for properties in [
+        "schema = { properties = { reason = {}, certainty = {}, answer = {} } }\n",
+        "schema = '{\"properties\":{\"reason\":{},\"certainty\":{},\"answer\":{}}}'\n",
+    ] {
+        let schema = output(properties).schema.unwrap();
+        let expected = "{\"properties\":{\"reason\":{},\"certainty\":{},\"answer\":{}}}";
+        assert_eq!(schema.as_str(), expected);
+    }
+}
+
+#[test]
 fn a_schema_is_read_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("answer.json");
