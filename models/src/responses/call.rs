@@ -5,15 +5,12 @@
 
 use std::time::Duration;
 
-use eventsource_stream::Eventsource;
-use futures::StreamExt;
-use reqwest::{RequestBuilder, Response, StatusCode, header::HeaderMap};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
-    limited::{limited_lines, read_limited},
-    reply::{Hearing, State, id, reply},
+    reply::{Events, State, id, reply},
     request::{Mode, body},
     target::Target,
 };
@@ -22,6 +19,7 @@ use crate::{
     failure::{self, Call as Names},
     port::{ModelReply, ModelRequest, ReplyListener},
     silence::within,
+    wire::{AnswerBody, Broken, Frame, Refusal, json},
 };
 
 /// The pauses before the next look at a response without new events. The activity's own limit ends the looks.
@@ -31,7 +29,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(2);
 const STATE_TRIES: u32 = 4;
 /// The most bytes of an answer that is no stream. A response repeats the instructions and the tools of its request.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
-const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// One call of a model.
 pub(super) struct Call<'a> {
@@ -40,7 +37,7 @@ pub(super) struct Call<'a> {
     /// True when the response is made in the background. A call without a name has no background response, because no
     /// later attempt would know it.
     is_background: bool,
-    hearing: Hearing<'a>,
+    events: Events<'a>,
     /// The response's id, as soon as the provider makes the response in the background.
     id: Option<String>,
 }
@@ -63,7 +60,7 @@ impl<'a> Call<'a> {
             target,
             request,
             is_background: target.is_background && !request.idempotency_key.is_empty(),
-            hearing: Hearing::new(listener),
+            events: Events::new(listener),
             id: None,
         }
     }
@@ -80,7 +77,7 @@ impl<'a> Call<'a> {
                     }
                 };
             }
-            self.hearing.made_again().await;
+            self.events.made_again().await;
         }
         let stream = self.ask().await?;
         self.follow(Some(stream)).await
@@ -127,8 +124,8 @@ impl<'a> Call<'a> {
             if answer.status().is_success() {
                 return Ok(answer);
             }
-            let refusal = Refusal::read(answer, self.request.silence).await;
-            if !(mode.has_thoughts && refusal.is_about_thoughts()) {
+            let refusal = Refusal::read(self.names(), self.request.silence, answer).await;
+            if !(mode.has_thoughts && is_about_thoughts(&refusal)) {
                 return Err(refusal.error(self.names()));
             }
             // The provider refused the request, and does not bill it.
@@ -147,10 +144,13 @@ impl<'a> Call<'a> {
     }
 
     /// Reads a response to its end: from the given stream, and after a break from further streams.
-    async fn follow(&mut self, mut stream: Option<Response>) -> Result<ModelReply, ModelError> {
+    pub(super) async fn follow(
+        &mut self,
+        mut stream: Option<Response>,
+    ) -> Result<ModelReply, ModelError> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let before = self.hearing.last();
+            let before = self.events.last();
             let cut = match stream.take() {
                 None => None,
                 Some(stream) => match self.read(stream).await? {
@@ -165,7 +165,7 @@ impl<'a> Call<'a> {
                 let provider = &self.request.provider;
                 let why = self.target.endpoint.without_secrets(error.message.clone());
                 tracing::info!(provider, response_id = id, why, "a response is read again");
-                if self.hearing.last() > before {
+                if self.events.last() > before {
                     pause = FIRST_PAUSE;
                 }
                 sleep(pause).await;
@@ -185,37 +185,68 @@ impl<'a> Call<'a> {
 
     /// Reads a stream to the end.
     async fn read(&mut self, stream: Response) -> Result<Read, ModelError> {
-        let mut events = limited_lines(stream.bytes_stream(), self.request.silence).eventsource();
-        while let Some(event) = events.next().await {
-            let event = match event {
-                Ok(event) if event.data == "[DONE]" => continue,
-                Ok(event) => event,
-                Err(error) => return self.broken(error),
+        let body = AnswerBody::of(self.names(), self.request.silence, stream)?;
+        let mut frames = body.frames();
+        loop {
+            let end = match frames.next().await {
+                Ok(Some(Frame::Data { text, is_whole })) => match json::read(&text) {
+                    Ok(event) => self.hear(event).await?,
+                    Err(_) if is_whole => {
+                        Some(Read::Cut(failure::unreadable_frame(self.names(), &text)))
+                    }
+                    Err(_) => Some(Read::Cut(self.stream_cut())),
+                },
+                Ok(Some(Frame::Loose(text))) => self.hear_loose(&text).await?,
+                Ok(Some(Frame::Done)) => None,
+                Ok(None) => Some(Read::Cut(self.stream_cut())),
+                Err(Broken::Lost(error)) => Some(Read::Cut(error)),
+                Err(Broken::Unreadable(error)) => return Err(error),
             };
-            let event: Value = match serde_json::from_str(&event.data) {
-                Ok(event) => event,
-                // The stream was cut at an incomplete event. An event with invalid JSON was damaged on its way.
-                Err(error) => {
-                    let provider = &self.request.provider;
-                    tracing::warn!(provider, %error, "an event of the model's reply is not JSON");
-                    return Ok(Read::Cut(self.stream_cut()));
-                }
-            };
-            self.note_id(&event["response"]).await?;
-            if failure::is_error(&event) {
-                let error = failure::from_body(self.names(), &event);
-                // For a response in the background, its state tells whether the response has failed.
-                return self
-                    .id
-                    .as_ref()
-                    .map(|_| Read::Cut(error.clone()))
-                    .ok_or(error);
-            }
-            if let Some(response) = self.hearing.hear(event)? {
-                return Ok(Read::End(response));
+            if let Some(end) = end {
+                return Ok(end);
             }
         }
-        Ok(Read::Cut(self.stream_cut()))
+    }
+
+    /// Takes an event. Returns the end of the stream when the event is the last.
+    async fn hear(&mut self, event: Value) -> Result<Option<Read>, ModelError> {
+        self.note_id(&event["response"]).await?;
+        if failure::is_error(&event) {
+            let error = failure::from_body(self.names(), &event);
+            // For a response in the background, its state tells whether the response has failed.
+            return match self.id {
+                Some(_) => Ok(Some(Read::Cut(error))),
+                None => Err(error),
+            };
+        }
+        Ok(self.events.hear(event)?.map(Read::End))
+    }
+
+    /// Takes the text of a body that is no stream: an error, a whole response, or events without `data:`.
+    async fn hear_loose(&mut self, text: &str) -> Result<Option<Read>, ModelError> {
+        let Some(values) = json::read_loose(text) else {
+            return Ok(Some(Read::Cut(if json::is_cut(text) {
+                self.stream_cut()
+            } else {
+                failure::not_a_stream(self.names(), text, self.events.has_begun())
+            })));
+        };
+        for (value, _) in values {
+            let is_response = value["object"] == "response" && value["status"].is_string();
+            let end = if is_response {
+                self.note_id(&value).await?;
+                match State::of(value) {
+                    State::Ended(response) => Some(Read::End(response)),
+                    State::Running => None,
+                }
+            } else {
+                self.hear(value).await?
+            };
+            if end.is_some() {
+                return Ok(end);
+            }
+        }
+        Ok(None)
     }
 
     /// Notes the id of a response in the background, before any piece of the reply is read.
@@ -224,33 +255,16 @@ impl<'a> Call<'a> {
             && self.id.is_none()
             && let Some(id) = id(response)
         {
-            self.hearing.accepted(id).await?;
+            self.events.accepted(id).await?;
             self.id = Some(id.to_owned());
         }
         Ok(())
     }
 
-    fn broken(
-        &self,
-        error: eventsource_stream::EventStreamError<super::limited::LineError>,
-    ) -> Result<Read, ModelError> {
-        use super::limited::LineError;
-        use eventsource_stream::EventStreamError::{Parser, Transport, Utf8};
-        match error {
-            Transport(LineError::Transport(error)) => {
-                Ok(Read::Cut(failure::from_reqwest(self.names(), &error)))
-            }
-            Transport(LineError::Silent(silent)) => Ok(Read::Cut(silent)),
-            Transport(error @ LineError::TooLong) => Err(failure::unreadable(self.names(), &error)),
-            Utf8(_) => Ok(Read::Cut(self.stream_cut())),
-            Parser(error) => Err(failure::unreadable(self.names(), &error)),
-        }
-    }
-
     /// Returns a stream of the response from the first unheard event; `None` when the provider offers no stream, as
     /// some minutes after the response's start. The caller then asks for the state until the response has ended.
     async fn stream_of(&self, id: &str) -> Result<Option<Response>, ModelError> {
-        let after = self.hearing.last();
+        let after = self.events.last();
         match self.send(self.target.get_stream(id, after)).await {
             Ok(answer) if answer.status().is_success() => Ok(Some(answer)),
             Ok(answer) => {
@@ -289,20 +303,19 @@ impl<'a> Call<'a> {
             return Ok(None);
         }
         if !answer.status().is_success() {
-            return Err(Refusal::read(answer, self.request.silence)
-                .await
-                .error(self.names()));
+            let refusal = Refusal::read(self.names(), self.request.silence, answer).await;
+            return Err(refusal.error(self.names()));
         }
-        let body = read_limited(answer, MAX_BODY_BYTES, self.request.silence).await;
-        let body = body.ok_or_else(|| self.stream_cut())?;
-        let response = serde_json::from_slice(&body)
-            .map_err(|error| failure::unreadable(self.names(), &error))?;
+        let body = AnswerBody::of(self.names(), self.request.silence, answer)?;
+        let body = body.whole(MAX_BODY_BYTES).await?;
+        let response =
+            json::read(&body).map_err(|error| failure::unreadable(self.names(), &error))?;
         Ok(Some(State::of(response)))
     }
 
     fn end(&mut self, response: &Value) -> Result<ModelReply, ModelError> {
         let reply = reply(self.names(), response)?;
-        self.hearing.finish(&reply)?;
+        self.events.finish(&reply)?;
         Ok(reply)
     }
 
@@ -323,36 +336,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// An answer with an HTTP error.
-pub(super) struct Refusal {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: String,
-}
-
-impl Refusal {
-    pub(super) async fn read(answer: Response, silence: Option<Duration>) -> Self {
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = read_limited(answer, MAX_ERROR_BYTES, silence).await;
-        Self {
-            status,
-            headers,
-            body: String::from_utf8_lossy(&body.unwrap_or_default()).into_owned(),
-        }
-    }
-
-    /// True when the provider refuses because the model has no thoughts to send.
-    fn is_about_thoughts(&self) -> bool {
-        let body: Value = serde_json::from_str(&self.body).unwrap_or_default();
-        let error = &body["error"];
-        let says = |key: &str, word: &str| error[key].as_str().is_some_and(|it| it.contains(word));
-        self.status == StatusCode::BAD_REQUEST
-            && (says("param", "include") || says("message", "ncrypted content"))
-    }
-
-    pub(super) fn error(&self, call: Names<'_>) -> ModelError {
-        failure::from_status(call, self.status, &self.body, &self.headers)
-    }
+/// True when the provider refuses because the model has no thoughts to send.
+fn is_about_thoughts(refusal: &Refusal) -> bool {
+    let body: Value = json::read(&refusal.body).unwrap_or_default();
+    let error = &body["error"];
+    let says = |key: &str, word: &str| error[key].as_str().is_some_and(|it| it.contains(word));
+    refusal.status == StatusCode::BAD_REQUEST
+        && (says("param", "include") || says("message", "ncrypted content"))
 }
 
 /// True when a response cannot be cancelled because it has ended, or because the provider does not know it.

@@ -4,14 +4,12 @@
 //! - [`request`]: the request, from our context
 //! - [`reply`]: the reply, from the response and its events
 //! - [`target`]: one provider
-//! - [`limited`]: the limits for reading
 //!
 //! With `background`, the provider makes a response even without a reader. The listener gets the response's id before
 //! the first piece of the reply. With the id, any attempt can read the response from any event on, until some minutes
 //! after its end, without a further cost (invariant 5, paid once).
 
 mod call;
-mod limited;
 mod reply;
 mod request;
 mod target;
@@ -26,7 +24,7 @@ use std::sync::RwLock;
 use async_trait::async_trait;
 
 use self::{
-    call::{Call, Refusal, is_over},
+    call::{Call, is_over},
     target::Target,
 };
 use crate::{
@@ -37,6 +35,7 @@ use crate::{
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
     provider::Providers,
     targets::Targets,
+    wire::Refusal,
 };
 
 /// Calls models through the Responses API.
@@ -93,7 +92,7 @@ impl ModelClient for ResponsesClient {
         if status.is_success() || is_over(status) {
             return Ok(());
         }
-        let error = Refusal::read(answer, None).await.error(call);
+        let error = Refusal::read(call, None, answer).await.error(call);
         Err(target.endpoint.failed(error))
     }
 }

@@ -12,11 +12,9 @@ use crate::{
     failure::{self, Call},
     limits::{check_size, invalid},
     port::{ModelReply, ReplyListener},
-    wire::{Arguments, Calls, End, Piece, Received, Texts, count},
+    wire::{Arguments, BREAK, Calls, End, Hearing, Piece, Received, Texts, count, without_nul},
 };
 
-/// The text between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
-const BREAK: &str = "\n\n";
 /// The most items that are kept for a response whose last event does not repeat its items.
 const MAX_ITEMS: usize = 256;
 /// The longest id of a response that is kept.
@@ -41,31 +39,22 @@ impl State {
 }
 
 /// Receives the events of one response, over every connection on which the response is read.
-pub(super) struct Hearing<'a> {
-    listener: &'a mut dyn ReplyListener,
+pub(super) struct Events<'a> {
+    hearing: Hearing<'a>,
+    /// True after the first event.
+    has_begun: bool,
     /// The number of the last event; repeated events are skipped.
     last: Option<u64>,
-    text: Heard,
-    reasoning: Heard,
     /// The complete items, by index.
     items: BTreeMap<u64, Value>,
 }
 
-/// The received part of a text.
-#[derive(Default)]
-struct Heard {
-    text: String,
-    /// The position of the last piece: the index of its item, and the index of its part in the item.
-    position: Option<(u64, u64)>,
-}
-
-impl<'a> Hearing<'a> {
+impl<'a> Events<'a> {
     pub(super) fn new(listener: &'a mut dyn ReplyListener) -> Self {
         Self {
-            listener,
+            hearing: Hearing::new(listener, false),
+            has_begun: false,
             last: None,
-            text: Heard::default(),
-            reasoning: Heard::default(),
             items: BTreeMap::new(),
         }
     }
@@ -75,18 +64,24 @@ impl<'a> Hearing<'a> {
         self.last
     }
 
+    /// True after the first event.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
     /// Reports to the listener that the provider makes the response in the background.
     pub(super) async fn accepted(&mut self, id: &str) -> Result<(), ModelError> {
-        self.listener.accepted(id).await
+        self.hearing.listener().accepted(id).await
     }
 
     /// Reports to the listener that the call is made again.
     pub(super) async fn made_again(&mut self) {
-        self.listener.made_again().await;
+        self.hearing.listener().made_again().await;
     }
 
     /// Takes an event. Returns the response when the event ends it.
     pub(super) fn hear(&mut self, mut event: Value) -> Result<Option<Value>, ModelError> {
+        self.has_begun = true;
         if let Some(number) = event["sequence_number"].as_u64() {
             if self.last.is_some_and(|last| number <= last) {
                 return Ok(None);
@@ -107,9 +102,10 @@ impl<'a> Hearing<'a> {
                 let position = event["output_index"].as_u64().unwrap_or_default();
                 self.items.insert(position, event["item"].take());
             }
-            "response.completed" | "response.incomplete" | "response.failed" => {
+            end @ ("response.completed" | "response.incomplete" | "response.failed") => {
+                let status = end.trim_start_matches("response.").to_owned();
                 let mut response = event["response"].take();
-                self.fill_in(&mut response);
+                self.fill_in(&mut response, status);
                 return Ok(Some(response));
             }
             _ => {}
@@ -120,54 +116,36 @@ impl<'a> Hearing<'a> {
     fn hear_piece(&mut self, part: Part, event: &Value, index: &str) -> Result<(), ModelError> {
         let piece = event["delta"].as_str().unwrap_or_default();
         let number = |key: &str| event[key].as_u64().unwrap_or_default();
-        let position = (number("output_index"), number(index));
-        let heard = self.heard(part);
-        let is_next = heard
-            .position
-            .replace(position)
-            .is_some_and(|last| last != position);
-        let is_parted = is_next && !heard.text.is_empty();
-        self.say(part, if is_parted { BREAK } else { "" })?;
-        self.say(part, piece)
+        let block = (number("output_index"), number(index));
+        self.hearing.hear_block(part, block, piece)
     }
 
-    fn say(&mut self, part: Part, piece: &str) -> Result<(), ModelError> {
-        if piece.is_empty() {
-            return Ok(());
+    /// Adds the received items and the status to the response, when the last event of a server does not repeat them. A
+    /// server that sends no items either has sent the text in pieces.
+    fn fill_in(&mut self, response: &mut Value, status: String) {
+        let Some(fields) = response.as_object_mut() else {
+            return;
+        };
+        let is_missing = |value: Option<&Value>| value.is_none_or(Value::is_null);
+        if is_missing(fields.get("status")) {
+            fields.insert("status".to_owned(), status.into());
         }
-        let heard = self.heard(part);
-        check_size("text", heard.text.len() + piece.len())?;
-        heard.text.push_str(piece);
-        self.listener.delta(part, piece);
-        Ok(())
-    }
-
-    fn heard(&mut self, part: Part) -> &mut Heard {
-        match part {
-            Part::Text => &mut self.text,
-            Part::Reasoning => &mut self.reasoning,
-        }
-    }
-
-    /// Adds the received items to the response, when the last event of a server does not repeat the items.
-    fn fill_in(&mut self, response: &mut Value) {
-        let is_empty = response["output"].as_array().is_none_or(Vec::is_empty);
-        if is_empty && response.is_object() {
-            let items = std::mem::take(&mut self.items);
-            response["output"] = items.into_values().collect();
+        let output = fields.get("output").and_then(Value::as_array);
+        if output.is_none_or(Vec::is_empty) {
+            let mut items: Vec<Value> = std::mem::take(&mut self.items).into_values().collect();
+            let has_text = items.iter().any(|item| item["type"] == "message");
+            let text = self.hearing.text();
+            if !has_text && !text.is_empty() {
+                items.push(json!({"type": "message", "content": [{"text": text}]}));
+            }
+            fields.insert("output".to_owned(), items.into());
         }
     }
 
     /// Reports the part of a whole reply that the listener does not have yet.
     pub(super) fn finish(&mut self, reply: &ModelReply) -> Result<(), ModelError> {
-        for (part, whole) in [
-            (Part::Reasoning, &reply.reasoning),
-            (Part::Text, &reply.text),
-        ] {
-            let rest = whole.strip_prefix(self.heard(part).text.as_str());
-            self.say(part, rest.unwrap_or_default())?;
-        }
-        Ok(())
+        self.hearing.hear_rest(Part::Reasoning, &reply.reasoning)?;
+        self.hearing.hear_rest(Part::Text, &reply.text)
     }
 }
 
@@ -240,7 +218,7 @@ fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
         let text = part["text"].as_str().or_else(|| part["refusal"].as_str());
         text.filter(|text| !text.is_empty())
     });
-    texts.collect::<Vec<_>>().join(BREAK)
+    without_nul(&texts.collect::<Vec<_>>().join(BREAK))
 }
 
 /// Returns the calls. A call has the thoughts before it.

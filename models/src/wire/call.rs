@@ -1,20 +1,15 @@
 //! One call: sends the request, and reads the frames of the answer up to the end of the reply.
 
-use std::{
-    borrow::Cow,
-    io::{self, Write},
-    time::Duration,
-};
+use std::time::Duration;
 
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
-use futures::StreamExt;
-use reqwest::{RequestBuilder, Response, header::CONTENT_ENCODING};
+use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
+    body::{Body, Frames, Refusal},
     calls::Calls,
-    frames::{Frame, FrameReader},
+    frames::Frame,
     hearing::Hearing,
     json,
     received::{Progress, Received, ReplyReader},
@@ -29,8 +24,6 @@ use crate::{
 /// The longest wait after the provider has reported the end of the reply. Only counts of tokens may follow, and some
 /// servers leave the connection open.
 const AFTER_END: Duration = Duration::from_secs(2);
-/// The most bytes of an answer with an HTTP error.
-const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// A call on one wire.
 pub(crate) struct Exchange<'a> {
@@ -72,14 +65,14 @@ pub(super) async fn read(
         reader,
         has_tags,
     } = exchange;
-    let decoder = Decoder::of(&answer).ok_or_else(|| failure::unknown_encoding(call))?;
     if !answer.status().is_success() {
-        return Err(refusal(call, request.silence, answer, decoder).await);
+        let refusal = Refusal::read(call, request.silence, answer).await;
+        return Err(refusal.error(call));
     }
+    let frames = Body::of(call, request.silence, answer)?.frames();
     let offered = request.tools.iter().map(|tool| tool.name.clone());
     let reading = Reading {
         call,
-        silence: request.silence,
         reader,
         hearing: Hearing::new(listener, has_tags),
         received: Received {
@@ -88,34 +81,12 @@ pub(super) async fn read(
         },
         has_begun: false,
     };
-    reading.run(answer, decoder).await
-}
-
-/// Returns the error of an answer with an HTTP error.
-async fn refusal(
-    call: Call<'_>,
-    silence: Option<Duration>,
-    answer: Response,
-    mut decoder: Decoder,
-) -> ModelError {
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    let (mut body, mut chunks) = (Vec::new(), answer.bytes_stream());
-    while let Ok(Some(Ok(chunk))) = within(silence, chunks.next()).await {
-        let Ok(bytes) = decoder.decode(&chunk) else {
-            break;
-        };
-        body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BYTES - body.len())]);
-        if body.len() == MAX_ERROR_BYTES {
-            break;
-        }
-    }
-    failure::from_status(call, status, &String::from_utf8_lossy(&body), &headers)
+    reading.run(frames).await
 }
 
 /// The reading of one reply.
 struct Reading<'a> {
     call: Call<'a>,
-    silence: Option<Duration>,
     reader: Box<dyn ReplyReader>,
     hearing: Hearing<'a>,
     received: Received,
@@ -124,69 +95,44 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn run(
-        mut self,
-        answer: Response,
-        mut decoder: Decoder,
-    ) -> Result<ModelReply, ModelError> {
-        let mut chunks = answer.bytes_stream();
-        let (mut frames, mut ready) = (FrameReader::default(), Vec::new());
+    async fn run(mut self, mut frames: Frames<'_>) -> Result<ModelReply, ModelError> {
         let mut last = None;
         loop {
             let next = match self.received.progress {
                 Progress::Over => return self.end(),
-                Progress::Open => within(self.silence, chunks.next()).await?,
+                Progress::Open => frames.next().await?,
                 Progress::Ended => {
                     let last = *last.get_or_insert_with(|| Instant::now() + AFTER_END);
-                    match timeout_at(last, chunks.next()).await {
-                        Ok(next) => next,
-                        Err(_elapsed) => return self.end(),
+                    match timeout_at(last, frames.next()).await {
+                        Ok(Ok(next)) => next,
+                        Ok(Err(_)) | Err(_) => return self.end(),
                     }
                 }
             };
-            let chunk = match next {
-                Some(Ok(chunk)) => chunk,
-                None => break,
-                Some(Err(_)) if self.received.progress == Progress::Ended => return self.end(),
-                Some(Err(error)) => return Err(failure::from_reqwest(self.call, &error)),
+            let Some(frame) = next else {
+                break;
             };
-            let bytes = decoder
-                .decode(&chunk)
-                .map_err(|error| failure::unreadable(self.call, &error))?;
-            frames
-                .push(&bytes, &mut ready)
-                .map_err(|error| failure::unreadable(self.call, &error))?;
-            self.take(&mut ready)?;
+            self.take(frame)?;
         }
-        frames
-            .finish(&mut ready)
-            .map_err(|error| failure::unreadable(self.call, &error))?;
-        self.take(&mut ready)?;
         match self.received.progress {
             Progress::Open => Err(failure::stream_cut(self.call.provider)),
             Progress::Ended | Progress::Over => self.end(),
         }
     }
 
-    fn take(&mut self, frames: &mut Vec<Frame>) -> Result<(), ModelError> {
-        for frame in frames.drain(..) {
-            if self.received.progress == Progress::Over {
-                return Ok(());
-            }
-            match frame {
-                Frame::Done => self.received.progress = Progress::Over,
-                Frame::Data { text, is_whole } => match json::read(&text) {
-                    Ok(value) => self.read(&value, &text)?,
-                    // Only counts of tokens follow the end of a reply.
-                    Err(_) if self.received.progress != Progress::Open => {}
-                    Err(_) if !is_whole => return Err(failure::stream_cut(self.call.provider)),
-                    Err(_) => return Err(failure::unreadable_frame(self.call, &text)),
-                },
-                Frame::Loose(text) if self.received.progress == Progress::Open => {
-                    self.read_loose(&text)?;
-                }
-                Frame::Loose(_) => {}
-            }
+    fn take(&mut self, frame: Frame) -> Result<(), ModelError> {
+        let is_open = self.received.progress == Progress::Open;
+        match frame {
+            Frame::Done => self.received.progress = Progress::Over,
+            Frame::Data { text, is_whole } => match json::read(&text) {
+                Ok(value) => self.read(&value, &text)?,
+                // Only counts of tokens follow the end of a reply.
+                Err(_) if !is_open => {}
+                Err(_) if !is_whole => return Err(failure::stream_cut(self.call.provider)),
+                Err(_) => return Err(failure::unreadable_frame(self.call, &text)),
+            },
+            Frame::Loose(text) if is_open => self.read_loose(&text)?,
+            Frame::Loose(_) => {}
         }
         Ok(())
     }
@@ -227,47 +173,4 @@ impl Reading<'_> {
         let texts = self.hearing.finish()?;
         self.received.reply(self.call.provider, texts)
     }
-}
-
-/// Decodes the body of an answer. Some servers compress a stream that nobody asked to compress.
-enum Decoder {
-    Plain,
-    Gzip(MultiGzDecoder<Vec<u8>>),
-    Deflate(ZlibDecoder<Vec<u8>>),
-}
-
-impl Decoder {
-    /// Returns the decoder of an answer; `None` for an unknown encoding.
-    fn of(answer: &Response) -> Option<Self> {
-        let Some(encoding) = answer.headers().get(CONTENT_ENCODING) else {
-            return Some(Self::Plain);
-        };
-        match encoding.to_str().ok()?.trim() {
-            "" | "identity" => Some(Self::Plain),
-            "gzip" | "x-gzip" => Some(Self::Gzip(MultiGzDecoder::new(Vec::new()))),
-            "deflate" => Some(Self::Deflate(ZlibDecoder::new(Vec::new()))),
-            _ => None,
-        }
-    }
-
-    fn decode<'a>(&mut self, chunk: &'a [u8]) -> io::Result<Cow<'a, [u8]>> {
-        let decoded = match self {
-            Self::Plain => return Ok(chunk.into()),
-            Self::Gzip(decoder) => {
-                write(decoder, chunk)?;
-                decoder.get_mut()
-            }
-            Self::Deflate(decoder) => {
-                write(decoder, chunk)?;
-                decoder.get_mut()
-            }
-        };
-        Ok(std::mem::take(decoded).into())
-    }
-}
-
-/// Writes a chunk, and all bytes that it decodes to.
-fn write(decoder: &mut impl Write, chunk: &[u8]) -> io::Result<()> {
-    decoder.write_all(chunk)?;
-    decoder.flush()
 }

@@ -4,6 +4,8 @@
 //! JSON or HTML in place of a stream. The reader loses no byte that is not a comment (invariant 10, nothing grows
 //! without a bound: a line and a loose text have a limit). What a frame means is not decided here.
 
+use std::collections::VecDeque;
+
 /// The most bytes of one line, and of one frame. The longest frame repeats a whole response.
 const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 /// The most bytes of a body that is no stream.
@@ -45,7 +47,11 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     /// Takes the next bytes, and adds the frames that end in them.
-    pub(crate) fn push(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLong> {
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        frames: &mut VecDeque<Frame>,
+    ) -> Result<(), TooLong> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let is_rest_of_pair = end == 0 && rest[0] == b'\n' && self.after_return;
@@ -64,14 +70,14 @@ impl FrameReader {
     }
 
     /// Ends the body, and adds the frames that no empty line has ended.
-    pub(crate) fn finish(mut self, frames: &mut Vec<Frame>) -> Result<(), TooLong> {
+    pub(crate) fn finish(mut self, frames: &mut VecDeque<Frame>) -> Result<(), TooLong> {
         let is_whole = self.line.is_empty();
         if !is_whole && !self.begins_field() {
             self.end_line(frames)?;
         }
         self.end_event(is_whole, frames);
         if !self.loose.trim().is_empty() {
-            frames.push(Frame::Loose(std::mem::take(&mut self.loose)));
+            frames.push_back(Frame::Loose(std::mem::take(&mut self.loose)));
         }
         Ok(())
     }
@@ -91,7 +97,7 @@ impl FrameReader {
         Ok(())
     }
 
-    fn end_line(&mut self, frames: &mut Vec<Frame>) -> Result<(), TooLong> {
+    fn end_line(&mut self, frames: &mut VecDeque<Frame>) -> Result<(), TooLong> {
         let mut bytes = self.line.as_slice();
         if !self.has_begun {
             bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
@@ -136,15 +142,15 @@ impl FrameReader {
         Ok(())
     }
 
-    fn end_event(&mut self, is_whole: bool, frames: &mut Vec<Frame>) {
+    fn end_event(&mut self, is_whole: bool, frames: &mut VecDeque<Frame>) {
         let Some(text) = self.data.take() else {
             return;
         };
         // Servers that end each line with an empty one, and no event otherwise, send empty data.
         if text.trim() == DONE {
-            frames.push(Frame::Done);
+            frames.push_back(Frame::Done);
         } else if !text.trim().is_empty() {
-            frames.push(Frame::Data { text, is_whole });
+            frames.push_back(Frame::Data { text, is_whole });
         }
     }
 }
@@ -156,12 +162,12 @@ mod tests {
     use super::*;
 
     fn read(pieces: &[&[u8]]) -> Vec<Frame> {
-        let (mut reader, mut frames) = (FrameReader::default(), Vec::new());
+        let (mut reader, mut frames) = (FrameReader::default(), VecDeque::new());
         for piece in pieces {
             reader.push(piece, &mut frames).unwrap();
         }
         reader.finish(&mut frames).unwrap();
-        frames
+        frames.into()
     }
 
     fn data(text: &str) -> Frame {
@@ -214,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_line_has_a_limit() {
-        let (mut reader, mut frames) = (FrameReader::default(), Vec::new());
+        let (mut reader, mut frames) = (FrameReader::default(), VecDeque::new());
         let half = vec![b'x'; MAX_FRAME_BYTES / 2 + 1];
         reader.push(&half, &mut frames).unwrap();
         assert_eq!(reader.push(&half, &mut frames), Err(TooLong));

@@ -7,7 +7,7 @@ use super::think_tags::ThinkTags;
 use crate::{error::ModelError, limits::check_size, port::ReplyListener};
 
 /// The text between two blocks of a text.
-const BREAK: &str = "\n\n";
+pub(crate) const BREAK: &str = "\n\n";
 
 /// Hears the texts of one reply.
 pub(crate) struct Hearing<'a> {
@@ -23,8 +23,11 @@ pub(crate) struct Hearing<'a> {
 struct Heard {
     text: String,
     /// The block of the last piece.
-    block: Option<u64>,
+    block: Option<Block>,
 }
+
+/// The block of a text: the index of its item in the reply, and the index of its part in the item.
+type Block = (u64, u64);
 
 /// The texts of a reply.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,14 +49,14 @@ impl<'a> Hearing<'a> {
 
     /// Takes a piece of a text that has no blocks.
     pub(crate) fn hear(&mut self, part: Part, piece: &str) -> Result<(), ModelError> {
-        self.hear_block(part, 0, piece)
+        self.hear_block(part, Block::default(), piece)
     }
 
     /// Takes a piece of the text in a block. A break divides the blocks of a text.
     pub(crate) fn hear_block(
         &mut self,
         part: Part,
-        block: u64,
+        block: Block,
         piece: &str,
     ) -> Result<(), ModelError> {
         match (part, &mut self.tags) {
@@ -80,26 +83,54 @@ impl<'a> Hearing<'a> {
         })
     }
 
-    fn say(&mut self, part: Part, block: u64, piece: &str) -> Result<(), ModelError> {
+    /// Takes a whole text at the end of a reply, and reports the rest that the listener has not heard yet.
+    pub(crate) fn hear_rest(&mut self, part: Part, whole: &str) -> Result<(), ModelError> {
+        let heard = self.heard(part);
+        let block = heard.block.unwrap_or_default();
+        match whole.strip_prefix(heard.text.as_str()) {
+            Some(rest) => self.say(part, block, rest),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the heard text, without the thoughts.
+    pub(crate) fn text(&self) -> &str {
+        &self.text.text
+    }
+
+    /// Returns the listener, for news that are no texts.
+    pub(crate) fn listener(&mut self) -> &mut dyn ReplyListener {
+        self.listener
+    }
+
+    fn heard(&mut self, part: Part) -> &mut Heard {
+        match part {
+            Part::Text => &mut self.text,
+            Part::Reasoning => &mut self.reasoning,
+        }
+    }
+
+    fn say(&mut self, part: Part, block: Block, piece: &str) -> Result<(), ModelError> {
         if piece.is_empty() {
             return Ok(());
         }
-        let heard = match part {
-            Part::Text => &mut self.text,
-            Part::Reasoning => &mut self.reasoning,
-        };
+        let heard = self.heard(part);
         let is_next = heard.block.replace(block).is_some_and(|last| last != block);
         let mut said = String::new();
         if is_next && !heard.text.is_empty() {
             said.push_str(BREAK);
         }
-        // Neither PostgreSQL nor a terminal takes a NUL.
-        said.push_str(&piece.replace('\0', "\u{fffd}"));
+        said.push_str(&without_nul(piece));
         check_size("text", heard.text.len() + said.len())?;
         heard.text.push_str(&said);
         self.listener.delta(part, &said);
         Ok(())
     }
+}
+
+/// Returns the text with U+FFFD for each NUL, because neither PostgreSQL nor a terminal takes a NUL.
+pub(crate) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 #[cfg(test)]
@@ -111,7 +142,12 @@ mod tests {
         let mut said = Vec::new();
         let mut listener = |part: Part, piece: &str| said.push((part, piece.to_owned()));
         let mut hearing = Hearing::new(&mut listener, false);
-        for (block, piece) in [(0, "One"), (0, "."), (2, ""), (2, "Tw\0o.")] {
+        for (block, piece) in [
+            ((0, 0), "One"),
+            ((0, 0), "."),
+            ((0, 2), ""),
+            ((0, 2), "Tw\0o."),
+        ] {
             hearing.hear_block(Part::Text, block, piece).unwrap();
         }
         hearing.hear(Part::Reasoning, "hm").unwrap();

@@ -1,7 +1,7 @@
 //! Everturn's adapters for the wires of providers: one request builder and one state machine for each wire.
 //!
 //! - [`call`]: one call, from the request to the reply
-//! - [`frames`], [`json`]: the lenient readers of bytes
+//! - [`body`], [`frames`], [`json`]: the lenient readers of bytes, for the Responses API too
 //! - [`hearing`], [`think_tags`]: the texts of a reply
 //! - [`calls`]: the tool calls of a reply
 //! - [`finish`]: the ends of a reply
@@ -13,6 +13,7 @@
 //! whether an end is an answer, is decided in [`calls`] and [`finish`].
 
 mod anthropic;
+mod body;
 mod call;
 mod calls;
 mod chat;
@@ -22,16 +23,18 @@ mod gemini;
 mod hearing;
 #[cfg(test)]
 mod hostile;
-mod json;
+pub(crate) mod json;
 mod received;
 #[cfg(test)]
 pub(crate) mod tests;
 mod think_tags;
 
+pub(crate) use body::{Body as AnswerBody, Broken, Refusal};
 pub(crate) use call::{Exchange, run};
 pub(crate) use calls::{Arguments, Calls, Piece};
 pub(crate) use finish::End;
-pub(crate) use hearing::Texts;
+pub(crate) use frames::Frame;
+pub(crate) use hearing::{BREAK, Hearing, Texts, without_nul};
 pub(crate) use received::{Received, count};
 
 use reqwest::Url;

@@ -78,7 +78,7 @@ pub(super) fn read<T: AsRef<[u8]>>(
 }
 
 /// Divides bytes at any places.
-pub(super) fn split<'a>(bytes: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
+pub(crate) fn split<'a>(bytes: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = at.iter().map(|at| at.index(bytes.len() + 1)).collect();
     cuts.extend([0, bytes.len()]);
     cuts.sort_unstable();
@@ -111,7 +111,7 @@ pub(crate) fn values(
 
 /// The form of a stream: what servers and proxies change without changing the reply.
 #[derive(Debug, Clone)]
-pub(super) struct Form {
+pub(crate) struct Form {
     is_named: bool,
     colon: &'static str,
     end: &'static str,
@@ -121,7 +121,7 @@ pub(super) struct Form {
 }
 
 /// Every form of a stream. `events` are events of the wire that change nothing.
-pub(super) fn forms(events: &'static [&'static str]) -> impl Strategy<Value = Form> {
+pub(crate) fn forms(events: &'static [&'static str]) -> impl Strategy<Value = Form> {
     let between = [
         ": ping\n\n",
         ":\n\n",
@@ -146,7 +146,7 @@ pub(super) fn forms(events: &'static [&'static str]) -> impl Strategy<Value = Fo
 
 impl Form {
     /// Writes the frames as a stream. A frame is the text of a JSON object.
-    pub(super) fn write(&self, frames: &[String]) -> String {
+    pub(crate) fn write(&self, frames: &[String]) -> String {
         let mut events: Vec<String> = frames.iter().map(|frame| self.event(frame)).collect();
         for (at, text) in &self.between {
             events.insert(at.index(events.len() + 1), (*text).to_owned());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Part;
 use crate::{
     failure::Call,
-    responses::reply::{Hearing, State, id, reply},
+    responses::reply::{Events, State, id, reply},
     wire,
 };
 
@@ -78,7 +78,7 @@ proptest! {
         let call = Call { provider: "p", model: "m" };
         let mut heard = String::new();
         let mut listener = |_: Part, piece: &str| heard.push_str(piece);
-        let mut hearing = Hearing::new(&mut listener);
+        let mut hearing = Events::new(&mut listener);
         let mut ended = vec![response.clone(), json!({"status": "completed", "output": response})];
         for event in events {
             match hearing.hear(event) {

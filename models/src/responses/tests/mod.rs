@@ -3,6 +3,7 @@
 mod background;
 mod errors;
 mod files;
+mod forms;
 mod hostile;
 mod replies;
 mod wire;

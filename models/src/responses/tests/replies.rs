@@ -40,8 +40,7 @@ async fn a_reply_with_thoughts_and_parallel_calls() {
     let reasoned = |text: &str| Heard::Delta(Part::Reasoning, text.to_owned());
     let expected = [
         reasoned("First."),
-        reasoned("\n\n"),
-        reasoned("Then."),
+        reasoned("\n\nThen."),
         said("I "),
         said("look."),
     ];

@@ -79,11 +79,11 @@ impl Blocks {
         match text("type") {
             "text" => {
                 let number = self.add(index, Kind::Text, received)?;
-                hearing.hear_block(Part::Text, number as u64, text("text"))
+                hearing.hear_block(Part::Text, (number as u64, 0), text("text"))
             }
             "thinking" | "redacted_thinking" => {
                 let number = self.add_thought(index, block.clone(), received)?;
-                hearing.hear_block(Part::Reasoning, number as u64, text("thinking"))
+                hearing.hear_block(Part::Reasoning, (number as u64, 0), text("thinking"))
             }
             "tool_use" => {
                 // Some servers repeat the beginning of a block.
@@ -131,7 +131,7 @@ impl Blocks {
                     Some(at) => at,
                     None => self.add(index, Kind::Text, received)?,
                 };
-                hearing.hear_block(Part::Text, number as u64, text("text"))
+                hearing.hear_block(Part::Text, (number as u64, 0), text("text"))
             }
             "thinking_delta" | "signature_delta" => {
                 let number = match found {
@@ -139,7 +139,7 @@ impl Blocks {
                     None => self.add_thought(index, empty_thought(), received)?,
                 };
                 self.think(number, text("thinking"), text("signature"))?;
-                hearing.hear_block(Part::Reasoning, number as u64, text("thinking"))
+                hearing.hear_block(Part::Reasoning, (number as u64, 0), text("thinking"))
             }
             "input_json_delta" => self.write(found, &delta["partial_json"], frame, received),
             _ => Ok(()),

@@ -127,7 +127,7 @@ impl Reader {
             if part["thought"] == true {
                 hearing.hear(Part::Reasoning, text)?;
             } else {
-                hearing.hear_block(Part::Text, self.block, text)?;
+                hearing.hear_block(Part::Text, (self.block, 0), text)?;
             }
         }
         for text in [code(part), code_result(part), file(part)] {
@@ -144,7 +144,7 @@ impl Reader {
         if text.is_empty() {
             return Ok(());
         }
-        hearing.hear_block(Part::Text, self.block + 1, text)?;
+        hearing.hear_block(Part::Text, (self.block + 1, 0), text)?;
         self.block += 2;
         Ok(())
     }
