@@ -223,6 +223,31 @@ impl Text {
     }
 }
 
+/// A value that is true or false.
+pub(super) struct Flag;
+
+impl Form for Flag {
+    type Toml = bool;
+    type Value = bool;
+
+    fn read(written: bool) -> Result<bool, String> {
+        Ok(written)
+    }
+}
+
+/// A word of an enum that has its words by serde.
+pub(super) struct Word<W>(PhantomData<W>);
+
+impl<W: DeserializeOwned + Clone> Form for Word<W> {
+    type Toml = String;
+    type Value = W;
+
+    fn read(text: String) -> Result<W, String> {
+        let word = value::StrDeserializer::<value::Error>::new(&text);
+        W::deserialize(word).map_err(|error| format!("cannot be \"{text}\": {error}"))
+    }
+}
+
 /// The words of a closed list.
 pub(super) trait Words: Clone + 'static {
     /// Every word of the file, with its value.

@@ -3,8 +3,8 @@
 //!
 //! Each table has a module with the table's fields, its defaults and its checks:
 //!
-//! - `agents`, `approvals`, `budgets`, `models`, `providers`, `worker`, `gateway`, `limits`, `blobs`, `auth`, `audit`,
-//!   `codec`, `metrics`, `postgres`, `reconciler`, `reload`, `processes`
+//! - `agents`, `approvals`, `budgets`, `models`, `providers` with `profile`, `worker`, `gateway`, `limits`, `blobs`,
+//!   `auth`, `audit`, `codec`, `metrics`, `postgres`, `reconciler`, `reload`, `processes`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and the addresses that tools may connect to
 //!
 //! Shared modules:
@@ -42,6 +42,7 @@ mod names;
 mod postgres;
 mod problem;
 mod processes;
+mod profile;
 mod providers;
 mod reconciler;
 mod reload;

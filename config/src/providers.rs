@@ -9,6 +9,7 @@ use toml::Spanned;
 use super::{
     checker::Checker,
     forms::{HttpUrl, Number, Variable, Written},
+    profile::ProfileTable,
 };
 
 /// No worker has slots for more parallel calls.
@@ -58,6 +59,7 @@ pub(super) struct ProviderTable {
     requests_per_minute: Option<Written<Number<1, 100_000, usize>>>,
     tokens_per_minute: Option<Written<Tokens>>,
     background: Option<Spanned<bool>>,
+    profile: Option<ProfileTable>,
 }
 
 /// Checks the tables. Adds each usual provider without a table whose key is in the environment.
@@ -129,6 +131,9 @@ impl ProviderTable {
         Provider {
             kind: self.kind,
             headers: check.secret_headers(&self.headers_env),
+            profile: (self.profile.as_ref())
+                .map(|profile| profile.check(self.kind, check))
+                .unwrap_or_default(),
             limits: CallLimits {
                 concurrent: check.value(&self.max_concurrent_calls),
                 per_minute: check.value(&self.requests_per_minute),

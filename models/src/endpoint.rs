@@ -14,7 +14,7 @@ use crate::{
     error::ModelError,
     gate::Admission,
     gate::Gate,
-    profile::Profile,
+    profile::{Profile, ProfileSettings},
     provider::{Provider, ProviderKind},
 };
 
@@ -76,6 +76,7 @@ pub(super) struct Endpoint {
     /// The key and the values of the configured headers, which are cut out of messages.
     secrets: Secrets,
     gate: Option<Gate>,
+    profile: ProfileSettings,
 }
 
 impl Endpoint {
@@ -103,6 +104,7 @@ impl Endpoint {
             url,
             headers: headers(name, provider, key)?,
             gate: Gate::new(name, provider.limits),
+            profile: provider.profile,
             secrets: Secrets::of(key.into_iter().chain(values)),
         })
     }
@@ -115,7 +117,7 @@ impl Endpoint {
     /// Returns the profile of a model at the provider of this kind.
     pub(super) fn profile(&self, kind: ProviderKind, model: &str) -> Profile {
         let host = self.url.host_str().unwrap_or_default();
-        Profile::of(kind, host, model)
+        Profile::of(kind, host, model, self.profile)
     }
 
     /// Returns a request with the provider's headers.

@@ -26,6 +26,7 @@ mod error;
 mod failure;
 mod files;
 mod gate;
+mod kind;
 mod limits;
 mod models;
 mod output;
@@ -56,5 +57,7 @@ pub use parameters::{Parameters, ReasoningEffort};
 pub use port::{
     ModelClient, ModelReply, ModelRequest, ModelToolCall, OfferedTool, ReplyListener, signer,
 };
-pub use profile::{Cache, CallIds, Dialect, MaxTokens, Profile, Roles, Thoughts};
+pub use profile::{
+    Cache, CallIds, Dialect, MaxTokens, Profile, ProfileField, ProfileSettings, Roles, Thoughts,
+};
 pub use provider::{Provider, ProviderKind, Providers};

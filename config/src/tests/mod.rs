@@ -17,6 +17,7 @@ mod outside;
 mod postgres;
 mod problems;
 mod processes;
+mod providers;
 mod reloaded;
 mod remote;
 mod skills;

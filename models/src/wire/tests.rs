@@ -13,7 +13,7 @@ use crate::{
     client::tests::{request, user},
     error::ModelError,
     port::{ModelReply, OfferedTool},
-    profile::Profile,
+    profile::{Profile, ProfileSettings},
     provider::ProviderKind,
 };
 
@@ -44,7 +44,7 @@ pub(super) fn heard(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
     let exchange = Exchange {
         request: &request,
         reader: reader(kind),
-        has_tags: Profile::of(kind, "x", &request.model).think_tags,
+        has_tags: Profile::of(kind, "x", &request.model, ProfileSettings::default()).think_tags,
     };
     let mut deltas = Vec::new();
     let mut listener = |part: Part, piece: &str| deltas.push((part, piece.to_owned()));

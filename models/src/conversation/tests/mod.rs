@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use self::random::PROFILES;
 use super::*;
-use crate::{provider::ProviderKind::OpenAiResponses, refused, responses, wire};
+use crate::{
+    profile::ProfileSettings, provider::ProviderKind::OpenAiResponses, refused, responses, wire,
+};
 
 /// The conversations of a test run, unless `PROPTEST_CASES` asks for more.
 const CASES: u32 = 4_000;
@@ -31,7 +33,10 @@ fn problems(mut request: ModelRequest) -> Vec<String> {
     request.provider = "p".to_owned();
     for (kind, host, model, who) in PROFILES {
         request.model = model.to_owned();
-        let bodies = bodies(&request, &Profile::of(kind, host, model));
+        let bodies = bodies(
+            &request,
+            &Profile::of(kind, host, model, ProfileSettings::default()),
+        );
         // A wire without a body of its own.
         for body in bodies.iter().filter(|body| !body.is_null()) {
             let found = refused::problems(who, body);

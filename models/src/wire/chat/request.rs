@@ -1,6 +1,6 @@
 //! The body of a request for a chat completion.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     conversation::{Call, Conversation, File, Message, Reply, UserPart},
@@ -76,14 +76,6 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     };
     set(seed_name, seed.map(Value::from));
     merge(&mut body, Value::Object(extra_body.clone()));
-    // An empty object in `extra_body` takes the field away, for servers that refuse it.
-    if extra_body
-        .get("stream_options")
-        .is_some_and(|given| given.as_object().is_some_and(Map::is_empty))
-        && let Some(fields) = body.as_object_mut()
-    {
-        fields.remove("stream_options");
-    }
     body
 }
 

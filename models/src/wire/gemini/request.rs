@@ -167,6 +167,7 @@ mod tests {
     use super::*;
     use crate::{
         client::tests::{call, request, user},
+        profile::ProfileSettings,
         provider::ProviderKind,
     };
 
@@ -181,7 +182,10 @@ mod tests {
         };
         let mut request = request(vec![user("a"), reply.clone(), user("b"), reply]);
         request.model = model.into();
-        body(&request, &Profile::of(ProviderKind::Gemini, "x", model))
+        body(
+            &request,
+            &Profile::of(ProviderKind::Gemini, "x", model, ProfileSettings::default()),
+        )
     }
 
     #[test]
@@ -217,7 +221,10 @@ mod tests {
             "toolConfig": {"retrievalConfig": {"languageCode": "en"}},
         });
         request.parameters.extra_body = extra.as_object().unwrap().clone();
-        let body = body(&request, &Profile::of(ProviderKind::Gemini, "x", "m"));
+        let body = body(
+            &request,
+            &Profile::of(ProviderKind::Gemini, "x", "m", ProfileSettings::default()),
+        );
         let thinking = json!({"includeThoughts": true, "thinkingBudget": 5});
         assert_eq!(
             body["generationConfig"],

@@ -8,13 +8,18 @@ use crate::{
     client::tests::{call, context, request, user},
     parameters::{Parameters, ReasoningEffort},
     port::ModelRequest,
-    profile::Profile,
+    profile::{Profile, ProfileSettings},
     provider::ProviderKind,
     wire,
 };
 
 fn text_of(request: &ModelRequest) -> String {
-    let profile = Profile::of(ProviderKind::Anthropic, "localhost", &request.model);
+    let profile = Profile::of(
+        ProviderKind::Anthropic,
+        "localhost",
+        &request.model,
+        ProfileSettings::default(),
+    );
     serde_json::to_string(&wire::body(request, &profile)).unwrap()
 }
 

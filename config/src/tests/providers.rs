@@ -1,0 +1,84 @@
+//! `[providers.NAME]`: the profile of a provider.
+
+use everturn_models::{Cache, CallIds, Dialect, MaxTokens, ProfileSettings, Roles, Thoughts};
+
+use super::{assert_errors, parse};
+
+/// A file with a provider of this kind and this profile.
+fn file(kind: &str, profile: &str) -> String {
+    format!(
+        "[providers.main]\nkind = \"{kind}\"\nbase_url = \"http://localhost:1/v1/\"\n\
+         [providers.main.profile]\n{profile}\n\
+         [agents.default]\nprovider = \"main\"\nmodel = \"m\"\n"
+    )
+}
+
+#[test]
+fn every_field_of_a_profile_has_a_key() {
+    let read = |kind: &str, profile: &str| {
+        let config = parse(&file(kind, profile), &[]).unwrap();
+        config.providers["main"].profile
+    };
+    let chat = "call_ids = \"nine\"\nroles = \"any\"\nthoughts = \"reasoning_content\"\nthink_tags = false\n\
+                stream_options = false\nmax_tokens = \"max_completion_tokens\"\ndialect = \"mistral\"";
+    let expected = ProfileSettings {
+        call_ids: Some(CallIds::Nine),
+        roles: Some(Roles::Any),
+        thoughts: Some(Thoughts::ReasoningContent),
+        think_tags: Some(false),
+        stream_options: Some(false),
+        max_tokens: Some(MaxTokens::MaxCompletionTokens),
+        dialect: Some(Dialect::Mistral),
+        cache: None,
+    };
+    for kind in ["openai", "azure"] {
+        assert_eq!(read(kind, chat), expected, "{kind}");
+    }
+    let anthropic = "call_ids = \"short\"\nthink_tags = true\ncache = \"own\"";
+    let expected = ProfileSettings {
+        call_ids: Some(CallIds::Short),
+        think_tags: Some(true),
+        cache: Some(Cache::Own),
+        ..ProfileSettings::default()
+    };
+    assert_eq!(read("anthropic", anthropic), expected);
+    assert_eq!(read("gemini", ""), ProfileSettings::default());
+}
+
+#[test]
+fn a_profile_has_only_the_fields_of_its_kind() {
+    assert_errors(&[
+        (
+            file("anthropic", "roles = \"any\""),
+            "`roles` of a profile means nothing for a provider of kind `anthropic`, only for kind `openai` or `azure`",
+        ),
+        (
+            file("openai", "cache = \"marks\""),
+            "`cache` of a profile means nothing for a provider of kind `openai`, only for kind `anthropic`",
+        ),
+        (
+            file("openai_responses", "think_tags = true"),
+            "`think_tags` of a profile means nothing for a provider of kind `openai_responses`",
+        ),
+        (
+            file("gemini", "stream_options = false"),
+            "`stream_options` of a profile means nothing for a provider of kind `gemini`",
+        ),
+    ]);
+}
+
+#[test]
+fn a_wrong_word_is_refused_with_the_known_words() {
+    assert_errors(&[
+        (
+            file("openai", "call_ids = \"long\""),
+            "`call_ids` cannot be \"long\": unknown variant `long`, expected one of `short`, `words`, `nine`",
+        ),
+        (
+            file("openai", "dialect = \"OpenAI\""),
+            "`dialect` cannot be \"OpenAI\": unknown variant `OpenAI`, expected `openai` or `mistral`",
+        ),
+        (file("openai", "role = \"any\""), "unknown field `role`"),
+        (file("openai", "think_tags = \"yes\""), "expected a boolean"),
+    ]);
+}
