@@ -4,6 +4,7 @@
 //! - `agent_execution`: the workflow's handlers for the engine: input, signals, update, query, the end of a run
 //! - `state`: [`AgentExecution`], the state of a run
 //! - `turn`: the loop of a turn
+//! - `cut_calls`: pure; the end of a turn whose replies are cut in their tool calls
 //! - `step_limit`: the end of a turn without steps left
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the waiting messages
@@ -24,6 +25,7 @@ mod after_turn;
 mod agent_execution;
 mod approval;
 mod calls;
+mod cut_calls;
 #[cfg(test)]
 mod hostile_tests;
 mod inbox;

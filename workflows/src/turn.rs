@@ -19,6 +19,7 @@ use temporalio_workflow::{
 use crate::{
     AgentExecution,
     calls::{self, CallError, Failure},
+    cut_calls::CutReplies,
     inbox::Message,
     state::{Phase, agent_execution_id},
 };
@@ -50,6 +51,7 @@ pub(crate) struct Turn<'a> {
     is_out_of_time: Rc<Cell<bool>>,
     /// True when `turn_timeout` is the time of the turn's budget.
     is_time_of_budget: bool,
+    cut_replies: CutReplies,
 }
 
 /// The stored end of a turn.
@@ -110,6 +112,7 @@ impl<'a> Turn<'a> {
             is_out_of_time: Rc::default(),
             tool_queue: None,
             is_time_of_budget: false,
+            cut_replies: CutReplies::default(),
         }
     }
 
@@ -260,6 +263,9 @@ impl<'a> Turn<'a> {
         }
         if self.cancellation.is_cancelled() {
             return self.end(Ending::Cancelled).await.map(Next::End);
+        }
+        if let Some(failure) = self.cut_replies.note(&thought) {
+            return self.end(Ending::Failed(failure)).await.map(Next::End);
         }
         if thought.finish() == FinishReason::Compacted {
             return self

@@ -93,12 +93,39 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         tool_calls: state.tool_calls.iter().map(tool_calls::planned).collect(),
         goes_on: state.goes_on,
         invalid_output: state.invalid_output.clone(),
+        has_cut_call: has_cut_call(state),
     }
+}
+
+/// True when the limit of tokens cut the reply in the middle of its last call. The arguments of a cut call are a text.
+fn has_cut_call(state: &LlmCompleteState) -> bool {
+    let last = state.tool_calls.last();
+    let input = last.and_then(|call| call.tool_input.as_ref());
+    state.is_cut && input.is_some_and(|input| input.as_str().starts_with('"'))
 }
 
 #[cfg(test)]
 mod tests {
+    use everturn_proto::Json;
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_call_is_cut_when_its_arguments_are_a_text() {
+        let state = |input: serde_json::Value, is_cut| LlmCompleteState {
+            is_cut,
+            tool_calls: vec![ToolCall {
+                tool_input: Some(Json::of(&input)),
+                ..ToolCall::default()
+            }],
+            ..LlmCompleteState::default()
+        };
+        assert!(has_cut_call(&state(json!("{\"city\":\"Par"), true)));
+        assert!(!has_cut_call(&state(json!("{\"city\":\"Par"), false)));
+        assert!(!has_cut_call(&state(json!({"city": "Paris"}), true)));
+        assert!(!has_cut_call(&LlmCompleteState::default()));
+    }
 
     #[test]
     fn only_calls_with_signatures_say_who_made_them() {

@@ -31,6 +31,8 @@ words! {
         LlmEmptyReply = "llm_empty_reply",
         /// The answer does not match the schema of the agent's `output`.
         LlmOutputInvalid = "llm_output_invalid",
+        /// The limit of tokens cut the replies again and again in the middle of a tool call.
+        LlmReplyCut = "llm_reply_cut",
         /// The tool could not be reached, and did not run.
         ToolUnavailable = "tool_unavailable",
         /// The turn used up the agent's steps without an answer.
